@@ -2,8 +2,6 @@
 
 from perdure.stopping import stop_on_signals
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Be ready to be stopped, and only then load the command."""

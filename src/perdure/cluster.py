@@ -16,8 +16,6 @@ from perdure.errors import PerdureError, message_of
 from perdure.lazy import of_extra
 from perdure.stopping import Stopped, asked_to_stop
 
-__all__ = ["ONE_THREAD", "code_for", "guests", "is_installed", "joined"]
-
 ONE_THREAD = dict.fromkeys(
     ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
 )

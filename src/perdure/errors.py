@@ -27,27 +27,6 @@ from collections.abc import Iterable
 from copy import copy
 from typing import Any, Self
 
-__all__ = [
-    "EmptyLogError",
-    "LearnerError",
-    "LogError",
-    "MetricError",
-    "MissingExtra",
-    "NotALog",
-    "OutOfTime",
-    "PerdureError",
-    "ProtocolError",
-    "RecordError",
-    "ScenarioError",
-    "TaskError",
-    "UnknownName",
-    "Unverified",
-    "WriteError",
-    "closest",
-    "message_of",
-    "nearest",
-]
-
 
 class PerdureError(Exception):
     """The root: `except PerdureError` catches all that Perdure means to raise."""

@@ -19,30 +19,6 @@ from urllib.parse import quote
 
 from perdure.errors import LogError
 
-__all__ = [
-    "HEADER_LIMIT",
-    "LEDGER_LIMIT",
-    "NO_LOCKS",
-    "SCORES_LIMIT",
-    "UNPACKED_LIMIT",
-    "data_folder",
-    "deliver",
-    "descriptor",
-    "folder_name",
-    "name_fault",
-    "opened",
-    "parse_json",
-    "read_bytes",
-    "read_text",
-    "refuse_irregular",
-    "refuse_way_out",
-    "remedy",
-    "replacing",
-    "sync_folder",
-    "toml_fault",
-    "write",
-]
-
 HEADER_LIMIT = 64 << 20
 """Bytes of a JSON or TOML file that describes: manifests, syllabi, protocols, bounds. 10⁵ blocks take a tenth of it."""
 LEDGER_LIMIT = 256 << 20

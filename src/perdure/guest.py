@@ -18,8 +18,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Guest"]
-
 _PREFIX = "perdure-guest-"
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from perdure.verbs.lint import ProtocolLint
     from perdure.verbs.run import Evaluation
 
-__all__ = ["shown"]
 
 _MOST = 200
 """Rows of a table; `.table()` has them all."""

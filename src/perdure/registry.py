@@ -10,8 +10,6 @@ from typing import Any, Generic, TypeVar
 
 from perdure.errors import PerdureError, UnknownName
 
-__all__ = ["Registry"]
-
 T = TypeVar("T")
 
 

@@ -11,8 +11,6 @@ import msgspec
 
 from perdure.lazy import pl
 
-__all__ = ["CHECKSUM", "Shown", "Tabular", "checksum_of", "sealed"]
-
 CHECKSUM = "checksum"
 
 

@@ -7,8 +7,6 @@ from statistics import NormalDist
 
 from perdure.errors import PerdureError
 
-__all__ = ["check_rates", "lifetimes_by_rule"]
-
 
 def lifetimes_by_rule(k: float, alpha: float = 0.05, beta: float = 0.1, *, unpaired: bool = False) -> int:
     """`ceil(((z₁₋α⸝₂ + z₁₋β)/k)²)`, the rule of Baker et al. 2023, App. D: 11 for k = 1, α = .05, β = .1.

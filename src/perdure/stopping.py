@@ -13,8 +13,6 @@ import time
 from types import FrameType
 from typing import Any
 
-__all__ = ["Stopped", "asked_to_stop", "stop_on_signals"]
-
 _SIGNALS = frozenset(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _PATIENCE_S = 4.0
 _TWICE_S = 1.0  # `timeout` and process groups send one request twice; a later one is another request

@@ -17,7 +17,6 @@ from perdure.words import number
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-__all__ = ["Cell", "Column", "Strong", "Table", "escape_latex", "escape_markdown", "needs_lualatex"]
 
 Cell = str | float | int | None
 

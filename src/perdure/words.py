@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = ["NOTHING", "interval", "listed", "number", "p_text", "p_words", "plural", "short", "some"]
-
 NOTHING = "–"
 _MOST = 6  # digits, however narrow the interval
 _SMALL, _LARGE = 1e-3, 1e6  # beyond them a person would write an exponent

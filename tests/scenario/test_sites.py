@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 
@@ -149,7 +150,7 @@ def test_the_measured_task_of_a_pair_is_the_second() -> None:
     assert Site(("a", "b"), {}).task == "b"
 
 
-GENERATORS = [getattr(sites, name) for name in sites.__all__ if getattr(sites, name).__class__.__name__ == "function"]
+GENERATORS = [thing for name, thing in vars(sites).items() if inspect.isfunction(thing) and not name.startswith("_")]
 GENERATORS = [one for one in GENERATORS if "Iterator[Site]" in str(one.__annotations__.get("return"))]
 
 

@@ -19,8 +19,6 @@ from perdure.errors import PerdureError
 from perdure.runner.plan import Job, Plan
 from perdure.runner.protocol import Protocol, read_protocol
 
-__all__ = ["lived", "main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Live what a protocol plans; the exit status."""

@@ -22,8 +22,6 @@ from msgspec import Struct
 from perdure import files
 from perdure.errors import LogError
 
-__all__ = ["Chunk", "ChunkFacts", "chunks_in"]
-
 _FACTS, _STATE = "chunk.json", "state.npz"
 
 

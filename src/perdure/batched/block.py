@@ -17,8 +17,6 @@ from perdure.batched.learners.interface import BatchedLearner, BatchedTransition
 from perdure.batched.tasks.chance import under
 from perdure.batched.tasks.family import FamilySwitch
 
-__all__ = ["Spec", "begin_lives", "block_of", "fingerprints", "unsound"]
-
 _STRIDE = 16  # steps between two looks at whether all are done, each of which waits for the device
 
 

@@ -8,8 +8,6 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
-__all__ = ["compiled", "prepare_devices"]
-
 _CORES = "--xla_force_host_platform_device_count"
 _SAME = {"xla_gpu_autotune_level": 0}
 """Kernels chosen without a race between them, which would give other last bits in another run."""

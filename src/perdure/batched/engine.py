@@ -24,9 +24,6 @@ from perdure.runner.engines.work import Event, Work
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import Job, Plan
 
-__all__ = ["check_batched", "convert", "live_batched"]
-
-
 _MEASURES: Mapping[str, Direction] = {"reward": "higher", "accuracy": "higher", "error": "lower"}
 
 

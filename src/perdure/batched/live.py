@@ -25,8 +25,6 @@ from perdure.learners.digest import chained, continues
 from perdure.learners.find import learner_digest
 from perdure.runner.plan import Job
 
-__all__ = ["Living", "default_size", "live"]
-
 _SIZES: Mapping[str, int] = {"cpu": 64}
 _SIZE = 1024
 _SMALLEST = 8

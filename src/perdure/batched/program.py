@@ -21,8 +21,6 @@ from perdure.runner.plan import Job, Plan
 from perdure.scenario.distributions import drawn, is_drawn
 from perdure.scenario.model import Block, Task
 
-__all__ = ["Program", "is_learned"]
-
 
 class Program(Struct, frozen=True, dict=True):
     """A plan as the batched engine lives it."""

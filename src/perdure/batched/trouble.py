@@ -15,7 +15,6 @@ from perdure.errors import LearnerError, PerdureError
 if TYPE_CHECKING:
     from perdure.batched.program import Program
 
-__all__ = ["out_of_memory", "untraceable"]
 
 _NOT_OURS = (
     "/jax/",

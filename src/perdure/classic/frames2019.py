@@ -13,8 +13,6 @@ from perdure.classic.learnkit.writer import phases
 from perdure.lazy import pl
 from perdure.log.model import STANDARD_COLUMNS, Passage
 
-__all__ = ["blocks_in", "frames"]
-
 _NAMES = {"worker_id": "worker", "task_name": "class_name", "task_params": "params"}
 _OURS = ("block_num", "block_type", "block_subtype", "exp_status", "phase", "block", "task", *_NAMES.values())
 

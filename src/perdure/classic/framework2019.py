@@ -24,21 +24,6 @@ from perdure.scenario.sites import Site
 from perdure.settings import Settings
 from perdure.settings.presets import FRAMEWORK_2019
 
-__all__ = [
-    "FIXES",
-    "PREP",
-    "PRESET",
-    "better_than",
-    "declared_2019",
-    "moving_average",
-    "recovered",
-    "refuses",
-    "saturated",
-    "stated",
-    "steps_to_saturation",
-    "summaries",
-]
-
 PREP = Prep(window="none", scale="none", recorded_bounds=False)
 
 PRESET = FRAMEWORK_2019

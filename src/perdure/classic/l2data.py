@@ -22,8 +22,6 @@ from perdure.log.model import Lifetime
 from perdure.log.places import taskinfo_file
 from perdure.log.read import Options, find, lifetimes, locate
 
-__all__ = ["Written", "write_experts", "write_run", "write_trees"]
-
 _DEFAULTS = Options()
 _PASSED = ("lives", "logs")  # folders whose names say nothing of a lifetime
 _TIME = "%Y%m%dT%H%M%S.%f"

@@ -12,8 +12,6 @@ from perdure.log.manifest import LOGGER_INFO, SCENARIO_INFO
 from perdure.log.write.journal import Journal
 from perdure.log.write.manifest import rewrite
 
-__all__ = ["DataLogger"]
-
 
 class _Lenient(Journal):
     # l2logger lets one block number hold training and testing; its scripts must go on working.

@@ -27,22 +27,6 @@ from perdure.metrics.engine.settings import Settings
 from perdure.scenario.rules import KINDS
 from perdure.settings.presets import FRAMEWORK_2019
 
-__all__ = [
-    "PREDEFINED",
-    "AgentMetric",
-    "AgentMetricsReport",
-    "ClassificationMetric",
-    "ClassificationMetricsReport",
-    "GlobalMean",
-    "MetricsReport",
-    "Predefined",
-    "WithinBlockSaturation",
-    "declared",
-    "main",
-    "parse_blocks",
-    "read_log_data",
-]
-
 
 class _Metric(ABC):
     """A metric: a name, and what it calculates from the log, its blocks, and what was calculated before it."""

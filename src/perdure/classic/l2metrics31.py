@@ -31,8 +31,6 @@ from perdure.scenario.sites import Site
 from perdure.settings import Settings
 from perdure.settings.presets import L2METRICS_31 as _PRESET
 
-__all__ = ["L2METRICS_31", "NAMES", "PREP", "Regimes", "refuses", "summaries"]
-
 _SOURCE = "l2metrics 3.1"
 
 PREP = Prep(

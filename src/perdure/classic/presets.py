@@ -7,8 +7,6 @@ from perdure.metrics.engine.declare import Departure, Preset
 from perdure.metrics.engine.metric import Metric
 from perdure.settings import presets
 
-__all__ = ["FRAMEWORK_2019", "L2METRICS_31"]
-
 
 def _framework_metrics() -> dict[str, Metric]:
     both = (vars(framework2019), vars(transfer2019))

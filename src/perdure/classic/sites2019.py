@@ -17,18 +17,6 @@ from perdure.scenario.model import Block, Scenario
 from perdure.scenario.parameters import set_text
 from perdure.scenario.sites import LIFETIME, Site, visible_evaluations
 
-__all__ = [
-    "evaluated_after_both",
-    "evaluated_before_learned",
-    "every_block",
-    "first_learning_of_each_set",
-    "learned_after_another",
-    "learned_again",
-    "maintained_after_another",
-    "recovered_after_another",
-    "tested_after_learning",
-]
-
 _Set = tuple[str, str]
 
 

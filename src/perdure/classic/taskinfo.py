@@ -15,8 +15,6 @@ from perdure.errors import LogError, WriteError
 from perdure.log.model import Lifetime
 from perdure.log.variants import Settled, settle
 
-__all__ = ["saturations", "stated_in", "write_taskinfo"]
-
 
 def saturations(experts: Experts, measure: str | None = None) -> tuple[dict[str, float], tuple[tuple[str, str], ...]]:
     """Task → the mean saturation of its experts, as measured; and what cannot serve, with the reason."""

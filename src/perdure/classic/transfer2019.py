@@ -20,15 +20,6 @@ from perdure.curves.model import Curve, Curves, Expert
 from perdure.metrics.engine.metric import ADAPTING, NoValue, Value, Words
 from perdure.scenario.sites import Site
 
-__all__ = [
-    "ste_forward_transfer",
-    "ste_reverse_transfer",
-    "time_to_learn_gain",
-    "transfer_of_continual_learning",
-    "transfer_of_maintenance",
-    "transfer_of_recovery",
-]
-
 _adapting = partial(declared_2019, capability=ADAPTING)
 
 

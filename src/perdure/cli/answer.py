@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from perdure.gather.model import Survey
     from perdure.stats.model import Estimate, Group
 
-__all__ = ["Depth", "say", "show_answers", "show_left_out"]
 
 _VERDICTS = {"met": "green", "not met": "red", "undecided": "yellow"}
 _INDENT = "   "

@@ -9,8 +9,6 @@ from perdure.words import number
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
 
-__all__ = ["show_capabilities"]
-
 
 def show_capabilities(scores: Survey) -> None:
     """Print each learner's score in each capability, and what answers for it."""

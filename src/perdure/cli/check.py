@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from perdure.log.problem import Check
     from perdure.settings import Settings
 
-__all__ = ["EXAMPLE", "check"]
 
 EXAMPLE = "perdure check logs/my-life"
 

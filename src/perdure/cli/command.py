@@ -14,8 +14,6 @@ from typer.core import TyperCommand
 from perdure.cli import VERBS
 from perdure.cli.terminal import echo
 
-__all__ = ["application"]
-
 _OUTPUTS = frozenset(("--into", "--json", "--l2data", "--out", "--picture", "--to"))
 """Options that name a file or folder that a verb writes."""
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from perdure.stats.letters import Letters
     from perdure.stats.systems import Comparisons
 
-__all__ = ["EXAMPLE", "compare"]
 
 EXAMPLE = "perdure compare runs/replay runs/naive"
 

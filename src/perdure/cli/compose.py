@@ -11,8 +11,6 @@ from perdure.cli.terminal import echo
 from perdure.scenario.layouts import LAYOUTS
 from perdure.words import listed
 
-__all__ = ["EXAMPLE", "compose"]
-
 EXAMPLE = "perdure compose dispersed --task pong:narrow pong:wide breakout --learn 300 --evaluate 10"
 
 

@@ -10,8 +10,6 @@ from rich.segment import Segment
 
 from perdure.cli.terminal import clean, unguarded
 
-__all__ = ["Console"]
-
 
 class Console(rich.console.Console):
     """Cleans each piece before it is styled. Links, which only markup in a name could ask for, are taken out."""

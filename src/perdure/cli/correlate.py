@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from perdure.settings import Settings
     from perdure.stats.correlate import Correlation
 
-__all__ = ["EXAMPLE", "correlate"]
 
 EXAMPLE = "perdure correlate runs/replay runs/naive"
 

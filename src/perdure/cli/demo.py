@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from perdure.stats.model import Group
     from perdure.verbs.run import Evaluation
 
-__all__ = ["EXAMPLE", "demo"]
 
 EXAMPLE = "perdure demo --into demo --lifetimes 3"
 

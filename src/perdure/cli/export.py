@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from perdure.classic.l2data import Written
     from perdure.settings import Settings
 
-__all__ = ["EXAMPLE", "export", "told"]
 
 EXAMPLE = "perdure export logs/my-life --to my-life.parquet"
 

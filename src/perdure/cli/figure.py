@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from perdure.settings import Settings
     from perdure.stats.scored import GroupedSurvey
 
-__all__ = ["EXAMPLE", "figure"]
 
 EXAMPLE = "perdure figure lifetime logs/my-life --to life.svg"
 

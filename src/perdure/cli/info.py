@@ -9,8 +9,6 @@ import typer
 from perdure.cli.options import Json, emit_json
 from perdure.cli.terminal import echo
 
-__all__ = ["EXAMPLE", "info"]
-
 EXAMPLE = "perdure info --get logdir"
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from perdure.settings import Settings
     from perdure.verbs.lint import ProtocolLint
 
-__all__ = ["EXAMPLE", "lint"]
 
 EXAMPLE = "perdure compose condensed --task pong breakout --learn 100 --evaluate 10 | perdure lint -"
 

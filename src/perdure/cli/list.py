@@ -13,7 +13,6 @@ from perdure.settings.presets import STANDARD
 if TYPE_CHECKING:
     from perdure.metrics.engine.metric import Metric
 
-__all__ = ["EXAMPLE", "list"]
 
 EXAMPLE = "perdure list metrics"
 

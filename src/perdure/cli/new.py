@@ -10,8 +10,6 @@ import typer
 from perdure.cli.options import Quiet
 from perdure.cli.terminal import echo
 
-__all__ = ["EXAMPLE", "new"]
-
 EXAMPLE = "perdure new metric head-start"
 
 Kind = Annotated[

@@ -15,8 +15,6 @@ import typer
 from perdure.cli.terminal import echo
 from perdure.settings import OPTIONS, Option, Settings
 
-__all__ = ["Address", "ForSpreadsheets", "Json", "Log", "Quiet", "emit_json", "with_settings"]
-
 Log = Annotated[
     Path, typer.Argument(help="A log: a folder, a table, or a bare name under $L2DATA/logs.", show_default=False)
 ]

@@ -11,8 +11,6 @@ from perdure.words import number
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
 
-__all__ = ["show_over_time"]
-
 
 def show_over_time(scores: Survey, metrics: Sequence[str] = ()) -> None:
     """Print every value behind the metrics, and the block at which it is known, as `--json` and `--out` count them."""

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from perdure.settings import Settings
     from perdure.stats.plan import Plan
 
-__all__ = ["EXAMPLE", "plan"]
 
 EXAMPLE = "perdure plan --pilot runs/first --detect performance_maintenance=5 forward_transfer=1.2"
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from perdure.stats.pilot import PilotMetric
     from perdure.stats.plan import Cost, Plan
 
-__all__ = ["show_plan"]
 
 _ASKED = {
     "threshold": "of one learner against the threshold minus its margin",

@@ -13,7 +13,6 @@ from perdure.cli.scoring import Experts, Logs, leave, progress_bar
 if TYPE_CHECKING:
     from perdure.settings import Settings
 
-__all__ = ["EXAMPLE", "report"]
 
 EXAMPLE = "perdure report logs --to report.html"
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from perdure.runner.runner import RunResult
     from perdure.verbs.run import Evaluation
 
-__all__ = ["EXAMPLE", "run"]
 
 EXAMPLE = "perdure run protocol.toml --into runs/mine --workers 2"
 

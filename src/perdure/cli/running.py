@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from perdure.stats.model import Estimate, Group
     from perdure.verbs.run import Evaluation, PreparedProtocol
 
-__all__ = ["cost_of", "duration", "live_shown", "progress_of", "show_beside", "show_plan", "show_removed"]
 
 _ENOUGH_S = 2.0  # to judge a speed by
 _MOST_BARS = 8  # of a cluster's lifetimes; the others share them

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from perdure.settings import Settings
     from perdure.stats.scored import GroupedSurvey
 
-__all__ = ["EXAMPLE", "score"]
 
 EXAMPLE = "perdure score logs/my-life --experts logs/experts --json -"
 

@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from perdure.gather.worker import CurveHook
     from perdure.settings import Settings
 
-__all__ = [
-    "LOG_HELP",
-    "Experts",
-    "Logs",
-    "leave",
-    "progress_bar",
-    "settings_facts",
-    "surveyed",
-]
 
 LOG_HELP = "Logs, folders of logs, run folders, tables of lifetimes or of scores, or accuracy matrices."
 

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from perdure.cli.console import Console
 
-__all__ = ["columns", "widest"]
-
 
 def widest(console: Console, tables: Iterable[Table]) -> Table:
     """The first of `tables` that fits the console with nothing cut off, spread where there is room; else the last."""

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from perdure.cli.console import Console
     from perdure.stats.tally import Tally
 
-__all__ = ["show_tally"]
-
 
 def show_tally(console: Console, tally: Tally) -> None:
     """Print both tables, and what they come to."""

@@ -14,8 +14,6 @@ import sys
 from contextlib import suppress
 from typing import Any, TextIO
 
-__all__ = ["clean", "echo", "guard", "say_last", "show", "styled", "unguarded", "width"]
-
 # Control characters but for newline and tab, those that turn the direction of what follows, and bytes that are no text.
 _CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 _STYLES = {"bold": 1, "red": 31, "green": 32, "yellow": 33, "grey": 90}  # as terminals number them

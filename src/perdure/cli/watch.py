@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from perdure.settings import Settings
     from perdure.watch.monitor import Monitor
 
-__all__ = ["EXAMPLE", "watch"]
 
 EXAMPLE = "perdure watch logs --terminal --once"
 

@@ -9,23 +9,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "Array",
-    "Moments",
-    "deviations",
-    "dot",
-    "gathered",
-    "late",
-    "many_differ",
-    "mean",
-    "moments",
-    "near",
-    "slope",
-    "slope_through",
-    "start",
-    "terminal",
-]
-
 Array = npt.NDArray[np.float64]
 _ENOUGH = 20  # different values, which two lifetimes do not share by chance
 _GLANCE = 1 << 10  # values among which nearly always enough differ

@@ -32,8 +32,6 @@ from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.variants import Settled, settle, task_of
 from perdure.scenario.model import Block, Task
 
-__all__ = ["Directed", "Measured", "curves", "matrix_curves"]
-
 Measured = str | Mapping[str, str]
 """The measure, or that of each task."""
 Directed = Direction | Mapping[str, Direction]

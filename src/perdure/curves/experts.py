@@ -26,29 +26,6 @@ from perdure.log.read import lifetimes as lifetimes_at
 from perdure.log.variants import Settled
 from perdure.scenario.model import Task
 
-__all__ = [
-    "Average",
-    "ExpertLog",
-    "Experts",
-    "average_expert",
-    "compare_with_experts",
-    "differ",
-    "direction_of",
-    "expert_log",
-    "expert_logs",
-    "learned_task",
-    "match_experts",
-    "merge_experts",
-    "oriented",
-    "read_experts",
-    "scale_expert",
-    "seconds_by_task",
-    "seconds_elapsed",
-    "seconds_learning",
-    "twin_of",
-    "values_of",
-]
-
 Average = Literal["metrics", "time"]
 """With several experts: average the metric's values, or the experts' curves first (l2metrics' old option)."""
 _DEFAULTS = Options()

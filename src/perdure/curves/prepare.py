@@ -13,8 +13,6 @@ from perdure.curves.model import LOWEST, SCALED, Range, Window
 from perdure.errors import PerdureError, UnknownName
 from perdure.scenario.model import Block
 
-__all__ = ["WIDEST", "WINDOWS", "clamp", "prepare_blocks", "scale", "smooth", "width_for", "window_means"]
-
 Alignment = Literal["centred", "lagging"]
 Starts = npt.NDArray[np.int64]
 

@@ -10,8 +10,6 @@ from msgspec import Struct
 from perdure.gather.model import Life
 from perdure.metrics.engine.score import Score
 
-__all__ = ["Once", "count_once"]
-
 _ONCE = " in the same tasks and blocks, and counts once; if both were lived, record the learner and seed of each"
 _ANY = object()  # stands for every learner, or every seed
 

@@ -21,8 +21,6 @@ from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options, find, holds_experts, locate, parts
 
-__all__ = ["Findings", "Found", "OwnExpert", "find_lifetimes", "named_apart", "run_of", "unused_experts"]
-
 _PASSED_BY = frozenset({"lives", "logs"})  # folders that say nothing of who lives in them
 
 

@@ -21,8 +21,6 @@ from perdure.metrics.engine.metric import Metric
 from perdure.metrics.matrix.cells import matrix_of
 from perdure.settings import Settings
 
-__all__ = ["JOINT", "compare_with_joint", "finals", "is_joint", "joint_accuracies", "needing", "place_of"]
-
 JOINT = "joint"
 """Name of a learner that is trained on all tasks together, or of its folder if its name is not recorded."""
 

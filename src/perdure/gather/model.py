@@ -18,8 +18,6 @@ from perdure.metrics.engine.score import DEFINITIONS, Score
 from perdure.results import Tabular, sealed
 from perdure.words import plural
 
-__all__ = ["SCHEMA", "Life", "Survey"]
-
 SCHEMA = 2
 """The form of the JSON; raised where a field changes its meaning or goes."""
 

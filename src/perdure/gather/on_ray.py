@@ -19,8 +19,6 @@ from perdure.gather.find import Found
 from perdure.gather.pool import registered
 from perdure.gather.worker import ScoreJob, ScoreResult, ScoreWorker
 
-__all__ = ["Scoring", "score_on_ray"]
-
 _MOST_LIVES, _MOST_BYTES = 64, 16 << 20  # of one handful
 _AHEAD = 2  # handfuls in the hands of a machine: it never waits for the next
 _TRIES = 4  # of a handful whose machine is lost

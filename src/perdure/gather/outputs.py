@@ -16,8 +16,6 @@ from perdure.log.read import refuse_overwriting
 from perdure.metrics.engine.score import DEFINITIONS, DORMANT
 from perdure.results import sealed
 
-__all__ = ["AND_THEN", "FILES", "block_table", "lifetime_table", "write_outputs"]
-
 FILES = ("metrics.json", "blocks.tsv", "settings.json", "data.arrow", "lifetimes.tsv")
 
 AND_THEN = "→"

@@ -19,8 +19,6 @@ from perdure.log.manifest import MANIFEST, object_in
 from perdure.log.places import PARTS, PROTOCOL, as_text
 from perdure.words import listed, plural
 
-__all__ = ["Comparison", "compare_with_plans", "planned_names"]
-
 Planned = Mapping[str, Sequence[str]]
 """Part of a run folder → the ids that its protocol plans there."""
 

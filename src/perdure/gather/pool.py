@@ -17,8 +17,6 @@ from perdure.log.read import READERS
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.presets import PRESETS
 
-__all__ = ["parallel_map", "process_count", "registered"]
-
 Job = TypeVar("Job")
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -30,8 +30,6 @@ from perdure.schemas import score as documents
 from perdure.schemas.structs import Part
 from perdure.settings.presets import L2METRICS_31, STANDARD
 
-__all__ = ["ScoreFile", "is_score_file", "read_score_file"]
-
 _DESCRIBING = frozenset(
     {
         "lifetime", "run_id", "learner", "agent_config", "scenario_type", "protocol", "seed", "measure", "unit",

@@ -34,7 +34,6 @@ from perdure.words import plural
 if TYPE_CHECKING:
     from perdure.gather.score_files import ScoreFile
 
-__all__ = ["Frame", "Source", "described", "renamed", "score", "survey"]
 
 Place = str | os.PathLike[str]
 Source = Place | Lifetime

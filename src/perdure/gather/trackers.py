@@ -16,8 +16,6 @@ from perdure.log.read import lifetimes
 from perdure.log.write.trackers import open_tracker, scalars_of
 from perdure.metrics.engine.settings import Settings
 
-__all__ = ["Sent", "send"]
-
 
 class Sent(Struct, frozen=True):
     """What reached a tracker, and what did not."""

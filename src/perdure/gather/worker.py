@@ -23,8 +23,6 @@ from perdure.log.variants import Sets, Settled, settle
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 
-__all__ = ["CurveHook", "ExpertPool", "ScoreJob", "ScoreResult", "ScoreWorker", "read_own_experts", "settle_sets"]
-
 CurveHook = Callable[[Curves, int], Any]
 """Returns what to keep of a lifetime's curves, given the number of lifetimes; the result must survive a pickle."""
 

@@ -13,8 +13,6 @@ from typing import Any
 
 from perdure.log.write.journal import Journal
 
-__all__ = ["PerdureLogger", "accuracy"]
-
 
 def accuracy(strategy: Any) -> float:
     """The share of the current batch that the strategy's output is right about."""

@@ -12,8 +12,6 @@ from perdure.tasks.logged import log_episode
 if TYPE_CHECKING:
     from perdure.log.write.journal import Journal
 
-__all__ = ["PerdureCallback"]
-
 
 class PerdureCallback(BaseCallback):
     """Logs every episode that ends while `model.learn(…, callback=PerdureCallback(journal, task))` runs.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["CORES", "METHODS", "PREFIX"]
-
 PREFIX = "batched:"
 CORES: Mapping[str, str] = {
     "q": "perdure.batched.learners.q",

@@ -11,8 +11,6 @@ from perdure.learners.interface import Answer, Situation
 from perdure.learners.network import Array, Network, descend, dormant_units, gradient, new_network, scores
 from perdure.learners.state import Arrays, Kept
 
-__all__ = ["Consolidating", "Joint", "Naive", "Replay"]
-
 Labels = npt.NDArray[np.int64]
 
 _NAMES = ("hidden", "hidden_bias", "output", "output_bias")

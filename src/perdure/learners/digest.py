@@ -13,8 +13,6 @@ from types import ModuleType
 from perdure import __version__, files
 from perdure.cluster import is_installed
 
-__all__ = ["UNKNOWN", "chained", "code_digest", "continues"]
-
 UNKNOWN = "unknown"
 """Digest of code that has no file, as in a notebook."""
 _THEN = " then "

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ROWS", "Encoder", "encoder_for"]
-
 ROWS = 4096
 """The rows of every table, whatever the task, so that tasks can share one."""
 

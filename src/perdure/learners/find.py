@@ -19,17 +19,6 @@ from perdure.learners.torch import METHODS
 from perdure.learners.torch import __name__ as METHODS_HOME  # noqa: N812
 from perdure.registry import Registry
 
-__all__ = [
-    "LEARNERS",
-    "REFERENCE",
-    "batched_learners",
-    "find_learner",
-    "find_maker",
-    "learner_digest",
-    "make_learner",
-    "torch_learners",
-]
-
 REFERENCE: Mapping[str, str] = {
     "forgetful-q": "perdure.learners.q_learning:ForgetfulQ",
     "keeping-q": "perdure.learners.q_learning:KeepingQ",

@@ -6,8 +6,6 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-__all__ = ["Network", "descend", "dormant_units", "gradient", "new_network", "scores"]
-
 Array = npt.NDArray[np.float64]
 
 

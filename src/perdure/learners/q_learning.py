@@ -11,8 +11,6 @@ from perdure.learners.features import ROWS, Encoder, encoder_for
 from perdure.learners.interface import LearnerError, Situation, Transition
 from perdure.learners.state import Arrays, Kept
 
-__all__ = ["ForgetfulQ", "KeepingQ", "SeparateQ"]
-
 Table = npt.NDArray[np.float64]
 
 

@@ -18,8 +18,6 @@ from perdure import files
 from perdure.errors import MissingExtra, nearest
 from perdure.learners.interface import LearnerError
 
-__all__ = ["PPOLearner", "SB3Learner", "flat_size", "flattened"]
-
 _GRID = (11, 6, 4)
 """How many objects, colours and states a cell of a MiniGrid picture tells apart."""
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 from perdure import files
 from perdure.learners.interface import LearnerError
 
-__all__ = ["Arrays", "Kept"]
-
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 _ARRAYS, _RANDOM = "knowledge.npz", "random.json"

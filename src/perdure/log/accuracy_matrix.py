@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     from perdure.log.variants import Settled
     from perdure.scenario.variants import Variants
 
-__all__ = [
-    "LIMITS",
-    "AccuracyMatrix",
-    "Array",
-    "Baseline",
-    "Cell",
-    "Extremes",
-    "MatrixLifetime",
-    "MatrixPassage",
-    "Unit",
-    "extremes",
-    "negated",
-    "passage_of",
-    "with_baselines",
-]
 
 Array = npt.NDArray[np.float64]
 Cell = tuple[int, int]

@@ -21,14 +21,6 @@ from perdure.scenario.parameters import same_value
 if TYPE_CHECKING:
     from perdure.log.model import Lifetime
 
-__all__ = [
-    "boundaries",
-    "experiences",
-    "in_order",
-    "is_complete",
-    "parameter_table",
-    "passage",
-]
 
 _MODES: dict[str, Mode] = {"train": "learn", "test": "evaluate"}
 _COMPLETE = EXPERIENCE_STATUSES.index("complete")

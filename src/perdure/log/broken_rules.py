@@ -10,8 +10,6 @@ from perdure.lazy import pl
 from perdure.log.problem import Level, Problem
 from perdure.log.rules import BLOCK_TYPES, MEASURE, RULES
 
-__all__ = ["across", "repeated", "within"]
-
 _FILE = "\x00file"  # a name that no column of a log can have
 
 

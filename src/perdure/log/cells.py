@@ -13,22 +13,6 @@ from perdure.scenario.model import LONGEST_NAME
 if TYPE_CHECKING:
     from perdure.log.rows import Table
 
-__all__ = [
-    "as_json",
-    "counts",
-    "folded",
-    "is_measurable",
-    "is_number",
-    "labels",
-    "moments",
-    "names",
-    "numbers",
-    "objects",
-    "refuse",
-    "standard",
-    "typed",
-    "words",
-]
 
 _L2LOGGER_TIME = "%Y%m%dT%H%M%S%.6f"  # TIMESTAMP_FORMAT as Polars spells it; its %f has nine digits
 _JSON_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"

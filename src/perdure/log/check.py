@@ -25,8 +25,6 @@ from perdure.log.sources import Source, sources
 from perdure.log.verify import Ledger, Seen, compared, description_problems, ledger_of, seen_in
 from perdure.words import plural
 
-__all__ = ["check_l2logger", "check_lines", "check_log"]
-
 _AT_MOST = 100  # problems of one kind in one file; the rest is counted
 
 

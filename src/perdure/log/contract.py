@@ -12,8 +12,6 @@ from perdure.log.model import Lifetime
 from perdure.log.read import Options, Reader
 from perdure.log.rules import FILLED_COLUMNS, STANDARD_COLUMNS
 
-__all__ = ["check_reader", "require"]
-
 _DEFAULTS = Options()
 
 Seen = dict[str, tuple[int, int]]

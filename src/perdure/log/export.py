@@ -12,8 +12,6 @@ from perdure.lazy import pl
 from perdure.log.model import Lifetime
 from perdure.log.read import refuse_overwriting
 
-__all__ = ["WRITERS", "export", "without_formula", "without_formulas"]
-
 WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
     ".parquet": lambda table, file: table.write_parquet(file),
     ".arrow": lambda table, file: table.write_ipc(file, compat_level=pl.CompatLevel.oldest()),

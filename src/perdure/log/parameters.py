@@ -15,8 +15,6 @@ import numpy.typing as npt
 from perdure.lazy import pl
 from perdure.scenario.parameters import same_value, set_text
 
-__all__ = ["ParameterTable", "parameters", "table_of"]
-
 _BARE = "{}"
 _MANY = 4096  # stretches: from here on, what changes with every experience is cut out of the text, not decoded
 _VALUE = r'\s*:\s*(?:[^,{}\[\]"\s]+|"[^"]*"|\[[^\[\]{}"]*\])\s*'

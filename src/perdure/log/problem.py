@@ -11,8 +11,6 @@ from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.words import plural
 
-__all__ = ["Check", "Level", "Note", "Problem"]
-
 Level = Literal["error", "warning"]
 
 

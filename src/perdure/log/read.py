@@ -17,23 +17,6 @@ from perdure.log.model import Direction, Lifetime
 from perdure.registry import Registry
 from perdure.words import listed
 
-__all__ = [
-    "READERS",
-    "Options",
-    "Reader",
-    "ReaderOfFiles",
-    "ReaderOfMany",
-    "SeveralLifetimes",
-    "find",
-    "holds_experts",
-    "lifetimes",
-    "locate",
-    "parts",
-    "read",
-    "recognise",
-    "refuse_overwriting",
-]
-
 
 class Options(msgspec.Struct, frozen=True):
     """What a caller may say about how a log is read; a reader uses what concerns it."""

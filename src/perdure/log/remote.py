@@ -18,7 +18,6 @@ from perdure.lazy import of_extra
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["fetched", "is_url", "opened_url"]
 
 # A path object writes s3://a as s3:/a. One letter before the colon is a drive of Windows.
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/{1,3}(?P<rest>[^/].*)", re.DOTALL)

@@ -29,33 +29,6 @@ from perdure.lazy import pl
 from perdure.log.problem import Level, Note, Problem
 from perdure.log.sources import Source
 
-__all__ = [
-    "Checksums",
-    "Examined",
-    "Part",
-    "Piece",
-    "Span",
-    "Table",
-    "Unparsed",
-    "bytes_of",
-    "cells",
-    "end_of_records",
-    "examine",
-    "first_error",
-    "header_names",
-    "header_of",
-    "parse",
-    "pieces",
-    "reading",
-    "records",
-    "records_in",
-    "rows_of",
-    "separator_of",
-    "table_in",
-    "tables",
-    "unreadable",
-]
-
 Counts = npt.NDArray[np.int64]
 Opened = Callable[[Source], AbstractContextManager[IO[bytes]]]
 

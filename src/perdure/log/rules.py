@@ -16,21 +16,6 @@ import msgspec
 from perdure.lazy import pl
 from perdure.scenario.model import LONGEST_NAME, UNSAFE_PATH
 
-__all__ = [
-    "BEYOND",
-    "BLOCK_SUBTYPES",
-    "BLOCK_TYPES",
-    "CONTROL",
-    "EXPERIENCE_STATUSES",
-    "FILLED_COLUMNS",
-    "MEASURE",
-    "OPTIONAL_COLUMNS",
-    "RULES",
-    "STANDARD_COLUMNS",
-    "Rule",
-    "is_object",
-]
-
 BLOCK_TYPES = ("train", "test")
 BLOCK_SUBTYPES = ("wake", "sleep")
 EXPERIENCE_STATUSES = ("complete", "incomplete")

@@ -11,8 +11,6 @@ import msgspec
 from perdure import files
 from perdure.errors import LogError
 
-__all__ = ["DATA_FILE", "Source", "sources"]
-
 DATA_FILE = "data-log.tsv"
 _DEEPEST = 50
 _NUMBER = re.compile(r"\d+")

@@ -23,7 +23,6 @@ from perdure.scenario.variants import numbered
 if TYPE_CHECKING:
     from perdure.log.model import Lifetime
 
-__all__ = ["LabelSets", "Sets", "Settled", "described_tasks", "names", "sets_of", "settle", "task_of"]
 
 _BARE = "{}"
 _BY_ORDER = re.compile(r"v[0-9]+")

@@ -20,26 +20,6 @@ from perdure.log.problem import Problem
 from perdure.log.rows import records_in
 from perdure.log.sources import Source, sources
 
-__all__ = [
-    "BLOCKS_FILE",
-    "MANIFEST",
-    "Closed",
-    "Ledger",
-    "Seen",
-    "append_event",
-    "as_it_stands",
-    "compared",
-    "description_event",
-    "description_problems",
-    "ended",
-    "errors_in",
-    "ledger_of",
-    "notes_on",
-    "refusal",
-    "seen_in",
-    "verify",
-]
-
 BLOCKS_FILE = "blocks.jsonl"
 MANIFEST = "manifest.json"
 

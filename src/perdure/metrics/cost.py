@@ -11,8 +11,6 @@ from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.metric import NoValue
 from perdure.scenario import sites
 
-__all__ = ["cost_overhead", "relative_reward_final", "relative_reward_seen", "relative_reward_unseen"]
-
 
 @metric(
     sites.timed_learning,

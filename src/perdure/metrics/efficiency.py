@@ -15,8 +15,6 @@ from perdure.metrics.engine.metric import Context, NoValue, Value, Words
 from perdure.scenario import sites
 from perdure.scenario.sites import Site
 
-__all__ = ["EXPERT_NOT_SATURATED", "NOT_SATURATED", "plasticity", "relative_performance", "sample_efficiency"]
-
 NOT_SATURATED = "not saturated: the curve still rises at its end, and the paper takes saturated tasks alone"
 EXPERT_NOT_SATURATED = "an expert is not saturated: its curve still rises at its end"
 _THAN = "than experts of single tasks"

@@ -7,8 +7,6 @@ from perdure.metrics.engine.declare import metric
 from perdure.metrics.matrix.cells import Change
 from perdure.scenario import sites
 
-__all__ = ["general_ability_change"]
-
 
 @metric(sites.general_abilities, unit="measure", combine=flat, source="Perdure")
 def general_ability_change(at: Change) -> float:

@@ -13,17 +13,6 @@ from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.metric import NoValue
 from perdure.scenario import sites
 
-__all__ = [
-    "cumulative_gain",
-    "experiences_to_saturation",
-    "learn_burn",
-    "mean_evaluation_performance",
-    "mean_learning_performance",
-    "normalized_integral",
-    "saturation",
-    "terminal_performance",
-]
-
 
 @metric(sites.each_learning_block, unit="points", source="l2metrics 3.1")
 def mean_learning_performance(learned: Curve) -> float:

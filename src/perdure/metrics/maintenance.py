@@ -7,8 +7,6 @@ from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.metric import Words
 from perdure.scenario import sites
 
-__all__ = ["performance_maintenance", "performance_maintenance_terminal"]
-
 
 @metric(
     sites.since_learning,

@@ -24,8 +24,6 @@ from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.metric import Metric, NoValue, Value
 from perdure.scenario import sites
 
-__all__ = ["BAKER_2023", "FIXES", "NEW_2022", "PREP", "baker_2023", "new_2022"]
-
 PREP = Prep(clamp=True, recorded_bounds=False)
 """Appendix A of New et al. 2022, which Appendix C.1 of Baker et al. 2023 recommends."""
 

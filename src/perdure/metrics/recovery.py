@@ -11,8 +11,6 @@ from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.metric import NoValue, Value
 from perdure.scenario import sites
 
-__all__ = ["droop", "performance_recovery", "recovery_rate", "recovery_time"]
-
 _SOURCE = "New et al. 2022"
 _NEVER = "never recovered, counted as one more than the block's length"
 

@@ -8,8 +8,6 @@ from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.metric import Value, Words
 from perdure.scenario import sites
 
-__all__ = ["backward_transfer", "backward_transfer_contrast", "forward_transfer", "forward_transfer_contrast"]
-
 _CONDITION = "Transfer and Adaptation"
 _COMPARES = ("after", "before")
 _HELPS = ("helps", "harms", "learning a task")

@@ -10,8 +10,6 @@ from perdure.metrics.engine.metric import NoValue
 from perdure.scenario import sites
 from perdure.scenario.sites import Site
 
-__all__ = ["twin_cost", "twin_gain"]
-
 
 @metric(sites.evaluations_of_learned, combine=flat, unit="points", source="Perdure")
 def twin_gain(evaluation: Curve, at: Site, twin: Twin) -> float:

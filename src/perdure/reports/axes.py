@@ -28,27 +28,6 @@ from perdure.reports.svg import (
     wrap_text,
 )
 
-__all__ = [
-    "Entry",
-    "Looks",
-    "Panel",
-    "PanelSpec",
-    "Scale",
-    "compose",
-    "ends_of",
-    "frame",
-    "grid",
-    "in_columns",
-    "interval_mark",
-    "legend",
-    "margin",
-    "multiples",
-    "scale_over",
-    "task_entries",
-    "tick_text",
-    "ticks",
-]
-
 Looks = dict[str, Look]
 """Task or group → its colour, marker and line."""
 

@@ -17,8 +17,6 @@ from perdure.reports.thinned import MEMORY_COLUMNS, thinned
 from perdure.stats.scored import GroupedSurvey
 from perdure.words import number
 
-__all__ = ["ChecklistItem", "checklist"]
-
 State = Literal["present", "missing", "cannot be seen", "does not apply"]
 _BASIC = (average_accuracy.name, bwt.name, learning_accuracy.name)
 _NAIVE = re.compile(r"naive|sequential|fine.?tun|forget", re.IGNORECASE)

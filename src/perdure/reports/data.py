@@ -19,8 +19,6 @@ from perdure.stats.groups import usable
 from perdure.stats.model import LEVEL, Group
 from perdure.stats.scored import GroupedSurvey, group_survey
 
-__all__ = ["baselines", "comparable_groups", "compare_groups", "gather", "group_names", "table_metrics"]
-
 
 def gather(
     logs: Source | Sequence[Source],

@@ -15,8 +15,6 @@ from perdure.stats.answer import Question, questions
 from perdure.stats.model import Estimate, Group
 from perdure.words import interval, number, p_words, plural
 
-__all__ = ["Grid", "GridAxis", "GridCell", "GridRow", "grids"]
-
 _WIDE, _DEEP, _EDGE = 180.0, 18.0, 6.0
 
 

@@ -20,8 +20,6 @@ from perdure.stats.scored import GroupedSurvey
 from perdure.stats.sentences import rule_of
 from perdure.words import listed, number, plural
 
-__all__ = ["methods"]
-
 _USED = ("numpy", "scipy", "polars")
 
 _SCALES = {

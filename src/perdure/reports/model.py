@@ -27,17 +27,6 @@ from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
 from perdure.words import interval, listed, number, p_words, plural
 
-__all__ = [
-    "CONDITION_RULE",
-    "ConditionVerdict",
-    "Report",
-    "given_settings",
-    "headline",
-    "leads",
-    "report_of",
-    "verdicts",
-]
-
 _MOST_COMPARED = 6
 _LEADS = {
     "met": "{group} shows {condition}",

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 import msgspec
 
-__all__ = ["COLOURS", "GOOD", "NEUTRAL", "POOR", "VERDICTS", "Look", "dark_colours", "looks", "mixed"]
-
 # Okabe and Ito 2008 without its yellow and black, which vanish on white and on dark paper, and two of Tol's muted set.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#882255", "#999933")
 GOOD, POOR, NEUTRAL = "#0072b2", "#c8551b", "#7a7a7a"

@@ -18,8 +18,6 @@ from perdure.stats.scored import GroupedSurvey
 from perdure.tables import Column, Strong, Table
 from perdure.words import NOTHING, interval, listed, number, plural, short
 
-__all__ = ["Heading", "PaperCell", "PaperRow", "PaperTable", "paper_tables"]
-
 _UNITS = {"percent": "%", "fraction": "of 1", "raw": ""}
 CONSTANT = "†"
 """Of a difference that no lifetime varies in, so that no test has a p for it."""

@@ -20,28 +20,6 @@ import numpy.typing as npt
 
 from perdure.reports.palette import GOOD, NEUTRAL, POOR, Look
 
-__all__ = [
-    "COLUMN",
-    "INK",
-    "PAGE",
-    "SOFT",
-    "Canvas",
-    "Figure",
-    "area",
-    "coloured",
-    "ellipsize",
-    "marker",
-    "path",
-    "px",
-    "rect",
-    "rule",
-    "stroke",
-    "text",
-    "text_width",
-    "tooltip",
-    "wrap_text",
-]
-
 COLUMN, PAGE = 3.3, 6.9
 """Inches: a column of a two-column paper, and the width of its page between margins."""
 INK, SOFT, PALE = "#1d2227", "#59636e", "#d5dae0"

@@ -26,20 +26,6 @@ from perdure.stats.tally import Tally
 from perdure.tables import Cell, Column, Table
 from perdure.words import interval, number, p_text, plural, short
 
-__all__ = [
-    "accuracy",
-    "blocks",
-    "capabilities",
-    "comparison",
-    "costs",
-    "definitions",
-    "lifetimes",
-    "metrics",
-    "tallied",
-    "values",
-    "without_value",
-]
-
 MOST_BLOCKS = 80
 MOST_TASKS = 20
 

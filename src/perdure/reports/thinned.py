@@ -22,20 +22,6 @@ from perdure.scenario.model import Block
 from perdure.stats.interval import t_interval
 from perdure.stats.model import LEVEL
 
-__all__ = [
-    "MEMORY_COLUMNS",
-    "STEP_COLUMNS",
-    "ExpertCurves",
-    "TaskCost",
-    "ThinnedBlock",
-    "ThinnedCurve",
-    "ThinnedLifetime",
-    "columns_for",
-    "thin_lifetime",
-    "thinned",
-    "thinned_indices",
-]
-
 _COLUMNS = 1200
 """Pixel columns of a single lifetime."""
 STEP_COLUMNS = ("steps", "step_count", "episode_steps", "episode_step_count")

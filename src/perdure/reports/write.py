@@ -21,8 +21,6 @@ from perdure.reports.paper import PaperTable, paper_tables
 from perdure.stats.scored import group_survey
 from perdure.tables import escape_latex, escape_markdown
 
-__all__ = ["REPORTS", "Form", "as_text", "form_of", "write_report"]
-
 Form = Literal["report", "table", "methods"]
 
 

@@ -21,8 +21,6 @@ from perdure.tasks.interface import BatchTask
 if TYPE_CHECKING:
     from perdure.runner.lifetime import Life
 
-__all__ = ["BlockEnv", "LifeBlock", "LivedEpisode"]
-
 
 class LifeBlock:
     """A block at hand. `length` counts experiences, and is None where the block is measured in `steps`."""

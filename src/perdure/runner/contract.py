@@ -19,8 +19,6 @@ from perdure.scenario.compose import compose
 from perdure.scenario.model import Task
 from perdure.scenario.syllabus import Syllabus
 
-__all__ = ["BATCHES", "EPISODES", "check_learner"]
-
 EPISODES = (
     Task("pong", "wide", params={"bot/paddle/width": 0.4, "points": 1, "steps": 40}),
     Task("pong", "narrow", params={"bot/paddle/width": 0.2, "points": 1, "steps": 40}),

@@ -21,22 +21,6 @@ from perdure.scenario.layouts import LAYOUTS
 from perdure.schemas.structs import Count, Positive
 from perdure.settings import OPTIONS
 
-__all__ = [
-    "EXPERTS",
-    "MOST_LIVES",
-    "LearnerTable",
-    "Limits",
-    "PowerTable",
-    "ProtocolTable",
-    "Resources",
-    "ScenarioTable",
-    "SeedsTable",
-    "TaskTable",
-    "missing",
-    "read_table",
-    "refuse_strange",
-]
-
 MOST_LIVES = 100_000
 """The most lifetimes of one protocol."""
 EXPERTS = 5

@@ -32,8 +32,6 @@ from perdure.runner.plan import PRE_DEPLOYMENT, Job, Shard
 from perdure.runner.protocol import OUTSIDE, Protocol, ProtocolError, parse_protocol
 from perdure.runner.resume import States
 
-__all__ = ["RunFolder", "names_in"]
-
 _TRACEBACK = "traceback.txt"
 _UNRECORDED_EXPERTS = 1  # per task variant: version 0.1 planned so many where a protocol named no number
 

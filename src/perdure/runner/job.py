@@ -24,8 +24,6 @@ from perdure.runner.protocol import Protocol
 from perdure.runner.resume import Checkpoint, refuse_gone_parts, restored
 from perdure.stopping import Stopped
 
-__all__ = ["describe_failure", "out_of_time", "run_job"]
-
 
 def run_job(
     protocol: Protocol, job: Job, folder: RunFolder, tell: Tell, *, accept_changed_learner: bool = False

@@ -25,8 +25,6 @@ from perdure.tasks.datasets import Dataset
 from perdure.tasks.episodes import STEP_LIMIT, Episodes
 from perdure.tasks.resolve import task_kind
 
-__all__ = ["Life", "live"]
-
 
 def live(
     scenario: Scenario | Syllabus | str | os.PathLike[str],

@@ -31,7 +31,6 @@ except ImportError:  # Windows has no flock; two runs in one folder are not noti
 
 _HAS_LOCKS = fcntl is not None
 
-__all__ = ["held", "is_held", "shards_of"]
 
 _PATIENCE_S = 5.0  # workers of a killed run notice within a second or so
 

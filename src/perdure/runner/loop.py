@@ -16,8 +16,6 @@ from perdure.runner.lifetime import Life
 from perdure.tasks.datasets import Dataset
 from perdure.tasks.interface import TaskError
 
-__all__ = ["Stateless", "lead"]
-
 
 def lead(life: Life, learner: Any) -> None:
     """Take `learner` through the whole of `life`; a learner with `live` has a loop of its own."""

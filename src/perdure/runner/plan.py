@@ -21,7 +21,6 @@ from perdure.scenario.syllabus import Syllabus
 if TYPE_CHECKING:
     from perdure.log.model import Role
 
-__all__ = ["PRE_DEPLOYMENT", "Job", "Plan", "Shard"]
 
 PRE_DEPLOYMENT = "pre-deployment"
 _MOST_SHARDS = 100_000

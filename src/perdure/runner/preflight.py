@@ -24,8 +24,6 @@ from perdure.scenario.distributions import drawn
 from perdure.stopping import Stopped
 from perdure.tasks.resolve import check_params, task_kind
 
-__all__ = ["check_plan", "importable"]
-
 
 def check_plan(
     plan: Plan, folder: RunFolder, jobs: Sequence[Job], paths: Sequence[Path], engine: str = "local"

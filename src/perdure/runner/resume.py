@@ -33,8 +33,6 @@ from perdure.log.write.manifest import write_object
 from perdure.runner.seeds import Seeds
 from perdure.stopping import Stopped
 
-__all__ = ["Checkpoint", "States", "refuse_gone_parts", "restored"]
-
 _POINTER = "after-{}-blocks.json"
 _KEPT = 2  # the last state, and the one before it
 _RESTORING = "restoring"

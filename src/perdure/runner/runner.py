@@ -20,8 +20,6 @@ from perdure.runner.plan import PRE_DEPLOYMENT, Job, Plan, Shard
 from perdure.runner.preflight import check_plan, importable
 from perdure.runner.protocol import Protocol, parse_protocol, read_protocol
 
-__all__ = ["PreparedRun", "RunResult", "cores", "prepare_run", "run_learner"]
-
 _REPR = 40  # signs of a place that a short word shows
 
 

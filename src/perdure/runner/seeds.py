@@ -6,8 +6,6 @@ import hashlib
 
 from msgspec import Struct
 
-__all__ = ["Seeds", "seed_for"]
-
 Key = str | int
 
 

@@ -27,8 +27,6 @@ from perdure.runner.job import run_job
 from perdure.runner.plan import Plan
 from perdure.stopping import Stopped
 
-__all__ = ["TRACEBACK_DELAY_S", "main"]
-
 TRACEBACK_DELAY_S = 0.5
 """Seconds beyond the time limit of a lifetime after which the place where it hangs is written down."""
 

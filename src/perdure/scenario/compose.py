@@ -21,8 +21,6 @@ from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.parameters import parameter_key
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
 
-__all__ = ["chosen_tasks", "compose", "only_task", "parse_task", "single", "single_of"]
-
 _FROZEN: Mapping[str, Any] = {"disable_updates": True}
 
 

@@ -19,8 +19,6 @@ from perdure.scenario.problems import shown
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["DISTRIBUTIONS", "Distribution", "distribution_problem", "drawn", "episodes", "is_drawn", "iterate"]
-
 
 class Distribution(Struct, frozen=True):
     """A way to draw one value: the form and the check of its arguments, and the draw itself."""

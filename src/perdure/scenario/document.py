@@ -13,17 +13,6 @@ from typing import Any
 from perdure import files
 from perdure.errors import ScenarioError
 
-__all__ = [
-    "LARGEST_BYTES",
-    "MOST_LEVELS",
-    "DuplicateKeys",
-    "decode",
-    "duplicate_key",
-    "is_finite",
-    "name_of",
-    "read_source",
-]
-
 LARGEST_BYTES = files.HEADER_LIMIT
 MOST_LEVELS = 100
 

@@ -12,7 +12,6 @@ from perdure.scenario.model import Scenario
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["LineCell", "cells", "letters", "lifetime_legend", "lifetime_line"]
 
 _COLOURS = ("blue", "dark_orange", "green", "magenta", "cyan", "red", "yellow", "bright_black")
 _LEARNING = "█"

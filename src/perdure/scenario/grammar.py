@@ -21,8 +21,6 @@ from perdure.scenario.model import LONGEST_NAME, UNSAFE_PATH, Subtype
 from perdure.scenario.parameters import UnfitParameter, parameter_key
 from perdure.scenario.problems import Notes, Steps, of_instruction, shown
 
-__all__ = ["LONGEST", "MOST_BLOCKS", "EpisodeSpec", "Run", "runs"]
-
 LONGEST = 10**9
 """The most experiences (or 1000 times as many steps) that one block may have."""
 MOST_BLOCKS = 200_000

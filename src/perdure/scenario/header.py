@@ -13,8 +13,6 @@ from perdure.scenario.document import DuplicateKeys, duplicate_key, is_finite
 from perdure.scenario.layouts import LAYOUTS
 from perdure.scenario.problems import Notes, Steps, shown
 
-__all__ = ["SCENARIO_TYPES", "Declared", "Header", "read_header"]
-
 SCENARIO_TYPES = (*dict.fromkeys(one.scenario_type for one in LAYOUTS.values()), "custom")
 
 # L2Logger compares these three without case, and so do we.

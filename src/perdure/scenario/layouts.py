@@ -18,8 +18,6 @@ from perdure.scenario.model import Task
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["LAYOUTS", "Layout", "Phase", "Request", "layout"]
-
 
 class Request(Struct, frozen=True):
     """What a layout is made from; lengths are experiences per task variant."""

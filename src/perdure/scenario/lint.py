@@ -18,8 +18,6 @@ from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
 from perdure.scenario.variants import Variants, under
 from perdure.words import plural
 
-__all__ = ["Eligibility", "LintReport", "SiteLike", "Sited", "lint"]
-
 
 class SiteLike(Protocol):
     """A place where a metric can be read; its key is a task or an ordered pair of tasks."""

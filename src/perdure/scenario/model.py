@@ -11,8 +11,6 @@ from perdure.errors import ScenarioError
 from perdure.results import Shown
 from perdure.words import plural
 
-__all__ = ["LONGEST_NAME", "UNSAFE_PATH", "Block", "Mode", "Scenario", "Subtype", "Task"]
-
 # A task's name may become a folder's; it must not lead anywhere.
 LONGEST_NAME = 1000
 """Characters of a task name, which messages and tables repeat."""

@@ -11,8 +11,6 @@ from perdure.errors import ScenarioError
 from perdure.scenario.distributions import distribution_problem
 from perdure.scenario.document import DuplicateKeys
 
-__all__ = ["UnfitParameter", "parameter_key", "same_value", "set_text"]
-
 
 class UnfitParameter(ScenarioError):
     """A parameter that an episode cannot have."""

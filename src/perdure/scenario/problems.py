@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-__all__ = ["LEVELS", "Level", "Notes", "Steps", "SyllabusProblem", "of_instruction", "shown", "where"]
-
 Steps = tuple[str | int, ...]
 """The way from the root of a document to a value: keys and indices."""
 

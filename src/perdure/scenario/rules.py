@@ -13,8 +13,6 @@ from perdure.scenario.problems import Level
 from perdure.scenario.sites import confounded
 from perdure.scenario.syllabus import Syllabus
 
-__all__ = ["KINDS", "KIND_RULES", "Finding", "advice"]
-
 _SHORTEST_SMOOTHED = 15
 """A block of n is smoothed over n div 5 experiences, and not at all if that is below 3."""
 _SHORTEST_TERMINAL = 10

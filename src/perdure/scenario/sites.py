@@ -21,35 +21,6 @@ from msgspec import Struct
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.variants import under
 
-__all__ = [
-    "LIFETIME",
-    "NEW_TASKS",
-    "Confounded",
-    "Key",
-    "Site",
-    "after_a_change",
-    "around_learning_another",
-    "around_learning_another_later",
-    "between_learning_blocks",
-    "confounded",
-    "each_evaluation_block",
-    "each_learning_block",
-    "each_task_learned",
-    "evaluations_of_learned",
-    "first_learning_of_each",
-    "general_abilities",
-    "key_text",
-    "last_evaluations",
-    "last_evaluations_of_seen",
-    "last_evaluations_of_unseen",
-    "learning_again_and_again",
-    "learning_three_values",
-    "since_learning",
-    "since_learning_ended",
-    "timed_learning",
-    "visible_evaluations",
-]
-
 Key = str | tuple[str, str]
 
 LIFETIME = "whole lifetime"

@@ -28,8 +28,6 @@ from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.problems import Notes, Steps, SyllabusProblem
 from perdure.words import plural
 
-__all__ = ["Syllabus", "parse_syllabus", "read_syllabus", "syllabus_text", "write_syllabus"]
-
 
 class Syllabus(Shown, Struct, frozen=True):
     """A scenario with the parts of its file that a scenario lacks; every tuple has one item per block."""

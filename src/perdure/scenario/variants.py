@@ -12,8 +12,6 @@ from perdure.errors import UnknownName
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.parameters import set_text
 
-__all__ = ["Mode", "Variants", "mode", "numbered", "under"]
-
 Mode = Literal["name", "params", "agnostic"]
 """What is a task: the label as logged, the label with its parameter set, or the task without its variant."""
 Variants = Literal["name", "params", "agnostic", "aware"]

@@ -11,8 +11,6 @@ from perdure.schemas.score import LeftOut, LeftOutPath
 from perdure.schemas.structs import Count, Part, Share
 from perdure.stats.model import Verdict
 
-__all__ = ["Comparison", "Comparisons", "Difference", "Judged", "Letters", "Met", "System", "Tally"]
-
 
 class Difference(Part):
     """Two systems by one metric."""

@@ -18,25 +18,6 @@ from perdure.schemas.structs import Part
 from perdure.stats.model import Tails, Verdict
 from perdure.stats.sentences import verdict_words
 
-__all__ = [
-    "Answer",
-    "Block",
-    "Bound",
-    "Capability",
-    "Estimate",
-    "Flag",
-    "Group",
-    "Iqm",
-    "LeftOut",
-    "LeftOutPath",
-    "Lifetime",
-    "Metric",
-    "Scores",
-    "Settings",
-    "Syllabus",
-    "Threshold",
-]
-
 Measures = str | None | dict[str, str]
 
 

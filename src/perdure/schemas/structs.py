@@ -12,8 +12,6 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-__all__ = ["Count", "Name", "Part", "Positive", "Several", "Share", "schema_of"]
-
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
 Several = Annotated[int, Meta(ge=2)]

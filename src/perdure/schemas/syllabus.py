@@ -6,8 +6,6 @@ from typing import Any
 
 from perdure.scenario.header import SCENARIO_TYPES
 
-__all__ = ["SYLLABUS"]
-
 SYLLABUS: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "Syllabus",

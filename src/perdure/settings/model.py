@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 else:
     Prep = Any  # its module imports NumPy, which a list of options does not need
 
-__all__ = ["OPTIONS", "UNDECIDING", "Settings", "read_settings"]
 
 PREPARATION = "Preparation"
 METRICS = "Metrics"

@@ -13,20 +13,6 @@ import msgspec
 from perdure import files
 from perdure.errors import PerdureError
 
-__all__ = [
-    "Option",
-    "fold_names",
-    "parse_baseline",
-    "parse_joint",
-    "parse_list",
-    "parse_measure",
-    "parse_number_pairs",
-    "parse_pairs",
-    "read_bounds",
-    "read_list",
-    "read_width",
-]
-
 
 class Option(msgspec.Struct, frozen=True):
     """The flags, help and values of one setting. Its key in files and in JSON is the name of its field."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["BAKER_2023", "FRAMEWORK_2019", "L2METRICS_31", "NEW_2022", "STANDARD"]
-
 STANDARD = "standard"
 """Whose lifetimes are decided by Perdure's own rule; the others test as their papers do, or decide nothing."""
 NEW_2022 = "new-2022"

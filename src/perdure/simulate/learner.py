@@ -20,8 +20,6 @@ from perdure.curves.arrays import Array
 from perdure.errors import ScenarioError, UnknownName
 from perdure.scenario.model import Scenario
 
-__all__ = ["CEILING", "NOTIONAL", "NULL", "IdealLearner", "Rewards", "performance"]
-
 CEILING = 1.0
 """No task can be done better than this; performance is 0 to 1."""
 Rewards = Literal["normal", "binary"]

@@ -18,18 +18,6 @@ from perdure.log.write.journal import Journal
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate.learner import IdealLearner, performance
 
-__all__ = [
-    "MEASURE",
-    "alone",
-    "as_lifetimes",
-    "expert",
-    "experts",
-    "learned_lengths",
-    "lifetime",
-    "lifetimes",
-    "write_log",
-]
-
 MEASURE = "performance"
 _TYPES = {"learn": "train", "evaluate": "test"}
 

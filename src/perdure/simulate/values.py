@@ -16,8 +16,6 @@ from perdure.scenario.model import Scenario
 from perdure.simulate.learner import CEILING, IdealLearner, performance
 from perdure.simulate.lifetimes import as_lifetimes, experts
 
-__all__ = ["metric_values", "truth"]
-
 _METRICS = (
     performance_maintenance,
     forward_transfer,

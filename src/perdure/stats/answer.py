@@ -22,25 +22,6 @@ from perdure.words import interval, listed, number, p_words, plural
 if TYPE_CHECKING:
     from perdure.stats.difference import Comparison, Difference
 
-__all__ = [
-    "Alike",
-    "AnswerPart",
-    "LearnerAnswer",
-    "Question",
-    "alike",
-    "answer",
-    "answers",
-    "asked",
-    "better",
-    "called",
-    "in_parts",
-    "keeping",
-    "kept_by",
-    "points_of",
-    "questions",
-    "title",
-    "told_apart",
-]
 
 _POINTS = {"percent": " percentage points", "fraction": " of 1"}
 _SCALED = " of 100 points"

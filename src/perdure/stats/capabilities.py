@@ -20,8 +20,6 @@ from perdure.metrics.engine.score import Score
 from perdure.scenario.model import Task
 from perdure.settings.presets import FRAMEWORK_2019
 
-__all__ = ["CAPABILITIES", "Capability", "CapabilityAnswer", "SyllabusScore", "capabilities"]
-
 CAPABILITIES: Mapping[str, str] = {
     CONTINUAL: "copes with changes within one task",
     ADAPTING: "learns new tasks without losing old ones, and uses what they share",

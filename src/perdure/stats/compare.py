@@ -22,8 +22,6 @@ from perdure.stats.multiple import holm
 from perdure.stats.pairing import Want, pair
 from perdure.stats.secondary import with_secondary
 
-__all__ = ["compare_lives", "compare_metric", "family_of"]
-
 
 def family_of(bars: Mapping[str, Bar], ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
     """The headline metrics that both sides could answer: what Holm's adjustment runs over, in every verb."""

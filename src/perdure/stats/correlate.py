@@ -21,8 +21,6 @@ from perdure.stats.model import Array
 from perdure.stats.multiple import holm
 from perdure.words import plural
 
-__all__ = ["Correlation", "Correlations", "correlate", "spearman_p"]
-
 _FEWEST = 3
 
 

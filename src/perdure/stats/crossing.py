@@ -15,8 +15,6 @@ from perdure.metrics.engine.score import Score
 from perdure.stats.interval import Part
 from perdure.stats.model import Array
 
-__all__ = ["FEW_EXPERTS", "TOO_FEW_EXPERTS", "Crossing", "Sharing", "apart", "crossed", "one_set"]
-
 TOO_FEW_EXPERTS: int = 3
 """Experts per task below which nothing is decided."""
 FEW_EXPERTS: int = 5

@@ -35,20 +35,6 @@ from perdure.stats.model import LEVEL, Array, Decision, Verdict, Withheld
 from perdure.stats.sentences import meaning, word_of, words_of
 from perdure.words import p_words
 
-__all__ = [
-    "EQUAL",
-    "FEWEST",
-    "Sample",
-    "averaged_first",
-    "decide",
-    "is_judged",
-    "leads",
-    "margin_of",
-    "on_scale",
-    "rounding",
-    "sampled",
-]
-
 FEWEST = 3
 """Lifetimes; of two there are values only."""
 EQUAL = "all equal, untested"

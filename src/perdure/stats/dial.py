@@ -9,8 +9,6 @@ from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS
 from perdure.stats.model import Tails
 from perdure.stats.power import ExpertSample, Question, lifetimes_exact, power
 
-__all__ = ["Dial", "dial"]
-
 _LIVES = (5, 11, 20, 50, 100)
 _EXPERTS = (TOO_FEW_EXPERTS, FEW_EXPERTS, 10, 20)
 _ALL = 1_000_000  # lifetimes: as many as anyone likes

@@ -11,8 +11,6 @@ from msgspec import Struct
 from perdure.stats.model import LEVEL
 from perdure.stats.pairing import Pairing
 
-__all__ = ["Comparison", "Difference", "DifferenceScale", "Summary"]
-
 DifferenceScale = Literal["difference", "ratio"]
 
 

@@ -18,8 +18,6 @@ from perdure.stats.model import LEVEL, Array, Decision, Estimate, Flagged, Inter
 from perdure.stats.robust import RESAMPLES, iqm_intervals
 from perdure.words import plural
 
-__all__ = ["ENOUGH_FOR_BOOTSTRAP", "defined", "estimate", "estimates", "flags_in", "flags_of_scores"]
-
 ENOUGH_FOR_BOOTSTRAP = 10
 
 

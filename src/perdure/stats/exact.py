@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from perdure.stats.model import Array
 
-__all__ = ["ALL_ORDERS", "reordered_test", "shared_out_test", "sign_flip_test"]
-
 ALL_ORDERS = 8
 """Lifetimes; up to here all n! orders are tried, for Student's t is far off there."""
 _ALL_SIGNS = 16  # pairs; up to here all 2ⁿ signs are

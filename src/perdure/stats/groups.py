@@ -20,21 +20,6 @@ from perdure.stats.estimate import estimates
 from perdure.stats.model import LEVEL, Group
 from perdure.stats.robust import RESAMPLES
 
-__all__ = [
-    "alone",
-    "changed_learners",
-    "check_comparable",
-    "check_pool_across",
-    "check_poolable",
-    "differing",
-    "groups",
-    "left_out_of",
-    "not_pooled",
-    "partly_bounded",
-    "split",
-    "usable",
-]
-
 # What must not differ inside a group: how it is called, and how it is read off a lifetime.
 _MUST_AGREE: Mapping[str, Callable[[Score], Any]] = {
     "presets": lambda life: life.preset,

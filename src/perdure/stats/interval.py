@@ -18,20 +18,6 @@ from perdure.scenario import sites
 from perdure.scenario.model import Block, Scenario
 from perdure.stats.model import LEVEL, Array
 
-__all__ = [
-    "FEWEST_EVALUATIONS",
-    "Interval",
-    "Part",
-    "constant",
-    "interval_of",
-    "part_of",
-    "sign_test",
-    "signed_rank_test",
-    "t_interval",
-    "two_sided_sign_test",
-    "within_life",
-]
-
 FEWEST_EVALUATIONS = 10
 """Of one lifetime whose own evaluations are to rule chance out, in each of them."""
 Part = tuple[float, float]

@@ -16,8 +16,6 @@ from perdure.stats.model import LEVEL
 from perdure.stats.multiple import holm
 from perdure.stats.pairing import Want
 
-__all__ = ["Letters", "lettered", "letters_of"]
-
 
 class Letters(Struct, frozen=True):
     """Who differs from whom in one scenario type and measure."""

@@ -19,20 +19,6 @@ from perdure.results import Tabular
 from perdure.settings.presets import STANDARD
 from perdure.words import plural
 
-__all__ = [
-    "LEVEL",
-    "Array",
-    "Decision",
-    "Document",
-    "Estimate",
-    "Flagged",
-    "Group",
-    "InterquartileMean",
-    "Tails",
-    "Verdict",
-    "Withheld",
-]
-
 Array = npt.NDArray[np.float64]
 Verdict = Literal["met", "not met", "undecided"]
 Tails = Literal["two", "one"]

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["bonferroni", "holm"]
-
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's step-down adjustment, in the order given (Holm 1979)."""

@@ -12,8 +12,6 @@ from perdure.lazy import pl
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
 from perdure.log.read import find, read
 
-__all__ = ["pace_of", "seconds_per_experience"]
-
 _CHRONO_FORMAT = TIMESTAMP_FORMAT.replace(".%f", "%.f")  # the same, as Polars spells it
 
 

@@ -12,8 +12,6 @@ from perdure.errors import PerdureError
 from perdure.metrics.engine.score import Score
 from perdure.words import plural
 
-__all__ = ["Pairing", "Want", "pair"]
-
 Want = Literal["auto", "yes", "no"]
 
 

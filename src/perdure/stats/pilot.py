@@ -26,8 +26,6 @@ from perdure.stats.model import Array, Tails
 from perdure.stats.pairing import pair
 from perdure.stats.power import ExpertSample, Question, lifetimes_exact, needed, power, redrawn_power, smallest_seen
 
-__all__ = ["PilotMetric", "check_effect", "pilot_metrics", "spread_bound", "tails_of"]
-
 _MOST_REDRAWN = 3_000  # lifetimes; the mean of more is as good as normal, whatever their shape
 
 

@@ -17,8 +17,6 @@ from perdure.stats.model import Document, Tails
 from perdure.stats.pilot import PilotMetric
 from perdure.stats.power import ExpertSample, Question, lifetimes_exact, power
 
-__all__ = ["Cost", "Plan", "PowerAt", "cost_of", "family", "make_plan"]
-
 
 class Cost(Struct, frozen=True):
     """The cost of the planned lifetimes and their experts."""

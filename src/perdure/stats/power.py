@@ -15,8 +15,6 @@ from perdure.stats.crossing import TOO_FEW_EXPERTS
 from perdure.stats.interval import Part, interval_of
 from perdure.stats.model import Array, Tails
 
-__all__ = ["ExpertSample", "Question", "lifetimes_exact", "needed", "power", "redrawn_power", "smallest_seen"]
-
 Question = Literal["threshold", "paired", "unpaired"]
 """One learner against a threshold less its margin; two whose lifetimes are pairs; two whose are not."""
 _MOST = 10_000_000  # lifetimes; beyond it no one will run them

@@ -23,8 +23,6 @@ from perdure.stats.pilot import PilotMetric, check_effect
 from perdure.stats.power import ExpertSample, Question, lifetimes_exact, power, smallest_seen
 from perdure.words import listed
 
-__all__ = ["PRIORS", "Prior", "prior_metrics"]
-
 Spread = tuple[float, float]
 """What half of the kinds of lives stayed below, and nine in ten of them."""
 

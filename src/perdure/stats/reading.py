@@ -19,8 +19,6 @@ from perdure.stats.estimate import estimate
 from perdure.stats.model import Estimate, Group
 from perdure.words import number, plural
 
-__all__ = ["leading", "reading", "reading_of_one"]
-
 _ROWS: Mapping[tuple[str, str, str], str] = {
     ("high", "about 0", "high"): "a good continual learner",
     ("high", "very negative", "low"): "severe forgetting",

@@ -12,16 +12,6 @@ import numpy as np
 from perdure.errors import PerdureError
 from perdure.stats.model import LEVEL, Array
 
-__all__ = [
-    "RESAMPLES",
-    "interquartile_mean",
-    "iqm_intervals",
-    "optimality_gap",
-    "performance_profile",
-    "probability_of_improvement",
-    "stratified_bootstrap",
-]
-
 RESAMPLES = 2000
 _AT_ONCE = 1 << 17  # draws looked at in one go: few enough to stay in the cache
 Statistic = Callable[[Array], Array]

@@ -13,8 +13,6 @@ from perdure.metrics.engine.score import Score
 from perdure.stats.groups import left_out_of, usable
 from perdure.stats.systems import Comparisons, System, by_learner, compare_systems
 
-__all__ = ["compare_scenario_types"]
-
 
 def compare_scenario_types(survey: Survey, baseline: str | None = None, **how: Any) -> Comparisons:
     """Each learner's lifetimes of one scenario type against those of another, apart for every learner and measure.

@@ -13,8 +13,6 @@ from perdure.results import sealed
 from perdure.stats.groups import groups, not_pooled
 from perdure.stats.model import Group
 
-__all__ = ["GroupedSurvey", "group_survey"]
-
 
 class GroupedSurvey(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Lifetimes scored the same way, and their groups."""

@@ -16,8 +16,6 @@ from perdure.stats.robust import probability_of_improvement
 if TYPE_CHECKING:
     from perdure.stats.difference import Difference
 
-__all__ = ["almost_stochastic_order", "hedges_g", "violation_ratio", "with_secondary"]
-
 
 def with_secondary(
     made: Difference,

@@ -17,15 +17,6 @@ if TYPE_CHECKING:
     from perdure.stats.difference import Difference
     from perdure.stats.model import Decision, Verdict
 
-__all__ = [
-    "MARKS",
-    "RULE",
-    "decides",
-    "rule_of",
-    "sentence",
-    "verdict_words",
-    "words_of",
-]
 
 MARKS: Mapping[str, str] = {"met": "✓", "not met": "✗", "undecided": "?"}
 

@@ -32,8 +32,6 @@ from perdure.stats.model import LEVEL
 from perdure.stats.pairing import Want
 from perdure.stats.tally import Tally, tally_of_systems
 
-__all__ = ["Comparisons", "System", "by_learner", "compare_systems", "systems_of"]
-
 _Stratum = tuple[str | None, str | None]
 
 

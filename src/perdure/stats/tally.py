@@ -17,8 +17,6 @@ from perdure.stats.decide import decide, is_judged
 from perdure.stats.model import LEVEL, Decision, Group
 from perdure.words import short
 
-__all__ = ["Tally", "TallyRow", "tally_of_groups", "tally_of_systems"]
-
 
 class TallyRow(Struct, frozen=True):
     """One system: what its lifetimes decide about each metric."""

@@ -13,8 +13,6 @@ from perdure.scenario.model import Task
 from perdure.tasks.interface import BatchTask, EpisodeTask, Parameter, TaskKind, settled
 from perdure.tasks.resolve import kind_of, task_kind
 
-__all__ = ["check_task"]
-
 _UNKNOWN = "no/such/parameter"
 
 

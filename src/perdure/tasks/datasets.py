@@ -22,8 +22,6 @@ from perdure.scenario.model import Mode, Task
 from perdure.tasks.interface import BatchTask, Parameter, TaskError, guarded, settled
 from perdure.tasks.resolve import task_kind
 
-__all__ = ["BATCH_SIZE", "Answered", "Dataset", "taken_by"]
-
 BATCH_SIZE = Parameter("batch/size", 32, "examples in a batch", low=1, high=100_000)
 """Every batch task takes it."""
 

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["INK", "PAIRS", "SEGMENTS", "SIDE", "Hand", "distances", "draw_digits", "in_hand", "inked"]
-
 SIDE = 12
 
 PAIRS = ("zero-one", "two-three", "four-five", "six-seven", "eight-nine")

@@ -20,8 +20,6 @@ from perdure.scenario.model import Task
 from perdure.tasks.interface import EpisodeEnd, EpisodeTask, TaskError, guarded, settled
 from perdure.tasks.resolve import task_kind
 
-__all__ = ["STEP_LIMIT", "Episode", "Episodes"]
-
 STEP_LIMIT = 10_000
 """When an episode is cut off, unless told otherwise; what never ends would end no life."""
 

@@ -12,8 +12,6 @@ from perdure.scenario.model import Mode
 from perdure.tasks.interface import Direction, Parameter
 from perdure.tasks.streams import scores
 
-__all__ = ["CLASSES", "NUMBERS", "Gaussians", "middles"]
-
 NUMBERS, CLASSES = 16, 5
 """Of an example; and of labels, which all tasks share."""
 

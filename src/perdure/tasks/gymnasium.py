@@ -19,8 +19,6 @@ from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Task
 from perdure.tasks.interface import Direction, EpisodeEnd, EpisodeTask, Parameter, TaskError
 
-__all__ = ["GymnasiumTask", "Remade", "Wrapped"]
-
 Env = gymnasium.Env[Any, Any]
 
 _NOT_PARAMETERS = ("self", "render_mode")

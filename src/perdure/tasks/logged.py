@@ -15,7 +15,6 @@ from perdure.log.write.recorder import Recorder
 if TYPE_CHECKING:
     from perdure.log.write.journal import Journal
 
-__all__ = ["LogEpisodes", "log_episode"]
 
 Mode = Literal["learn", "evaluate"]
 

@@ -15,7 +15,6 @@ from perdure.tasks.interface import Direction, EpisodeEnd, Parameter, TaskError,
 if TYPE_CHECKING:
     import gymnasium
 
-__all__ = ["SPELLINGS", "EmptyRoom"]
 
 SPELLINGS = {"agent_pos": "agent_start_pos", "agent_dir": "agent_start_dir"}
 """What S004 calls two of MiniGrid's keywords; they hold for its Gymnasium ids as well."""

@@ -20,8 +20,6 @@ from perdure import files
 from perdure.tasks.interface import TaskError
 from perdure.tasks.streams import ImageStream, KeptImages
 
-__all__ = ["CIFAR10", "CIFAR100", "FASHION_MNIST", "MNIST", "image_stream"]
-
 Labelled = tuple[np.ndarray, np.ndarray]
 _LIMIT = 1 << 30  # bytes of one file
 

@@ -22,8 +22,6 @@ from perdure.errors import MissingExtra, PerdureError, UnknownName, closest, nea
 from perdure.scenario.model import Task
 from perdure.tasks.interface import TASKS, BatchTask, EpisodeTask, TaskError, TaskKind, settled
 
-__all__ = ["check_params", "imported", "kind_named", "kind_of", "task_kind"]
-
 # Gymnasium ids that an extra brings; importing the module registers them.
 _BROUGHT_BY = {"MiniGrid-": ("minigrid", "minigrid"), "BabyAI-": ("minigrid", "minigrid")}
 

@@ -8,8 +8,6 @@ from typing import Literal
 from perdure.scenario.model import Task
 from perdure.tasks.interface import TaskError
 
-__all__ = ["permuted_tasks", "rotated_tasks", "split_tasks", "table_b16_tasks"]
-
 Setting = Literal["class", "domain", "task"]
 
 

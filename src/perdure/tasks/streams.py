@@ -21,8 +21,6 @@ from perdure.tasks.digits import draw_digits
 from perdure.tasks.interface import Direction, Parameter, TaskError
 from perdure.tasks.variations import VARIATIONS, varied
 
-__all__ = ["ImageStream", "KeptImages", "drawn_digits", "scores", "sklearn_digits"]
-
 Pictures = Callable[[np.ndarray, Mode, np.random.Generator], np.ndarray]
 """Takes a class for each example; gives as many pictures (example, row, column), grey levels from 0 to 1."""
 

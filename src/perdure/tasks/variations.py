@@ -10,8 +10,6 @@ import numpy as np
 
 from perdure.tasks.interface import Parameter
 
-__all__ = ["VARIATIONS", "order", "rotated", "varied"]
-
 VARIATIONS = (
     Parameter("rotation", 0.0, "degrees, clockwise", low=-180, high=180),
     Parameter("rotation/spread", 0.0, "± degrees, drawn for each example", low=0, high=180),

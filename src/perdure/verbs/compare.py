@@ -16,8 +16,6 @@ from perdure.verbs.logs import Logs, surveyed
 if TYPE_CHECKING:
     from perdure.stats.systems import Comparisons
 
-__all__ = ["compare"]
-
 
 def compare(
     logs: Logs,

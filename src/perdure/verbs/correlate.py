@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from perdure.metrics.engine.score import Score
     from perdure.stats.correlate import Correlations
 
-__all__ = ["correlate"]
-
 
 def correlate(
     logs: Logs,

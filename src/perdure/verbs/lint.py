@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from perdure.metrics.engine.metric import Metric
     from perdure.scenario.syllabus import Syllabus
 
-__all__ = ["ProtocolLint", "lint", "lint_protocol", "shows_2019"]
-
 
 def lint(
     syllabus: str | os.PathLike[str] | Syllabus, settings: Settings | None = None, *, kind: str | None = None

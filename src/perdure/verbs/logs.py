@@ -8,8 +8,6 @@ from perdure.gather.model import Survey
 from perdure.gather.survey import Frame, Source, survey
 from perdure.settings import Settings
 
-__all__ = ["Logs", "surveyed"]
-
 Logs = Survey | Source | Sequence[Source] | Frame
 """Lifetimes, surveyed already or not."""
 

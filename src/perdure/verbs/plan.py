@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from perdure.stats.plan import Plan
     from perdure.stats.power import Question
 
-__all__ = ["experts_in", "plan", "with_cost"]
 
 _WITHOUT_PILOT = (
     "There is no pilot, so the spread is that of 36 kinds of lives in a study (Ten thousand lives, in the docs): half "

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from perdure.runner.plan import Plan as Jobs
     from perdure.runner.protocol import Protocol
 
-__all__ = ["few_experts", "settings_of", "unanswered"]
-
 
 def settings_of(protocol: Protocol) -> Settings:
     """How a protocol's lifetimes are scored; what is wrong with that is said before any is run."""

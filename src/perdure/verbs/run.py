@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from perdure.gather.model import Survey
     from perdure.stats.model import Group
 
-__all__ = ["Evaluation", "PreparedProtocol", "prepare_protocol", "run_protocol"]
 
 _REPORT = "report.html"
 

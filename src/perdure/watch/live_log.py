@@ -28,8 +28,6 @@ from perdure.stats.model import Verdict
 from perdure.watch.progress import Progress, planned_scenario, waits_for
 from perdure.words import plural
 
-__all__ = ["QUIET_S", "LiveLog"]
-
 QUIET_S = 60.0
 """A lifetime whose files did not change for this long is no longer called running."""
 _SPEED_S = 2.0  # of growth, before a speed is computed from it

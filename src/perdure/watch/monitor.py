@@ -35,8 +35,6 @@ from perdure.stats.scored import GroupedSurvey, group_survey
 from perdure.watch.live_log import LiveLog
 from perdure.watch.progress import Planned, Progress, Totals, totals
 
-__all__ = ["Budget", "Monitor"]
-
 _SEARCH_S = 2.0
 _FIRST_READS_S = 0.5  # of first readings in one poll, so that the page answers meanwhile
 _OLD_S = 10.0  # since a log was read, after which it is as urgent as one with a new block

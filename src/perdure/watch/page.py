@@ -24,8 +24,6 @@ from perdure.watch.progress import (
     time_text,
 )
 
-__all__ = ["Page", "facts"]
-
 _MOST_LISTED = 200
 _MOST_FIGURES = 32  # kept, because each visitor may look at another lifetime
 

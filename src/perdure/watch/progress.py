@@ -16,21 +16,6 @@ from perdure.stats.model import Verdict
 from perdure.stats.sentences import MARKS
 from perdure.words import number, plural
 
-__all__ = [
-    "Planned",
-    "Progress",
-    "Totals",
-    "headline",
-    "planned_scenario",
-    "retention_metric",
-    "retention_text",
-    "short_names",
-    "so_far_text",
-    "time_text",
-    "totals",
-    "waits_for",
-]
-
 _STATES = ("running", "quiet", "failed", "gone", "waiting", "done")
 
 

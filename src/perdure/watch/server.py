@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["Guard", "app", "config", "serve"]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LONGEST_ADDRESS = 2048

@@ -16,7 +16,6 @@ from perdure.watch.progress import headline, retention_text, short_names, so_far
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["sparkline", "table"]
 
 _BARS = "▁▂▃▄▅▆▇█"
 _COLOURS = {

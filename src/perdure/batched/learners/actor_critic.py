@@ -15,8 +15,6 @@ from perdure.batched.learners.interface import BatchedTransition, Core, Setting
 from perdure.batched.tasks.chance import uniform
 from perdure.errors import LearnerError
 
-__all__ = ["make"]
-
 
 def make(
     setting: Setting,

@@ -11,8 +11,6 @@ from perdure.batched.learners.interface import BatchedLearner, Method, Setting
 from perdure.errors import LearnerError, nearest
 from perdure.learners.batched_names import CORES, METHODS, PREFIX
 
-__all__ = ["make_learner"]
-
 
 def make_learner(name: str, params: Mapping[str, Any], setting: Setting) -> BatchedLearner:
     """The learner that a protocol names, for tasks of this setting; `method` is one of its parameters."""

@@ -16,8 +16,6 @@ from msgspec import Struct
 
 from perdure.batched.tasks.chance import under
 
-__all__ = ["BatchedLearner", "BatchedTransition", "Core", "LabelledBatch", "Learnt", "Method", "Setting", "chosen"]
-
 Tree = Any
 Key = Any
 

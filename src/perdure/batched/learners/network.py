@@ -10,8 +10,6 @@ import jax.numpy as jnp
 
 from perdure.batched.tasks.chance import normal
 
-__all__ = ["ACTIVATIONS", "active", "init", "values"]
-
 ACTIVATIONS: Mapping[str, tuple[Callable[[Any], Any], int]] = {
     "relu": (jax.nn.relu, 1),
     "crelu": (lambda x: jnp.concatenate([jax.nn.relu(x), jax.nn.relu(-x)], axis=-1), 2),

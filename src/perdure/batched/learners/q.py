@@ -19,8 +19,6 @@ from perdure.batched.learners.interface import BatchedTransition, Core, Setting
 from perdure.batched.tasks.chance import uniform
 from perdure.errors import LearnerError
 
-__all__ = ["FORMS", "make"]
-
 _ALONE, _PAIRED = 12, 6
 _MOST = 12  # numbers of an observation; pairs of more would fill a table
 

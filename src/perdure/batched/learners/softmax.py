@@ -11,8 +11,6 @@ from perdure.batched.learners import network
 from perdure.batched.learners.interface import Core, LabelledBatch, Setting
 from perdure.errors import LearnerError
 
-__all__ = ["make"]
-
 
 def make(setting: Setting, *, rate: float = 0.1, hidden: int = 64, repeats: int = 1, activation: str = "relu") -> Core:
     """A core that goes down the slope of the mean cross-entropy of a batch, `repeats` times."""

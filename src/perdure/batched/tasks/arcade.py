@@ -15,8 +15,6 @@ from perdure.scenario.distributions import is_drawn
 from perdure.tasks.arcade.game import ACTIONS, FEATURES, Game
 from perdure.tasks.arcade.kinds import GAMES
 
-__all__ = ["Traced", "arcade"]
-
 
 class Traced:
     """The arithmetic of one compiled game: both ways of every branch are computed.

@@ -12,8 +12,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-__all__ = ["normal", "under", "uniform", "words_of"]
-
 
 def words_of(seed: int) -> tuple[int, int]:
     """The key of a seed of 64 bits."""

@@ -13,8 +13,6 @@ from msgspec import Struct, field
 from perdure.errors import TaskError
 from perdure.tasks.interface import Direction, Parameter, settled
 
-__all__ = ["EPISODES", "Batch", "Family", "FamilySwitch", "Step"]
-
 EPISODES: Mapping[str, Direction] = {"reward": "higher"}
 
 Step = tuple[Any, Any, Any, Any, Any]

@@ -11,8 +11,6 @@ from perdure.errors import TaskError, nearest
 from perdure.scenario.model import Task
 from perdure.tasks.digits import PAIRS
 
-__all__ = ["FAMILIES", "family_of", "kind_of"]
-
 FAMILIES: Mapping[str, str] = {
     "pong": "perdure.batched.tasks.arcade:arcade",
     "breakout": "perdure.batched.tasks.arcade:arcade",

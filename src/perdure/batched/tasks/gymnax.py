@@ -19,8 +19,6 @@ from perdure.errors import TaskError, nearest
 from perdure.lazy import of_extra
 from perdure.tasks.interface import Parameter
 
-__all__ = ["PREFIX", "gymnax_family"]
-
 PREFIX = "gymnax:"
 
 

@@ -18,8 +18,6 @@ from perdure.errors import TaskError, nearest
 from perdure.lazy import of_extra
 from perdure.tasks.interface import Parameter
 
-__all__ = ["PREFIX", "navix_family"]
-
 PREFIX = "navix:"
 _STEPS = Parameter("max_steps", 100, "after so many steps an episode is cut, and a reward shrinks on the way", low=1)
 _LARGEST = 10.0  # of MiniGrid's numbers for what stands in a cell

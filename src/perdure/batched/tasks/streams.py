@@ -19,8 +19,6 @@ from perdure.tasks.interface import Direction
 from perdure.tasks.streams import drawn_digits
 from perdure.tasks.variations import order, rotated
 
-__all__ = ["digit_pictures", "digits", "gaussians"]
-
 _MEASURES: Mapping[str, Direction] = {"accuracy": "higher", "error": "lower"}
 _DIGITS = 10
 

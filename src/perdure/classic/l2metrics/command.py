@@ -15,8 +15,6 @@ from perdure.classic.l2metrics.store import MODES, store_expert
 from perdure.errors import PerdureError
 from perdure.lazy import pl
 
-__all__ = ["main"]
-
 _OBJECT = "expected an object of names and their values"
 _WINDOWS = ("flat", "hanning", "hamming", "bartlett", "blackman", "none")
 

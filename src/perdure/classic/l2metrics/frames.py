@@ -15,8 +15,6 @@ from perdure.lazy import of_extra, pl
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.metrics.engine.metric import Context, NoValue
 
-__all__ = ["frames", "log_rows", "pandas"]
-
 
 def pandas() -> Any:
     """The library, which only metrics written for its frames need."""

@@ -14,8 +14,6 @@ from perdure.curves.arrays import Array
 from perdure.curves.model import LOWEST, SCALED, Curves
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
 
-__all__ = ["lifetime_facts", "task_facts", "task_order", "unscaled"]
-
 _LISTS = {
     "ste_rel_perf_vals": "ste_rel_perf",
     "ste_saturation_vals": "se_ste_saturation",

@@ -20,8 +20,6 @@ from perdure.metrics.engine.metric import Metric as Declared
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import Site
 
-__all__ = ["Metric", "added", "calculated", "declared", "stand_in"]
-
 
 class Metric(ABC):
     """One metric: `calculate` adds columns to the table of regimes, and gives the table back."""

@@ -14,8 +14,6 @@ from perdure.metrics.engine.measure import evaluate, experts_at
 from perdure.metrics.engine.metric import Context, Metric
 from perdure.scenario.sites import Site
 
-__all__ = ["KEYS", "OWN", "blocks_of", "regime_table"]
-
 _NONE = float("nan")
 KEYS = ("block_num", "block_type", "block_subtype", "task_name", "regime_num")
 """What says which regime a row is of."""

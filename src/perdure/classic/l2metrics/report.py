@@ -31,8 +31,6 @@ from perdure.metrics.engine.settings import prepared
 from perdure.settings import Settings
 from perdure.settings.presets import L2METRICS_31 as _PRESET
 
-__all__ = ["OPTIONS", "MetricsReport"]
-
 OPTIONS: Mapping[str, Any] = {
     "log_dir": "",
     "perf_measure": "reward",

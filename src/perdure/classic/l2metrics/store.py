@@ -12,8 +12,6 @@ from perdure.files import data_folder
 from perdure.log.model import Lifetime
 from perdure.log.read import locate, read
 
-__all__ = ["MODES", "store_expert", "stored", "unconverted"]
-
 MODES = ("w", "a")
 """Write in place of what was stored of the task, or add to it."""
 

@@ -25,8 +25,6 @@ from perdure.log.rows import Table, tables
 from perdure.log.sources import DATA_FILE, sources
 from perdure.words import some
 
-__all__ = ["LEARNKIT"]
-
 # Working columns. No header can hold such a name, because a NUL byte in text is refused.
 _FOLDER, _RANK, _BLOCK, _REPORTED = "\0folder", "\0rank", "\0block", "\0reported"
 _WORKING = (_FOLDER, _RANK, _BLOCK, _REPORTED)

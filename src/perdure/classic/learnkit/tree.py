@@ -11,8 +11,6 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-__all__ = ["BATCH_COLUMNS", "BLOCK_REPORT", "BOOKKEEPING", "EPISODE_COLUMNS", "OURS", "SPACES", "LearnkitPhase"]
-
 BLOCK_REPORT = "block-report.tsv"
 
 _SHARED = ("timestamp", "class_name", "phase", "worker", "block", "task", "seed")

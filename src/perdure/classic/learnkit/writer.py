@@ -23,8 +23,6 @@ from perdure.log.rules import is_object
 from perdure.log.sources import DATA_FILE
 from perdure.log.variants import task_of
 
-__all__ = ["phases", "tree_of", "write_learnkit", "write_tree"]
-
 _ROWS_AT_ONCE = 1 << 20
 _PLACE = ("worker", "phase", "class_name")
 _OWNED = ("timestamp", "class_name", "phase", "worker", "block", "task", "termination_status")

@@ -20,7 +20,6 @@ from perdure.words import plural
 if TYPE_CHECKING:
     from perdure.reports.svg import Figure
 
-__all__ = ["ContinualLearningMetrics"]
 
 _UNITS = {"percent": "%", "fraction": "", "raw": ""}
 

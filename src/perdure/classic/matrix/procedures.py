@@ -25,14 +25,6 @@ from perdure.log.accuracy_matrix import Array, Baseline
 from perdure.log.formats.matrix import Cells, as_numbers
 from perdure.stats.interval import t_interval
 
-__all__ = [
-    "evaluate_continual_learning",
-    "evaluate_single_task",
-    "evaluate_with_confidence",
-    "joint_training_baseline",
-    "save_matrix",
-]
-
 _SEED_STEP = 42  # S002 seeds its runs with 0, 42, 84, …
 _LEVEL = 0.95
 

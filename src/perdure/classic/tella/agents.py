@@ -7,8 +7,6 @@ from typing import Any
 
 from perdure.classic.tella.curriculum import Transition
 
-__all__ = ["ContinualRLAgent"]
-
 
 class ContinualRLAgent:
     """The base of agents: `choose_actions` and `receive_transitions` are theirs, the events may be left as they are.

@@ -7,8 +7,6 @@ import argparse
 from perdure.classic.tella.curriculum import curriculum_registry
 from perdure.classic.tella.experiment import AgentFactory, CurriculumFactory, rl_experiment
 
-__all__ = ["rl_cli"]
-
 
 def rl_cli(agent_factory: AgentFactory, curriculum_factory: CurriculumFactory | None = None) -> None:
     """Run what the command line asks for; without `curriculum_factory`, it names the curriculum too."""

@@ -17,8 +17,6 @@ from perdure.classic.tella.curriculum import (
     simple_learn_block,
 )
 
-__all__ = ["CartPole1000Curriculum", "SimpleCartPoleCurriculum"]
-
 _LONGEST = 200  # steps of an episode, as in CartPole-v0
 
 

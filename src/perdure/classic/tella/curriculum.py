@@ -17,27 +17,6 @@ import numpy as np
 from perdure.errors import PerdureError
 from perdure.words import plural
 
-__all__ = [
-    "AbstractCurriculum",
-    "Action",
-    "Block",
-    "EvalBlock",
-    "InterleavedEvalCurriculum",
-    "LearnBlock",
-    "Observation",
-    "TaskBlock",
-    "TaskVariant",
-    "Transition",
-    "ValidationError",
-    "curriculum_registry",
-    "simple_eval_block",
-    "simple_learn_block",
-    "split_task_variants",
-    "summarize_curriculum",
-    "validate_curriculum",
-    "validate_params",
-]
-
 Observation = Any
 Action = Any
 curriculum_registry: dict[str, Callable[..., AbstractCurriculum]] = {}

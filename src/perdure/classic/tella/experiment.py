@@ -20,16 +20,6 @@ from perdure.classic.tella.curriculum import (
 )
 from perdure.log.write.journal import Journal
 
-__all__ = [
-    "ActionFn",
-    "AgentFactory",
-    "CurriculumFactory",
-    "generate_transitions",
-    "hide_rewards",
-    "rl_experiment",
-    "run",
-]
-
 logger = logging.getLogger(__name__)
 AgentFactory = Callable[..., ContinualRLAgent]
 CurriculumFactory = Callable[..., AbstractCurriculum]

@@ -8,8 +8,6 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["modules"]
-
 _MISSION = "reach the goal"  # of environments that state none; only its text differs
 
 

@@ -12,8 +12,6 @@ from importlib.util import find_spec
 from perdure.classic.tella.gym_api import modules
 from perdure.errors import PerdureError
 
-__all__ = ["main", "stand_in"]
-
 _HERE = "perdure.classic.tella"
 _PARTS = ("agents", "cli", "curriculum", "experiment")
 

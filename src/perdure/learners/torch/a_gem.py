@@ -9,8 +9,6 @@ from perdure.learners.torch.classifier import Batch, Classifier, Slopes
 from perdure.learners.torch.memory import Memory
 from perdure.learners.torch.replay import Replay
 
-__all__ = ["AGEM"]
-
 
 class AGEM(Replay):
     """Where the batch's slope g and that of `recalled` examples of earlier blocks, r, disagree: g − (g·r / r·r) r."""

@@ -21,8 +21,6 @@ from perdure.learners.interface import Answer, LearnerError, Situation
 from perdure.learners.state import Arrays, Kept
 from perdure.learners.torch.network import Network, new_network
 
-__all__ = ["Batch", "Classifier", "Slopes", "part", "prefixed", "tensors"]
-
 Slopes = dict[str, Tensor]
 """One tensor for each parameter of the network, by name."""
 

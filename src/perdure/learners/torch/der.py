@@ -12,8 +12,6 @@ from perdure.learners.torch.classifier import Batch, Classifier
 from perdure.learners.torch.network import ABSENT
 from perdure.learners.torch.replay import Replay
 
-__all__ = ["DERPlusPlus"]
-
 
 class DERPlusPlus(Replay):
     """The loss of the batch, `alpha` · squared change of old scores, and `beta` · loss of old labels."""

@@ -12,8 +12,6 @@ from perdure.learners.state import Arrays
 from perdure.learners.torch.classifier import Batch, Classifier, Slopes, part, prefixed, tensors
 from perdure.learners.torch.memory import Memory
 
-__all__ = ["EWC"]
-
 
 class EWC(Classifier):
     """Each earlier task pulls every weight to where that task left it, by the weight's Fisher information for it.

@@ -9,8 +9,6 @@ from perdure.learners.state import Arrays
 from perdure.learners.torch.classifier import Classifier, part, prefixed
 from perdure.learners.torch.network import Network
 
-__all__ = ["Expert"]
-
 
 class Expert(Classifier):
     """Forgets nothing and carries nothing over, since it always knows which task it is at: what each task allows."""

@@ -6,8 +6,6 @@ from typing import Any
 
 from perdure.learners.torch.replay import Replay
 
-__all__ = ["Joint"]
-
 _EVERYTHING = 10_000_000
 
 

@@ -18,8 +18,6 @@ from perdure.learners.state import Arrays
 from perdure.learners.torch.classifier import Batch, Classifier, part, prefixed
 from perdure.learners.torch.network import Network
 
-__all__ = ["LwF"]
-
 
 class LwF(Classifier):
     """The loss of the batch, and `strength` · distillation at `temperature` from the network before this block."""

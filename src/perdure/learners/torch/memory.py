@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from perdure.learners.state import Arrays
 
-__all__ = ["Memory"]
-
 Columns = Mapping[str, npt.NDArray[np.generic]]
 """The parts of examples (inputs, labels, …), one row per example in each."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from perdure.learners.torch.classifier import Classifier
 
-__all__ = ["Naive"]
-
 
 class Naive(Classifier):
     """Gradient descent on the batch at hand: the lower baseline."""

@@ -17,8 +17,6 @@ from torch import Tensor, nn
 from perdure.learners.interface import LearnerError
 from perdure.learners.state import Arrays
 
-__all__ = ["ABSENT", "BODIES", "Network", "new_network"]
-
 ABSENT = -1e9
 """The score of an output that a narrower head does not have."""
 

@@ -19,8 +19,6 @@ from perdure.learners.state import Arrays
 from perdure.learners.torch.classifier import Batch, Classifier, Slopes, part, prefixed, tensors
 from perdure.learners.torch.memory import Memory
 
-__all__ = ["PackNet"]
-
 
 class PackNet(Classifier):
     """Keeps for each task the larger `keep` of the body's weights that were free when it came.

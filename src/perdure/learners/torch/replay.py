@@ -10,8 +10,6 @@ from perdure.learners.state import Arrays
 from perdure.learners.torch.classifier import Batch, Classifier, part, prefixed
 from perdure.learners.torch.memory import Memory
 
-__all__ = ["Replay"]
-
 
 class Replay(Classifier):
     """Naive with a memory of `capacity` examples, of which `recalled` join each batch."""

@@ -10,8 +10,6 @@ from perdure.learners.interface import Situation
 from perdure.learners.state import Arrays
 from perdure.learners.torch.classifier import Classifier, Slopes, part, prefixed, tensors
 
-__all__ = ["SI"]
-
 
 class SI(Classifier):
     """A weight is held where the last task left it, by how much its movement lowered the loss of all tasks so far.

@@ -17,8 +17,6 @@ from perdure.log.formats.packed import beginning
 from perdure.log.formats.runs import RunReader, Scalar
 from perdure.log.rows import bytes_of
 
-__all__ = ["AVALANCHE"]
-
 _GLANCE = 1 << 12
 _START = re.compile(r'\s*\{\s*"[^"]*/(?:train|eval)_phase/[^"]*"\s*:\s*\[')
 

@@ -24,8 +24,6 @@ from perdure.log.places import as_text
 from perdure.log.read import Options, SeveralLifetimes
 from perdure.log.rows import unreadable
 
-__all__ = ["BULK", "IDENTITY", "KEY", "ROW_GROUP", "SUFFIX", "BulkHeader", "BulkLifetime", "part_name", "seal"]
-
 KEY = "perdure.bulk"
 SUFFIX = ".parquet"
 IDENTITY = ("lifetime", "learner", "seed", "role", "scenario_type")

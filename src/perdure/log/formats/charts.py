@@ -22,8 +22,6 @@ from perdure.log.places import as_text
 from perdure.log.read import Options, SeveralLifetimes
 from perdure.log.rows import Table
 
-__all__ = ["CHARTS"]
-
 _MLFLOW = {"run_id", "key", "value", "step", "timestamp"}
 _BETWEEN, _LOW, _HIGH = " - ", "__MIN", "__MAX"
 _SAMPLED = "the CSV of a chart holds a sample of a long run; its offline folder or its history holds all of it"

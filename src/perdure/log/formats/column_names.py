@@ -17,22 +17,6 @@ from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options
 from perdure.words import some
 
-__all__ = [
-    "ACTIVE_TASK",
-    "IDENTITY",
-    "NEEDED",
-    "STEPS",
-    "Shape",
-    "TableLayout",
-    "Tag",
-    "is_bookkeeping",
-    "layout",
-    "offer",
-    "plain",
-    "table_shape",
-    "tags_of",
-]
-
 Shape = Literal["long", "wide", "triplets", "tagged"]
 
 Mode = Literal["learn", "evaluate"]

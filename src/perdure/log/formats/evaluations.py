@@ -25,7 +25,6 @@ from perdure.log.read import Options
 if TYPE_CHECKING:
     from perdure.log.accuracy_matrix import MatrixLifetime
 
-__all__ = ["EVALUATIONS"]
 
 _STEP = r"(?i)(?:step|checkpoint|after|stage)?[-_ ]*(\d{1,6})[-_. ]*(?:after[-_ ])?(.*)"
 _BEFORE = ("", "base", "before", "pretrained", "initial", "none")

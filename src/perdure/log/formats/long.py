@@ -22,8 +22,6 @@ from perdure.log.read import Options
 from perdure.log.rows import Table
 from perdure.words import plural, some
 
-__all__ = ["BLOCKS", "lifetimes", "measures_of", "stacked_lifetimes"]
-
 BLOCKS = ("block_num", "block_type", "task_name")
 """Where one of these changes, a block ends."""
 

@@ -20,17 +20,6 @@ from perdure.log.formats.column_names import table_shape
 from perdure.log.read import Options
 from perdure.log.rows import cells, rows_of, separator_of
 
-__all__ = [
-    "RawMatrix",
-    "arrays_of",
-    "fits",
-    "is_matrix",
-    "looks_like_matrix",
-    "parse_text",
-    "raw_matrices",
-    "read_baseline",
-]
-
 Mask = npt.NDArray[np.bool_]
 
 _KEYS = (

@@ -16,8 +16,6 @@ from perdure.errors import LogError
 from perdure.log.formats.runs import RunReader, Scalar, learner_and_seed
 from perdure.log.rows import bytes_of
 
-__all__ = ["MLFLOW", "settled"]
-
 _PARAMETER = 1 << 13  # bytes of a parameter's file: MLflow takes 6000 characters
 
 

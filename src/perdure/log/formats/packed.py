@@ -17,23 +17,6 @@ from perdure.errors import LogError
 from perdure.log.rows import Table, bytes_of, cells, reading, tables
 from perdure.log.sources import Source
 
-__all__ = [
-    "BINARY",
-    "SEPARATORS",
-    "beginning",
-    "content",
-    "damaged",
-    "first_line",
-    "inner_kind",
-    "is_table_name",
-    "kind",
-    "shown_suffixes",
-    "stem",
-    "table",
-    "too_large",
-    "trouble",
-]
-
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")
 

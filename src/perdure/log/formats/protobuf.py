@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Damaged", "checksums", "fields", "float32", "float64", "masked", "text"]
-
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _CASTAGNOLI = 0x82F63B78  # bits in reverse
 

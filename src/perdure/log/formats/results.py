@@ -29,8 +29,6 @@ from perdure.log.places import as_text
 from perdure.log.read import Options, SeveralLifetimes
 from perdure.log.rows import bytes_of
 
-__all__ = ["RESULTS"]
-
 _LINE = 1 << 20  # bytes: a thousand tasks' worth of one run
 _GLANCE = 1 << 20
 _MOST_TASKS = 1000

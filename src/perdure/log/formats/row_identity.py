@@ -16,8 +16,6 @@ from perdure.log.manifest import ROLES
 from perdure.log.model import Role
 from perdure.log.rows import Table
 
-__all__ = ["Lives", "Who", "lives"]
-
 Counts = npt.NDArray[np.int64]
 _MUST_BE_SAID = ("learner", "lifetime", "seed")
 _LARGEST = 2**63 - 1

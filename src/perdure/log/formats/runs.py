@@ -18,8 +18,6 @@ from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
 
-__all__ = ["Row", "RunReader", "Scalar", "in_rows", "learner_and_seed", "run_lifetimes"]
-
 Row = Mapping[str, Any]
 _STEP = "step"
 _MOST_TAGS = 10_000

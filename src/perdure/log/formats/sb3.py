@@ -28,8 +28,6 @@ from perdure.log.places import as_text
 from perdure.log.read import Options
 from perdure.log.rows import Table, bytes_of, table_in
 
-__all__ = ["SB3"]
-
 Array = npt.NDArray[np.float64]
 
 _MONITOR = "monitor.csv"

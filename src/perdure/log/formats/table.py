@@ -25,8 +25,6 @@ from perdure.log.read import Options, SeveralLifetimes
 from perdure.log.rows import Part, Table, bytes_of, unreadable
 from perdure.words import some
 
-__all__ = ["TABLE", "frame_lifetimes", "is_frame", "rows_lifetimes"]
-
 _WHOLE = "all"
 _PIECE = 1 << 20  # rows that are read at once of a file of many lifetimes
 

@@ -24,8 +24,6 @@ from perdure.log.places import as_text
 from perdure.log.read import Options
 from perdure.log.rows import Table
 
-__all__ = ["WHAT_TO_LOG", "lifetimes", "single_task"]
-
 Array = npt.NDArray[np.float64]
 Slot = tuple[str, str]
 """Mode and task."""

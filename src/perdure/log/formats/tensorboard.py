@@ -19,8 +19,6 @@ from perdure.log.formats.protobuf import Damaged, fields
 from perdure.log.formats.runs import RunReader, Scalar
 from perdure.log.rows import bytes_of
 
-__all__ = ["TENSORBOARD", "scalars_in"]
-
 _WORD = "tfevents"
 _LARGEST = 1 << 16  # bytes: larger records hold pictures, graphs, histograms, and no scalar
 _TENSORS = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8"}  # the numbers of tensor.proto's types

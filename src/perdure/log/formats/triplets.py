@@ -21,8 +21,6 @@ from perdure.log.formats.row_identity import Lives
 from perdure.log.read import Options
 from perdure.log.rows import Table
 
-__all__ = ["lifetimes"]
-
 _BEFORE = ("none", "nan", "-1")  # evaluated before anything was trained
 _DERIVED = ("forgetting", "bwt", "fwt", "loss")  # computed from the accuracies, or not what is asked
 

@@ -22,8 +22,6 @@ from perdure.log.formats.protobuf import Damaged, fields
 from perdure.log.formats.runs import Row, RunReader, learner_and_seed
 from perdure.log.rows import bytes_of
 
-__all__ = ["WANDB"]
-
 _HEADER = b":W&B\xe1\xbe"
 _BLOCK = 1 << 15
 _DAMAGED = "the file is damaged: copy it again from the original"

@@ -26,8 +26,6 @@ from perdure.log.read import Options
 from perdure.log.rows import Table
 from perdure.words import some
 
-__all__ = ["lifetimes"]
-
 Array = npt.NDArray[np.float64]
 
 _VALUE = "value"  # what is measured, where columns are called by their tasks alone

@@ -23,8 +23,6 @@ from perdure.log.write.manifest import described, provenance
 from perdure.log.write.record import DEFAULT_WORKER, declared_measures
 from perdure.scenario.model import Scenario
 
-__all__ = ["Cohort", "write_cohorts", "write_lives"]
-
 Values = npt.NDArray[np.float64]
 Batches = Values | Mapping[str, Values] | Iterable[Values | Mapping[str, Values]]
 

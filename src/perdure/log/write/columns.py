@@ -15,8 +15,6 @@ from perdure.lazy import pl
 from perdure.log.rules import BEYOND
 from perdure.log.write.record import cell, measure_cell, params_text, quoted, validate, whole_number
 
-__all__ = ["BlockRecords", "parts"]
-
 _ROWS_AT_ONCE = 1 << 14
 
 

@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from perdure.log.formats.protobuf import checksums, masked
 
-__all__ = ["EventFile", "records"]
-
 Bytes = npt.NDArray[np.uint8]
 _STEP_BYTES = 6  # a whole number may be written with more bytes than it needs, so that all records are of one length
 _VERSION = b"brain.Event:2"

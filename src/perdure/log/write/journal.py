@@ -39,7 +39,6 @@ from perdure.scenario.model import Scenario
 if TYPE_CHECKING:
     from perdure.log.write.trackers import Mirror
 
-__all__ = ["Journal"]
 
 _SYNC_EVERY_S = 0.5  # at most one second may be lost to a power cut; this leaves the disk half of it
 _JOIN_PATIENCE_S = 10.0

@@ -21,8 +21,6 @@ from perdure.errors import LogError, RecordError
 from perdure.log.verify import BLOCKS_FILE, append_event, description_event
 from perdure.scenario.model import Scenario
 
-__all__ = ["describe", "described", "object_text", "provenance", "rewrite", "write_object", "write_text"]
-
 
 def described(scenario: Scenario | Mapping[str, Any] | str | None) -> Mapping[str, Any] | None:
     """A scenario as the manifest keeps it: its name, its tasks, and its blocks in order."""

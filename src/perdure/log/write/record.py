@@ -17,21 +17,6 @@ from perdure.errors import RecordError, nearest
 from perdure.log.model import Direction
 from perdure.log.rules import BEYOND, CONTROL, RULES, STANDARD_COLUMNS
 
-__all__ = [
-    "DEFAULT_WORKER",
-    "cell",
-    "changed_columns",
-    "checked_words",
-    "declared_measures",
-    "measure_cell",
-    "params_json",
-    "params_text",
-    "quoted",
-    "validate",
-    "value_columns",
-    "whole_number",
-]
-
 DEFAULT_WORKER = "worker-default"
 
 _UNREADABLE = re.compile(r"[\x00\ud800-\udfff]")

@@ -11,8 +11,6 @@ from perdure.errors import RecordError
 if TYPE_CHECKING:
     from perdure.log.write.journal import Journal
 
-__all__ = ["Recorder"]
-
 
 class Recorder:
     """Where a lifetime stands: which task is learned or evaluated, and how many records there are.

@@ -26,7 +26,6 @@ try:
 except ImportError:  # Windows has no flock; there two writers of one worker go unnoticed
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Stream"]
 
 T = TypeVar("T")
 

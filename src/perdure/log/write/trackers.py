@@ -22,8 +22,6 @@ from perdure.lazy import of_extra, pl
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
 from perdure.log.write.events import EventFile, records
 
-__all__ = ["TRACKERS", "Mirror", "Scalars", "Tracker", "is_tracker", "open_tracker", "scalars_of"]
-
 _MODES = {"train": "train", "test": "eval"}
 _METRICS = "perdure"  # before the ids of metrics
 _TIMESTAMP = TIMESTAMP_FORMAT.replace(".%f", "%.f")  # as Polars has it

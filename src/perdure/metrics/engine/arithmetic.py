@@ -10,24 +10,6 @@ import numpy as np
 from perdure.curves.model import Curve
 from perdure.metrics.engine.metric import Aggregate, NoValue, Value
 
-__all__ = [
-    "contrast",
-    "first_of_each",
-    "flat",
-    "floored",
-    "lift",
-    "lift_contrast",
-    "over_tasks",
-    "ratio",
-    "recovery_time",
-    "still_rising",
-    "student_975",
-    "theil_sen",
-    "transfer_contrasts",
-    "transfer_logarithms",
-    "transfer_ratios",
-]
-
 BELOW = "a mean below the scale's minimum counts as 1"
 
 _TINY = 1e-9

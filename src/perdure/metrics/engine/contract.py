@@ -18,8 +18,6 @@ from perdure.metrics.engine.metric import Context, Metric
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.sites import LIFETIME, Site, key_text
 
-__all__ = ["check_metric", "expert_of", "lifetime_of", "random_blocks"]
-
 _SECONDS = 2.0
 _MANY_BLOCKS = 10_000
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from perdure.metrics.engine.score import BlockSummary
     from perdure.settings import Settings
 
-__all__ = ["METRICS", "Departure", "Preset", "chosen", "declaring", "from_file", "metric"]
 
 METRICS: Registry[Metric] = Registry("metric", "perdure.metrics")
 _L2METRICS = (

@@ -16,8 +16,6 @@ from perdure.scenario.model import Scenario
 from perdure.scenario.sites import LIFETIME, Key, Site, key_text
 from perdure.stopping import Stopped
 
-__all__ = ["Broken", "Measured", "Result", "Sites", "evaluate", "experts_at", "measure", "restricted"]
-
 _CURVES = (Curve, ExpertComparison, tuple[Curve, ...])
 """Role types that are prepared curves."""
 _CONSTANT = "all its values are the same, so it carries no information"

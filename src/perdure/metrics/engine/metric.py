@@ -17,30 +17,6 @@ from perdure.scenario.model import Scenario
 from perdure.scenario.sites import Site
 from perdure.settings.presets import STANDARD
 
-__all__ = [
-    "ADAPTERS",
-    "ADAPTING",
-    "CONTINUAL",
-    "QUESTIONS",
-    "Adapter",
-    "Aggregate",
-    "AveragedAs",
-    "Bar",
-    "Better",
-    "Combine",
-    "Context",
-    "Flag",
-    "Good",
-    "Headline",
-    "Metric",
-    "NoValue",
-    "Question",
-    "Sites",
-    "Value",
-    "Words",
-    "parameters",
-]
-
 CONTINUAL, ADAPTING = "continual learning", "adapting to new tasks"
 """The two Core Capabilities that syllabi of 2019 ask about."""
 

@@ -10,9 +10,6 @@ from perdure.metrics.engine.score import summaries
 from perdure.registry import Registry
 from perdure.settings.presets import BAKER_2023, FRAMEWORK_2019, L2METRICS_31, NEW_2022, STANDARD
 
-__all__ = ["PRESETS", "headline", "preset"]
-
-
 # --- where a preset differs from its document, and why -------------------------------------------
 
 _WINDOW = Departure(

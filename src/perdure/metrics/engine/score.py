@@ -18,18 +18,6 @@ from perdure.results import Tabular
 from perdure.scenario.model import Block
 from perdure.settings.presets import STANDARD
 
-__all__ = [
-    "DEFINITIONS",
-    "DORMANT",
-    "BlockSummary",
-    "OtherCode",
-    "Score",
-    "learner_digest",
-    "protocol_name",
-    "summaries",
-]
-
-
 DEFINITIONS = 2
 """Which edition of the definitions the numbers follow; scores of another edition are never pooled with these."""
 

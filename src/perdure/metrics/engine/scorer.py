@@ -34,8 +34,6 @@ from perdure.metrics.matrix.cells import reads_matrix
 from perdure.scenario.model import Scenario
 from perdure.settings import UNDECIDING
 
-__all__ = ["Scorer", "deciding", "prepared_table"]
-
 _NO_EXPERTS = "experts do not apply to a matrix and were not used"
 
 

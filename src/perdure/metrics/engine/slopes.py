@@ -17,8 +17,6 @@ import numpy.typing as npt
 
 from perdure.curves.arrays import Array
 
-__all__ = ["median_slope"]
-
 _FEW = 1 << 20  # slopes that are made at once
 _DRAWN = 1 << 16
 _ROUNDING = 1e-12

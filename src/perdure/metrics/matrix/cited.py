@@ -15,8 +15,6 @@ from perdure.metrics.matrix import sites
 from perdure.metrics.matrix.cells import Learning, Place
 from perdure.scenario.sites import each_task_learned
 
-__all__ = ["CITED_METRICS"]
-
 HAYES = "Hayes et al. 2018; Kemker et al. 2018"
 DIAZ_RODRIGUEZ = "Díaz-Rodríguez et al. 2018"
 DE_LANGE = "De Lange et al. 2023"

@@ -15,8 +15,6 @@ from perdure.metrics.engine.metric import Good, Metric, Value, Words
 from perdure.metrics.matrix import sites
 from perdure.metrics.matrix.cells import Place
 
-__all__ = ["MATRIX_METRICS"]
-
 S002 = "Evaluation Metrics for Continual Learning"
 GEM = "Lopez-Paz & Ranzato 2017"
 RIEMANNIAN_WALK = "Chaudhry et al. 2018"

@@ -12,28 +12,6 @@ from perdure.metrics.matrix.cells import RELEARNED, SINCE, Cell, Evaluations, ev
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import LIFETIME, Key, Site
 
-__all__ = [
-    "AccuracySites",
-    "ahead_of_learning",
-    "at_the_end",
-    "changes_of_old",
-    "changes_of_unseen",
-    "first_task",
-    "histories",
-    "later_stages",
-    "new_tasks",
-    "old_pairs",
-    "old_tasks",
-    "once_learned",
-    "remembered",
-    "remembered_and_last",
-    "seen_pairs",
-    "stages",
-    "unseen_pairs",
-    "whole_history",
-    "whole_lives",
-]
-
 
 class AccuracySites:
     """Where an accuracy-matrix metric is read: its places, and the cells that its formula names at each.

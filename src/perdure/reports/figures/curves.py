@@ -15,27 +15,6 @@ from perdure.reports.axes import ends_of
 from perdure.reports.figures.declare import NothingToDraw, View
 from perdure.reports.thinned import STEP_COLUMNS, ThinnedBlock, ThinnedCurve, ThinnedLifetime, thinned
 
-__all__ = [
-    "MANY_TASKS",
-    "EvaluatedBlock",
-    "LearningCurve",
-    "LifetimeCurves",
-    "Points",
-    "Span",
-    "block_ends",
-    "drawn_values",
-    "evaluated_blocks",
-    "evaluation_range",
-    "lifetime_curves",
-    "measured_label",
-    "parts_by_task",
-    "span_of",
-    "uses_scaled",
-    "value_range",
-    "x_label",
-    "y_label",
-]
-
 MANY_TASKS = 8
 """More tasks share their panel with thinner lines and without intervals."""
 

@@ -19,25 +19,6 @@ from perdure.stats.model import Flagged
 from perdure.stats.scored import GroupedSurvey
 from perdure.words import plural
 
-__all__ = [
-    "FIGURES",
-    "FigureKind",
-    "NothingToDraw",
-    "Numbers",
-    "View",
-    "averaged_lives",
-    "count_text",
-    "figure",
-    "figure_kind",
-    "figure_metrics",
-    "first_life",
-    "flags_of",
-    "flags_text",
-    "lifetimes_text",
-    "task_looks",
-    "view_of",
-]
-
 
 class View(msgspec.Struct, frozen=True):
     """What a figure shows of the lifetimes."""

@@ -49,18 +49,6 @@ from perdure.stats.model import Estimate, Group
 from perdure.stats.scored import GroupedSurvey
 from perdure.words import interval, number, plural
 
-__all__ = [
-    "capabilities",
-    "draw_power",
-    "efficiency_maintenance",
-    "metrics",
-    "performance_cost",
-    "power",
-    "profiles",
-    "shares",
-    "stability_plasticity",
-]
-
 _DASH = "4 3"
 _LEVELS = np.linspace(0, 1, 101)
 _RESAMPLES = 500

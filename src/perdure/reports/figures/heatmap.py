@@ -13,16 +13,6 @@ from perdure.curves.arrays import Array
 from perdure.reports.svg import Canvas, ellipsize, rect, text, text_width
 from perdure.words import number
 
-__all__ = [
-    "MOST_TASKS",
-    "NUMBERED_TASKS",
-    "counts_differ",
-    "folded_maxima",
-    "folded_means",
-    "folded_names",
-    "heatmap",
-]
-
 MOST_TASKS = 60
 """Tasks that are drawn one by one."""
 NUMBERED_TASKS = 16

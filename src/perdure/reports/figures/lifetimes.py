@@ -58,8 +58,6 @@ from perdure.reports.thinned import ThinnedCurve, thinned
 from perdure.stats.scored import GroupedSurvey
 from perdure.words import number
 
-__all__ = ["draw_lifetime", "draw_scenario", "evaluations", "experts", "lifetime", "lifetime_panel", "raw", "scenario"]
-
 _MOST_TOOLTIPS = 240  # evaluations that show their value under the pointer
 _MOST_DOTS = 1500  # evaluations with a dot; more are lines only
 _MOST_EVALUATIONS = 6000  # that are drawn at all

@@ -56,17 +56,6 @@ from perdure.stats.model import Flagged
 from perdure.stats.scored import GroupedSurvey
 from perdure.words import number
 
-__all__ = [
-    "MeanMatrix",
-    "accuracy",
-    "draw_accuracy",
-    "forgetting",
-    "learning_final",
-    "mean_matrix",
-    "overview",
-    "trajectories",
-]
-
 _PALEST, _DEEPEST = "#f1f5f9", "#0a4f86"
 _NO_MATRIX = "no accuracy matrix: nothing was learned and evaluated"
 

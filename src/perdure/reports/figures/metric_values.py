@@ -20,8 +20,6 @@ from perdure.scenario.sites import LIFETIME, between_learning_blocks
 from perdure.stats.scored import GroupedSurvey
 from perdure.words import number, short
 
-__all__ = ["annotated", "over_time", "over_time_metrics", "recovery_metrics"]
-
 _MOST_WORDS = 30  # places with numbers; more are arrows only
 _NO_BLOCKS = "no lifetime whose blocks are known"
 

@@ -20,8 +20,6 @@ from perdure.reports.svg import Canvas, Figure, text, wrap_text
 from perdure.stats.model import Flagged
 from perdure.stats.scored import GroupedSurvey
 
-__all__ = ["TransferMatrix", "departures", "draw_transfer", "transfer", "transfer_matrices"]
-
 
 class TransferMatrix(msgspec.Struct, frozen=True, eq=False):
     """One kind of transfer: a row is learned, a column evaluated just before and after."""

@@ -30,7 +30,6 @@ from perdure.words import listed, number, plural
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["body", "html", "json_inside", "policy", "template"]
 
 _ROOM = 6_000_000
 """Characters that the sections of single lifetimes may take together."""

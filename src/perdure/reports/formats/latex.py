@@ -10,8 +10,6 @@ from perdure.reports import tables
 from perdure.reports.model import Report
 from perdure.tables import Table, escape_latex
 
-__all__ = ["latex"]
-
 
 def latex(report: Report) -> str:
     """Return the tables of metrics, comparisons and definitions; they need the package booktabs."""

@@ -10,8 +10,6 @@ from perdure.reports.model import Report, given_settings
 from perdure.stats.sentences import sentence
 from perdure.tables import Table, escape_markdown
 
-__all__ = ["markdown"]
-
 _MARKS = {"met": "✅", "not met": "❌", "undecided": "◻️", "mixed": "🔶", "not measured": "–"}
 
 

@@ -9,8 +9,6 @@ from perdure.reports.paper import Heading, PaperCell, PaperTable
 from perdure.tables import Cell, Table, escape_latex, escape_markdown, needs_lualatex
 from perdure.words import NOTHING
 
-__all__ = ["csv_table", "latex_table", "markdown_table"]
-
 _NUMBER = re.compile(r"−?\d+(\.\d+)?(e[−+]?\d+)?")
 
 

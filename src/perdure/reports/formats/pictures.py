@@ -22,8 +22,6 @@ from perdure.stats.model import Flagged, Group
 from perdure.stats.scored import GroupedSurvey
 from perdure.words import plural
 
-__all__ = ["Picture", "lifetime_picture", "lifetime_pictures", "opening", "sections"]
-
 _CANVAS = Canvas(width=600, size=12, title="", legend=False, spread=1.5)
 """All figures of a page have one width, so that their text has one size, on phones too."""
 _MOST_OPENING = 3

@@ -31,8 +31,6 @@ from perdure.runner.job import out_of_time, run_job
 from perdure.runner.plan import Job
 from perdure.runner.worker import TRACEBACK_DELAY_S
 
-__all__ = ["run_in_workers", "run_locally"]
-
 _TRIES = 2  # a lifetime whose worker died is given to another one, once
 _POLL_S = 0.2
 _STOP_PATIENCE_S = 3.0

@@ -32,8 +32,6 @@ from perdure.runner.folder import RunFolder
 from perdure.runner.plan import Job, Plan
 from perdure.runner.protocol import Resources
 
-__all__ = ["Host", "run_on_ray"]
-
 _TRIES = 6  # in which a life gets no block further
 _BACK_OFF_S = (1, 2, 4, 8, 15)
 _LOOK_EVERY_S = 0.5

@@ -18,8 +18,6 @@ from perdure.log.verify import BLOCKS_FILE, ledger_of, refusal, verify
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import PRE_DEPLOYMENT, Job
 
-__all__ = ["Inbox", "Outbox", "Piece", "believed", "luggage", "unpack"]
-
 Piece = tuple[str, int, bytes | None, bool]
 """A file's path in the run folder, where in it this begins, the bytes (None: it is to be removed), whether it ends."""
 

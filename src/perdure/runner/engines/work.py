@@ -12,8 +12,6 @@ from msgspec import Struct, field
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import Job
 
-__all__ = ["Event", "Failures", "Tell", "Work"]
-
 _ENOUGH = 3  # lifetimes that fail the same way in their first block
 
 

@@ -9,8 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["MANY", "ONE", "Arithmetic"]
-
 
 class Arithmetic(Protocol):
     """What the rules of a game need beside + − × ÷ and comparison; `c ^ True` says "not" in both."""

@@ -12,8 +12,6 @@ from perdure.tasks.arcade.arithmetic import Arithmetic
 from perdure.tasks.arcade.game import COMMON, SIDE
 from perdure.tasks.interface import Parameter
 
-__all__ = ["Breakout"]
-
 _TOP, _BOTTOM = 0.125, 0.5
 """Where the wall of bricks may stand, across."""
 

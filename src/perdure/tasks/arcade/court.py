@@ -14,19 +14,6 @@ from perdure.tasks.arcade.arithmetic import Arithmetic
 from perdure.tasks.arcade.game import SIDE, heading
 from perdure.tasks.interface import Parameter
 
-__all__ = [
-    "BALL",
-    "CHANCES",
-    "PADDLE_AND_BALL",
-    "SPIN",
-    "bounced",
-    "moved_paddle",
-    "paint_ball",
-    "paint_bar",
-    "seen",
-    "served",
-]
-
 BALL = 0.02
 """The ball's radius: a paddle reaches this much further."""
 

@@ -14,8 +14,6 @@ from perdure.tasks.arcade.game import ACTIONS, FEATURES, SIDE, Game, settled_aga
 from perdure.tasks.arcade.picture import as_colours, as_text, pixels
 from perdure.tasks.interface import TaskError, settled
 
-__all__ = ["ArcadeEnv", "observation_space"]
-
 
 def observation_space(seen: str) -> spaces.Box:
     """The space of feature or pixel observations, the same for every game."""

@@ -15,8 +15,6 @@ from perdure.tasks.arcade.arithmetic import MANY, Arithmetic
 from perdure.tasks.arcade.game import COMMON, SIDE, heading
 from perdure.tasks.interface import Parameter
 
-__all__ = ["Freeway"]
-
 _AT = 0.5
 """Where along the lanes the walker crosses."""
 

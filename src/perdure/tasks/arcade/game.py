@@ -11,8 +11,6 @@ from perdure.errors import TaskError
 from perdure.tasks.arcade.arithmetic import Arithmetic
 from perdure.tasks.interface import Parameter, settled
 
-__all__ = ["ACTIONS", "COMMON", "FEATURES", "SIDE", "Game", "heading", "settled_again"]
-
 FEATURES = 7
 """How many numbers a feature observation has, in every game; each lies within −1 and 1."""
 

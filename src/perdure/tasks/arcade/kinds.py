@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from perdure.tasks.arcade.vector import ArcadeVector
 
-__all__ = ["GAMES", "ArcadeTask", "make_game", "make_games"]
 
 GAMES: Mapping[str, Game] = {"pong": Pong(), "breakout": Breakout(), "freeway": Freeway()}
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from perdure.tasks.arcade.game import Game
 
-__all__ = ["as_colours", "as_text", "pixels"]
-
 _ENLARGED = 16
 _SHADES = ((0.9, "o"), (0.7, "="), (0.5, "#"), (-1.0, " "))
 _COLOURS = ((0.9, (255, 255, 255)), (0.7, (90, 200, 120)), (0.5, (220, 120, 60)))

@@ -12,8 +12,6 @@ from perdure.tasks.arcade.arithmetic import Arithmetic
 from perdure.tasks.arcade.game import COMMON, SIDE
 from perdure.tasks.interface import Parameter
 
-__all__ = ["Pong"]
-
 
 class _State(NamedTuple):
     chances: Any

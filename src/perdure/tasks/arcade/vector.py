@@ -16,8 +16,6 @@ from perdure.tasks.arcade.game import ACTIONS, Game, settled_again
 from perdure.tasks.arcade.picture import pixels
 from perdure.tasks.interface import TaskError, settled
 
-__all__ = ["ArcadeVector"]
-
 
 class ArcadeVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     """`num_envs` games with the same parameters; game i is what a single one with the seed `seed + i` is.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from perdure.batched.learners.interface import Core, Method, Setting
 
-__all__ = ["CORE", "make"]
-
 CORE = {"activation": "crelu"}
 """What it asks of the core; the rest of learning stays as it is."""
 

@@ -13,8 +13,6 @@ import jax.numpy as jnp
 
 from perdure.batched.learners.interface import Core, Method, Setting
 
-__all__ = ["make"]
-
 
 class _Springs(NamedTuple):
     anchor: Any

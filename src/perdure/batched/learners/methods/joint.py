@@ -5,8 +5,6 @@ from __future__ import annotations
 from perdure.batched.learners.interface import Core, Method, Setting
 from perdure.batched.learners.methods import replay
 
-__all__ = ["make"]
-
 _STEPS = 50  # of an episode, on average; room for more would be room for nothing
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from perdure.batched.learners.interface import Core, Method, Setting
 
-__all__ = ["make"]
-
 
 def make(core: Core, setting: Setting) -> Method:  # noqa: ARG001
     """Changes nothing."""

@@ -14,8 +14,6 @@ import jax.numpy as jnp
 
 from perdure.batched.learners.interface import Core, Method, Setting
 
-__all__ = ["make"]
-
 
 class _Packed(NamedTuple):
     kept: Any

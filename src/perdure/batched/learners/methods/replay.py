@@ -13,8 +13,6 @@ import jax.numpy as jnp
 from perdure.batched.learners.interface import BatchedTransition, Core, LabelledBatch, Method, Setting
 from perdure.batched.tasks.chance import uniform
 
-__all__ = ["make"]
-
 
 class _Past(NamedTuple):
     kept: Any

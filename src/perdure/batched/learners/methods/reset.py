@@ -6,8 +6,6 @@ from typing import Any
 
 from perdure.batched.learners.interface import Core, Method, Setting
 
-__all__ = ["make"]
-
 
 def make(core: Core, setting: Setting, *, part: str = "") -> Method:  # noqa: ARG001
     """Resets all weights, or those whose name begins with `part` ("output"; after Nikishin et al. 2022)."""

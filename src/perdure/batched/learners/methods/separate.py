@@ -9,8 +9,6 @@ import jax.numpy as jnp
 
 from perdure.batched.learners.interface import Core, Method, Setting
 
-__all__ = ["make"]
-
 
 def make(core: Core, setting: Setting) -> Method:  # noqa: ARG001
     """Keeps the weights of each task, and takes them up when the task comes."""

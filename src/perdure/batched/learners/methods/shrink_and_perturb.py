@@ -8,8 +8,6 @@ import jax
 
 from perdure.batched.learners.interface import Core, Method, Setting
 
-__all__ = ["make"]
-
 
 def make(core: Core, setting: Setting, *, shrink: float = 0.8, perturb: float = 0.1) -> Method:  # noqa: ARG001
     """Weights become `shrink` of what they were, and `perturb` of fresh ones is added."""

@@ -9,8 +9,6 @@ import jax.numpy as jnp
 
 from perdure.batched.learners.interface import Core, Method, Setting
 
-__all__ = ["make"]
-
 
 class _Path(NamedTuple):
     anchor: Any
