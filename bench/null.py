@@ -34,7 +34,7 @@ from bench.null_paths import HEADLINE, PATHS, Outcome, joined
 from bench.null_real import lived_groups
 
 from perdure.simulate.learner import NULL
-from perdure.words import short
+from perdure.text import short
 
 AT_ONCE = 50
 FORGETTING = (0.0, 0.1, 0.2, 0.4, 0.7, 1.0)

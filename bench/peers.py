@@ -211,7 +211,7 @@ def compile_ours() -> None:
     compileall.compile_dir(Path(perdure.__file__).parent, quiet=1)
 
 
-class Unfinished(Exception):
+class UnfinishedError(Exception):
     """A peer failed, or took too long."""
 
 
@@ -226,7 +226,7 @@ def installed(peers: Path, name: str) -> None:
     pip = [str(peers / name / "bin" / "python"), "-m", "pip", "install", "--quiet"]
     for wanted in (PINS[name], ("--no-deps", ALONE[name]) if name in ALONE else ()):
         if wanted and subprocess.run([*pip, *wanted], env=clean, check=False).returncode:
-            raise Unfinished(f"{', '.join(wanted)} cannot be installed")
+            raise UnfinishedError(f"{', '.join(wanted)} cannot be installed")
     done.touch()
 
 
@@ -241,10 +241,10 @@ def _once(place: Place, command: Sequence[str]) -> Took:
         late.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
         if seconds > place.limit_s:
-            raise Unfinished(f"not finished after {place.limit_s:.0f} s")
+            raise UnfinishedError(f"not finished after {place.limit_s:.0f} s")
         if process.returncode:
             said.seek(0)
-            raise Unfinished(f"failed: {said.read().decode()[-200:]}")
+            raise UnfinishedError(f"failed: {said.read().decode()[-200:]}")
     return Took(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
@@ -362,7 +362,7 @@ def _said(python: str, script: str, *arguments: str) -> float:
 def _printed(*command: str) -> float:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Unfinished(f"failed: {done.stderr[-200:]}")
+        raise UnfinishedError(f"failed: {done.stderr[-200:]}")
     return float(done.stdout.split()[-1])
 
 
@@ -456,7 +456,7 @@ def main() -> None:
     for name in PINS:
         try:
             installed(asked.peers.absolute(), name)
-        except Unfinished as why:
+        except UnfinishedError as why:
             unfinished.append((name, str(why)))
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Path(folder), asked.peers.absolute(), asked.tries, asked.limit)
@@ -465,7 +465,7 @@ def main() -> None:
                 for line in PARTS[name](place):
                     lines.append(line)
                     print(f"{line.what}: {line.measured} (ours {line.ours}; theirs {line.theirs})", flush=True)
-            except (Unfinished, SystemExit, OSError) as why:
+            except (UnfinishedError, SystemExit, OSError) as why:
                 unfinished.append((name, str(why)))
                 print(f"{name}: {why}", flush=True)
         # What was measured by other means stands below, and is kept.

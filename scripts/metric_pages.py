@@ -163,7 +163,7 @@ def _null(name: str, presets: Iterable[str]) -> str:
 
 def null_rows(name: str, preset: str, folder: Path = NULL) -> Iterator[tuple[str, ...]]:
     """The line of a preset's file: over all its cells the range of means, and the middle and worst shares."""
-    from perdure.words import short
+    from perdure.text import short
 
     file = folder / f"null-{preset}.json"
     if not file.is_file():

@@ -49,7 +49,7 @@ EVERYONES = {
     "settings",
     "stopping",
     "tables",
-    "words",
+    "text",
 }
 EXTENSIONS = ("classic", "batched", "integrations")
 PUBLIC = {*EXTENSIONS, "learners", "log", "metrics", "reports", "scenario", "simulate", "tasks", "testing"}
@@ -99,7 +99,7 @@ def module_called(name: str) -> ModuleType:
         pytest.importorskip("stable_baselines3", reason="stable-baselines3 is an extra")
     try:
         return importlib.import_module(name)
-    except perdure.errors.MissingExtra as problem:
+    except perdure.errors.MissingExtraError as problem:
         pytest.skip(str(problem))
 
 
@@ -221,7 +221,7 @@ def _errors() -> set[str]:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ClassDef) and found & {ast.unparse(base) for base in node.bases}:
                 found.add(node.name)
-    return found - {"MissingExtra", "NothingToDraw", "UnknownName"}  # which say it themselves
+    return found - {"MissingExtraError", "NothingToDrawError", "UnknownNameError"}  # which say it themselves
 
 
 def _template(node: ast.expr) -> str:

@@ -9,10 +9,10 @@ import pytest
 from perdure.errors import (
     LearnerError,
     LogError,
-    MissingExtra,
+    MissingExtraError,
     PerdureError,
     RecordError,
-    UnknownName,
+    UnknownNameError,
     WriteError,
     closest,
     message_of,
@@ -43,8 +43,8 @@ def test_the_words_of_an_error_are_made_of_its_facts(kind: type[LogError], facts
 @pytest.mark.parametrize(
     "made",
     [
-        UnknownName("metric", "meann", ["mean"]),
-        MissingExtra("torch", "torch", "a network"),
+        UnknownNameError("metric", "meann", ["mean"]),
+        MissingExtraError("torch", "torch", "a network"),
         WriteError("the disk is full", file="a.tsv"),
     ],
 )
@@ -75,19 +75,19 @@ def test_a_note_is_its_words_and_knows_its_problem() -> None:
 
 
 def test_an_unknown_name_says_what_to_do_apart_from_what_is_wrong() -> None:
-    problem = UnknownName("metric", "meann", ["mean", "median"])
+    problem = UnknownNameError("metric", "meann", ["mean", "median"])
     assert (problem.what, problem.fix) == ("unknown metric 'meann'", "did you mean 'mean'?")
     assert closest("xyz", ["mean"]) is None
     assert nearest("xyz", ["mean"]) == "known: mean"
 
 
 def test_any_exception_has_a_message_that_json_and_people_take() -> None:
-    class Speechless(Exception):
+    class SpeechlessError(Exception):
         def __str__(self) -> str:
             raise ValueError("no words")
 
     assert message_of(ValueError("as it is: é 😀")) == "as it is: é 😀"
     assert message_of(OSError("caf\udce9.txt")) == "caf\\udce9.txt"
-    assert message_of(Speechless()) == "(its message cannot be made: ValueError)"
+    assert message_of(SpeechlessError()) == "(its message cannot be made: ValueError)"
     assert message_of(ValueError("x" * 10**6)).endswith("xxx … (1,000,000 characters)")
     assert len(message_of(ValueError("\udce9" * 10**6))) < 20_000

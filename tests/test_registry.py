@@ -12,16 +12,16 @@ from types import SimpleNamespace
 import pytest
 
 from perdure import registry as registries
-from perdure.errors import MissingExtra, PerdureError, UnknownName
+from perdure.errors import MissingExtraError, PerdureError, UnknownNameError
 from perdure.registry import Registry
 
 
 def test_an_unknown_name_offers_the_nearest() -> None:
     registry: Registry[int] = Registry("reader", "perdure.none")
     registry.add("l2logger", 1)
-    with pytest.raises(UnknownName, match="unknown reader 'l2loger'; did you mean 'l2logger'"):
+    with pytest.raises(UnknownNameError, match="unknown reader 'l2loger'; did you mean 'l2logger'"):
         registry.get("l2loger")
-    with pytest.raises(UnknownName, match="known: l2logger"):
+    with pytest.raises(UnknownNameError, match="known: l2logger"):
         registry.get("zzz")
     assert registry.get("l2logger") == 1
 
@@ -143,7 +143,7 @@ def test_a_plugin_is_found_wherever_a_package_lists_one(
 
 
 def test_a_missing_extra_gives_the_command_that_installs_it() -> None:
-    assert "pip install 'perdure[ray]'" in str(MissingExtra("ray", "ray", "running on a cluster"))
+    assert "pip install 'perdure[ray]'" in str(MissingExtraError("ray", "ray", "running on a cluster"))
 
 
 def test_an_alias_finds_a_thing_that_is_listed_once() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.words import interval, listed, number, p_text, p_words, plural, short
+from perdure.text import interval, listed, number, p_text, p_words, plural, short
 
 
 def read(text: str) -> float:

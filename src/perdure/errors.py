@@ -1,24 +1,24 @@
-"""Everything Perdure means to raise, as one tree.
+"""Exceptions that Perdure raises on purpose.
 
     PerdureError
-    ├── UnknownName        a name that nothing is registered under; offers the nearest
-    ├── MissingExtra       an optional package is absent; gives the command that installs it
-    ├── ScenarioError      a scenario or syllabus that makes no sense
-    ├── TaskError          a task that cannot be made, or breaks its promises
-    ├── LearnerError       a learner that cannot be made, or breaks its promises
-    │   └── OutOfTime      a life that reached the limit its protocol sets
-    ├── ProtocolError      a protocol that cannot be run as it stands
-    ├── MetricError        a metric declared or called wrongly
-    └── LogError           a log that cannot be read or written
-        ├── NotALog        nothing here that any reader knows
-        ├── EmptyLogError  a log without a record, which may have just begun
-        ├── Unverified     a log that is not what its journal wrote
-        ├── RecordError    a record that breaks the rules; nothing was written (also a RuntimeError)
-        └── WriteError     the disk refused; says which records are safe (also an OSError)
+    ├── UnknownNameError     no thing is registered under a name; offers the nearest
+    ├── MissingExtraError    an optional package is not installed; gives the command that installs it
+    ├── ScenarioError        a scenario or syllabus is invalid
+    ├── TaskError            a task cannot be made, or breaks its contract
+    ├── LearnerError         a learner cannot be made, or breaks its contract
+    │   └── OutOfTimeError   a lifetime reached the time limit of its protocol
+    ├── ProtocolError        a protocol cannot be run
+    ├── MetricError          a metric is declared or called wrongly
+    └── LogError             a log cannot be read or written
+        ├── NotALogError     no reader recognises the file or folder
+        ├── EmptyLogError    a log has no record; it may have just begun
+        ├── UnverifiedError  a log differs from the checksums that its journal recorded
+        ├── RecordError      a record breaks the rules and was not written (also a RuntimeError)
+        └── WriteError       the disk refused a record; lists the records that are safe (also an OSError)
 
-An error knows what is wrong and was found (`what`), what to do (`fix`), and its place: a `file` with its `line`, and
-`where`, which is no file: a lifetime, a block, a task, an option. Its text is made of these, and nobody takes a text
-apart to learn them. Whoever knows more of the place raises `problem.at(file=…, where=…)` from it.
+An error holds the problem (`what`), the remedy (`fix`) and its place: `file` and `line`, and `where` for places that
+are not files, such as a lifetime, a block, a task or an option. Its text is composed of these. A caller that knows
+more of the place raises `problem.at(file=…, where=…)`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _remade(kind: type[PerdureError], args: tuple[Any, ...], facts: dict[str, An
     return made
 
 
-class UnknownName(PerdureError):
+class UnknownNameError(PerdureError):
     """A name that nothing is registered under."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
@@ -94,7 +94,7 @@ class UnknownName(PerdureError):
         self.name = name
 
 
-class MissingExtra(PerdureError):
+class MissingExtraError(PerdureError):
     """An optional package is absent."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
@@ -113,7 +113,7 @@ class LearnerError(PerdureError):
     """A learner that breaks the rules; the message names the block."""
 
 
-class OutOfTime(LearnerError):
+class OutOfTimeError(LearnerError):
     """A life that took longer than the protocol's limit."""
 
 
@@ -129,7 +129,7 @@ class LogError(PerdureError):
     """A log that cannot be read or written."""
 
 
-class NotALog(LogError):
+class NotALogError(LogError):
     """Nothing here that any reader knows."""
 
 
@@ -137,7 +137,7 @@ class EmptyLogError(LogError):
     """A log without a record, which may have just begun."""
 
 
-class Unverified(LogError):
+class UnverifiedError(LogError):
     """A log that is not what its journal wrote, by the ledger beside it; the message names the file and the reason."""
 
 

@@ -32,7 +32,7 @@ def of_extra(module: str, purpose: str, extra: str | None = None) -> Any:
     try:
         return import_module(module)
     except ImportError as problem:
-        from perdure.errors import MissingExtra
+        from perdure.errors import MissingExtraError
 
         package = module.partition(".")[0]
-        raise MissingExtra(package, extra or package, purpose) from problem
+        raise MissingExtraError(package, extra or package, purpose) from problem

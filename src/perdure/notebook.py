@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from perdure.errors import PerdureError
 from perdure.lazy import pl
 from perdure.tables import Cell, Table
-from perdure.words import interval, number, p_text, plural
+from perdure.text import interval, number, p_text, plural
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey

@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class Registry(Generic[T]):
         if name not in self._things:
             self._read_plugins()
         if name not in self._things:
-            raise UnknownName(self.kind, name, self._things)
+            raise UnknownNameError(self.kind, name, self._things)
         return self._loaded(name)
 
     def names(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from perdure.lazy import pl
-from perdure.words import number
+from perdure.text import number
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

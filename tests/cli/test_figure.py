@@ -9,7 +9,7 @@ import pytest
 from tests.cli.verbs import run_verb
 
 from perdure.cli.figure import EXAMPLE
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.reports.figures import FIGURES
 
 
@@ -61,7 +61,7 @@ def test_the_kinds_are_listed_as_json_too() -> None:
 
 def test_an_unknown_kind_offers_the_nearest_and_no_log_says_what_is_missing(life: Path) -> None:
     wrong = run_verb("figure", "lifetimes", life)
-    assert isinstance(wrong.exception, UnknownName)
+    assert isinstance(wrong.exception, UnknownNameError)
     assert "did you mean 'lifetime'" in str(wrong.exception)
     nothing = run_verb("figure", "lifetime")
     assert isinstance(nothing.exception, PerdureError)
@@ -96,4 +96,4 @@ def test_of_takes_the_name_of_a_lifetime_or_of_a_group(life: Path, tmp_path: Pat
 
 def test_of_a_name_that_is_neither_offers_the_nearest(life: Path, tmp_path: Path) -> None:
     done = run_verb("figure", "accuracy", life, "--of", "smal", "--to", tmp_path / "x.svg")
-    assert isinstance(done.exception, UnknownName)
+    assert isinstance(done.exception, UnknownNameError)

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.verbs import run_verb
 
 from perdure.cli import list as listing
-from perdure.errors import UnknownName
+from perdure.errors import UnknownNameError
 from perdure.learners.batched_names import CORES, METHODS
 from perdure.learners.find import REFERENCE
 from perdure.metrics import METRICS
@@ -58,7 +58,7 @@ def test_json_holds_id_condition_threshold_source_and_needs() -> None:
 def test_a_presets_own_declarations_can_be_listed() -> None:
     found = {one["name"]: one for one in json.loads(invoke("metrics", "--preset", "new-2022", "--json", "-"))}
     assert found["forward_transfer"]["unit"] == "contrast"
-    with pytest.raises(UnknownName, match="did you mean 'new-2022'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'new-2022'"):
         invoke("metrics", "--preset", "new-2020")
 
 

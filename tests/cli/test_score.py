@@ -16,9 +16,9 @@ from tests.cli.verbs import run_verb
 
 import perdure
 from perdure.cli.score import EXAMPLE
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.metrics import METRICS
-from perdure.words import number
+from perdure.text import number
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -239,7 +239,7 @@ def test_noise_is_finite(logs: Path, noise: str) -> None:
     ],
 )
 def test_an_unknown_name_offers_the_nearest(logs: Path, flags: list[str], said: str) -> None:
-    with pytest.raises((UnknownName, PerdureError), match=said):
+    with pytest.raises((UnknownNameError, PerdureError), match=said):
         invoke(logs / "life", *flags)
 
 

@@ -14,7 +14,7 @@ from perdure.curves.build import curves
 from perdure.curves.experts import compare_with_experts
 from perdure.curves.model import Prep
 from perdure.curves.prepare import smooth
-from perdure.errors import LogError, MetricError, PerdureError, UnknownName
+from perdure.errors import LogError, MetricError, PerdureError, UnknownNameError
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import lifetime_of
 from perdure.scenario.model import Block
@@ -181,7 +181,7 @@ def test_a_life_in_which_nothing_counts_is_refused_with_the_count() -> None:
 
 
 def test_an_unknown_measure_offers_the_nearest() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'reward'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'reward'"):
         curves(life(a=[1.0]), measure="rewards")
 
 

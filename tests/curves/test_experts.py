@@ -11,7 +11,7 @@ from msgspec.structs import replace
 import perdure
 from perdure.curves.experts import Experts, expert_logs, merge_experts, read_experts, seconds_learning
 from perdure.curves.model import Prep
-from perdure.errors import LogError, NotALog
+from perdure.errors import LogError, NotALogError
 from perdure.log.read import Options
 from perdure.metrics.engine.contract import lifetime_of
 from perdure.scenario.model import Block
@@ -83,7 +83,7 @@ def test_of_a_table_without_roles_those_serve_that_learn_one_task_alone(tmp_path
 def test_a_folder_without_a_log_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="no expert here"):
         read_experts([tmp_path])
-    with pytest.raises(NotALog, match="no such file or folder"):
+    with pytest.raises(NotALogError, match="no such file or folder"):
         read_experts([tmp_path / "absent"])
 
 

@@ -17,7 +17,7 @@ import pytest
 from tests.cli.verbs import run_verb
 
 import perdure
-from perdure.errors import Unverified, WriteError
+from perdure.errors import UnverifiedError, WriteError
 
 BLOCK = 1000  # records
 WRITER = """
@@ -131,7 +131,7 @@ def test_a_file_added_to_a_continued_log_is_refused_without_advice_to_remove_it(
     added = tmp_path / "lifetime" / "w" / "9-train" / "data-log.tsv"
     added.parent.mkdir()
     added.write_bytes((tmp_path / "lifetime" / "w" / "5-train" / "data-log.tsv").read_bytes())
-    with pytest.raises(Unverified, match=r"9-train.*blocks\.jsonl does not mention it") as refused:
+    with pytest.raises(UnverifiedError, match=r"9-train.*blocks\.jsonl does not mention it") as refused:
         perdure.read(tmp_path / "lifetime")
     assert "remove" not in str(refused.value)
     assert "delete" not in str(refused.value)

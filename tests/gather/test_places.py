@@ -13,7 +13,7 @@ from tests.cli.verbs import run_verb
 from tests.metrics.written import LIFE, written
 
 import perdure
-from perdure.errors import LogError, PerdureError, Unverified
+from perdure.errors import LogError, PerdureError, UnverifiedError
 from perdure.gather.survey import survey
 from perdure.metrics.engine.settings import Settings
 from perdure.stats.systems import systems_of
@@ -80,7 +80,7 @@ def test_a_direction_that_is_no_word_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_the_journal_never_wrote_is_not_scored(tmp_path: Path) -> None:
     life = written(tmp_path, "one", LIFE)
     shutil.copytree(life / "worker-default" / "0-test", life / "worker-default" / "99-test")
-    with pytest.raises(Unverified, match=r"blocks\.jsonl does not mention it"):
+    with pytest.raises(UnverifiedError, match=r"blocks\.jsonl does not mention it"):
         survey(life)
 
 

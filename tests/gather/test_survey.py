@@ -10,7 +10,7 @@ import pytest
 from tests.metrics.written import LIFE, written
 
 import perdure
-from perdure.errors import LogError, NotALog
+from perdure.errors import LogError, NotALogError
 from perdure.gather.find import find_lifetimes
 from perdure.gather.survey import survey
 from perdure.metrics.engine.settings import Settings
@@ -138,7 +138,7 @@ def test_neighbours_taken_in_one_handful_score_as_each_does_alone(tmp_path: Path
 
 
 def test_where_nothing_can_be_scored_the_reason_is_raised(tmp_path: Path) -> None:
-    with pytest.raises(NotALog, match="no log that Perdure knows"):
+    with pytest.raises(NotALogError, match="no log that Perdure knows"):
         survey([tmp_path])
     path = written(tmp_path, "nothing", [("train", "a_1", [None])])
     with pytest.raises(LogError, match="no value of 'reward' counts"):

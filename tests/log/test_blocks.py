@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from perdure.errors import LogError, UnknownName
+from perdure.errors import LogError, UnknownNameError
 from perdure.log.blocks import in_order
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 
@@ -189,7 +189,7 @@ def test_a_label_comes_before_the_task_without_its_variant() -> None:
 def test_a_task_without_a_measure_and_a_measure_that_is_none_are_named() -> None:
     with pytest.raises(LogError, match=r"no measure is named for task 'battle_1' \(named: pong\)"):
         two_measures().passage({"pong": "reward"})
-    with pytest.raises(UnknownName, match="did you mean 'units'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'units'"):
         two_measures().passage({"pong": "reward", "battle": "unit"})
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import perdure
-from perdure.errors import NotALog
+from perdure.errors import NotALogError
 from perdure.gather.outputs import FILES, write_outputs
 from perdure.log.check import check_log
 from perdure.log.model import Lifetime
@@ -96,7 +96,9 @@ def test_check_counts_every_lifetime_of_a_table(tmp_path: Path) -> None:
 
 def test_a_folder_of_unclaimed_tables_says_what_to_do(tmp_path: Path) -> None:
     put(tmp_path / "a.csv", OWN)
-    with pytest.raises(NotALog, match=r"found: a\.csv; a\.csv may be a table: say which column is which \(--column\)"):
+    with pytest.raises(
+        NotALogError, match=r"found: a\.csv; a\.csv may be a table: say which column is which \(--column\)"
+    ):
         recognise(tmp_path)
 
 
@@ -104,13 +106,13 @@ def test_a_folder_that_is_no_log_names_up_to_six_of_its_files_and_says_where_the
     for count, end in ((6, "f5.md"), (7, "f5.md, …")):
         for at in range(count):
             put(tmp_path / f"f{at}.md")
-        with pytest.raises(NotALog) as caught:
+        with pytest.raises(NotALogError) as caught:
             recognise(tmp_path)
         assert f"(found: f0.md, f1.md, f2.md, f3.md, f4.md, {end})" in str(caught.value)
 
 
 def test_a_path_that_is_nowhere_is_no_log(tmp_path: Path) -> None:
-    with pytest.raises(NotALog, match="no such file or folder"):
+    with pytest.raises(NotALogError, match="no such file or folder"):
         locate(tmp_path / "absent")
 
 
@@ -129,7 +131,7 @@ def test_a_reader_that_raises_keeps_no_other_from_its_log(tmp_path: Path, monkey
     file = put(tmp_path / "runs.csv")
     assert recognise(file).name == "table"
     assert found(tmp_path) == ["runs.csv"]
-    with pytest.raises(NotALog, match=r"the reader raising failed on it: RuntimeError: what is notes\.txt\?"):
+    with pytest.raises(NotALogError, match=r"the reader raising failed on it: RuntimeError: what is notes\.txt\?"):
         recognise(put(tmp_path / "notes.txt", "hello"))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from perdure.errors import LogError, MissingExtra, NotALog
+from perdure.errors import LogError, MissingExtraError, NotALogError
 from perdure.log import read
 from perdure.log.read import Options, find, lifetimes, locate
 from perdure.log.remote import is_url
@@ -36,14 +36,14 @@ def test_a_file_url_is_the_path_and_no_copy(tmp_path: Path) -> None:
     for url in (file.as_uri(), f"file:{file}", f"file://{file}"):
         assert locate(url) == file
         assert locate(Path(url)) == file
-    with pytest.raises(NotALog, match="no such file or folder"):
+    with pytest.raises(NotALogError, match="no such file or folder"):
         locate((tmp_path / "absent").as_uri())
 
 
 def test_a_missing_library_gives_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'perdure\[remote\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'perdure\[remote\]'"):
         locate("s3://bucket/runs")
 
 
@@ -91,7 +91,7 @@ def test_a_remote_lifetime_is_the_lifetime(memory: Any, tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_is_said(memory: Any) -> None:
-    with pytest.raises(NotALog, match="memory://nowhere: no such file or folder"):
+    with pytest.raises(NotALogError, match="memory://nowhere: no such file or folder"):
         locate("memory://nowhere")
 
 
@@ -131,7 +131,7 @@ def test_logs_in_a_bucket_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         assert read("s3://bucket/runs/ewc.csv").id == "ewc"
         assert [path.name for path in find(locate(Path("s3://bucket/runs")))] == ["ewc.csv"]
         assert read("s3:/bucket/lives/life").experiences.equals(read(here).experiences)
-        with pytest.raises(NotALog, match="no such file or folder"):
+        with pytest.raises(NotALogError, match="no such file or folder"):
             locate("s3://bucket/absent")
     finally:
         running.stop()

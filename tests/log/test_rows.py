@@ -18,7 +18,7 @@ from perdure.errors import LogError
 from perdure.log import rows
 from perdure.log.rows import (
     Checksums,
-    Unparsed,
+    UnparsedError,
     cells,
     examine,
     header_names,
@@ -126,7 +126,7 @@ def test_the_line_that_is_wrong_is_named_in_every_way_of_reading(
     assert (refused.value.file, refused.value.line) == (found.name, line)
     assert problem in refused.value.said
     assert [(one.line, problem in one.what) for one in examine("data.tsv", b"a\tb\n" + body).problems] == [(line, True)]
-    with pytest.raises(Unparsed):
+    with pytest.raises(UnparsedError):
         [parse(piece, dict.fromkeys(piece.header, pl.String())) for piece in pieces([found], [])]
 
 

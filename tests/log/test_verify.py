@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import perdure
-from perdure.errors import LogError, Unverified
+from perdure.errors import LogError, UnverifiedError
 from perdure.log.check import check_l2logger
 
 FIRST, MIDDLE, LAST = (f"worker-default/{name}/data-log.tsv" for name in ("0-test", "1-train", "4-test"))
@@ -78,7 +78,7 @@ def test_a_log_that_is_not_what_was_written_is_refused_with_file_and_reason(life
     perdure.read(life)
     act, said = DAMAGE[damage]
     act(life)
-    with pytest.raises(Unverified, match=said) as refused:
+    with pytest.raises(UnverifiedError, match=said) as refused:
         perdure.read(life)
     assert "--unverified" in str(refused.value)
     assert not re.search(r"\b(remove|delete)\b", str(refused.value)), "records are never to be deleted"
@@ -147,7 +147,7 @@ class TestBlocksNotClosed:
     def test_a_closed_block_before_it_is_verified_all_the_same(self, journal: perdure.Journal) -> None:
         with journal:
             change("worker-default/0-train/data-log.tsv", lambda lines: lines[:-1])(journal.path)
-            with pytest.raises(Unverified, match="0-train"):
+            with pytest.raises(UnverifiedError, match="0-train"):
                 perdure.read(journal.path)
 
     @pytest.mark.parametrize("ended", [True, False], ids=["ended", "killed"])
@@ -169,7 +169,7 @@ class TestBlocksNotClosed:
         with perdure.Journal(journal.path.parent, "life", join=True) as again:
             again.log(block_num=1, exp_num=6, block_type="train", task_name="a", reward=6)
         change("worker-default/1-train/data-log.tsv", lambda lines: [*lines, lines[-1]])(journal.path)
-        with pytest.raises(Unverified, match=r"1-train.*bytes longer"):
+        with pytest.raises(UnverifiedError, match=r"1-train.*bytes longer"):
             perdure.read(journal.path)
 
     def test_only_the_last_block_of_a_worker_that_has_not_ended_may_have_grown_unsaid(
@@ -181,7 +181,7 @@ class TestBlocksNotClosed:
             change(last, lambda lines: [*lines, lines[-1].replace(b"\t5", b"\t6")])(journal.path)
             assert perdure.read(journal.path).experiences.height == 7
             change(before, lambda lines: [*lines, lines[-1]])(journal.path)
-            with pytest.raises(Unverified, match=r"0-train.*bytes longer"):
+            with pytest.raises(UnverifiedError, match=r"0-train.*bytes longer"):
                 perdure.read(journal.path)
 
     def test_what_was_closed_before_it_grew_is_verified(self, journal: perdure.Journal) -> None:
@@ -190,7 +190,7 @@ class TestBlocksNotClosed:
             again.log(block_num=1, exp_num=6, block_type="train", task_name="a", reward=6)
             file = journal.path / "worker-default" / "1-train" / "data-log.tsv"
             file.write_bytes(file.read_bytes().replace(b"\t4\n", b"\t7\n"))
-            with pytest.raises(Unverified, match=r"1-train.*its bytes differ"):
+            with pytest.raises(UnverifiedError, match=r"1-train.*its bytes differ"):
                 perdure.read(journal.path)
 
     def test_a_ledger_line_that_a_full_disk_tore_leaves_its_block_open(self, journal: perdure.Journal) -> None:
@@ -224,7 +224,7 @@ def test_a_journal_at_work_never_makes_its_log_look_altered(tmp_path: Path) -> N
         while not stop.is_set():
             try:
                 perdure.read(tmp_path / "life")
-            except Unverified as problem:
+            except UnverifiedError as problem:
                 problems.append(problem)
             except LogError:
                 continue  # nothing there yet

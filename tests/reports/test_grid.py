@@ -13,7 +13,7 @@ from perdure.reports.figures import FIGURES
 from perdure.reports.formats.pictures import opening
 from perdure.reports.grid import Grid, grids
 from perdure.stats.scored import GroupedSurvey
-from perdure.words import number
+from perdure.text import number
 
 Tell = Callable[..., GroupedSurvey]
 

@@ -15,7 +15,7 @@ from tests.reports.conftest import write_life
 
 import perdure
 from perdure import PerdureError, write_report
-from perdure.errors import UnknownName
+from perdure.errors import UnknownNameError
 from perdure.reports.data import gather
 from perdure.reports.formats.paper import csv_table, latex_table, markdown_table
 from perdure.reports.paper import PaperTable, paper_tables
@@ -213,7 +213,7 @@ def test_scenario_types_are_tables_of_their_own(two_runs: tuple[Path, Path]) -> 
 
 
 def test_a_baseline_that_nobody_is_called_is_refused(matrices: Path) -> None:
-    with pytest.raises(UnknownName, match=r"ewc_online"):
+    with pytest.raises(UnknownNameError, match=r"ewc_online"):
         paper_tables(gather([matrices]), baseline="ewc_onlin")
 
 

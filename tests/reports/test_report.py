@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from perdure.errors import NotALog, PerdureError
+from perdure.errors import NotALogError, PerdureError
 from perdure.metrics.engine.settings import Settings
 from perdure.reports import gather, report_of, write_report
 from perdure.reports.checklist import checklist
@@ -26,7 +26,7 @@ from perdure.reports.model import Report, headline
 from perdure.reports.write import REPORTS, as_text
 from perdure.stats.scored import GroupedSurvey
 from perdure.tables import escape_latex, escape_markdown
-from perdure.words import p_text
+from perdure.text import p_text
 
 Tell = Callable[..., GroupedSurvey]
 HOSTILE = '<script>alert("x")</script>'
@@ -248,7 +248,7 @@ def test_an_unknown_suffix_is_refused_before_any_log_is_read(tmp_path: Path) -> 
         match=r"report\.docx: a report cannot be written as \.docx; choose one of \.html, \.md, \.json, \.tex",
     ):
         write_report(tmp_path / "nowhere", tmp_path / "report.docx")
-    with pytest.raises(NotALog, match="no such file or folder"):
+    with pytest.raises(NotALogError, match="no such file or folder"):
         write_report(tmp_path / "nowhere", tmp_path / "report.html")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from perdure.errors import UnknownName
+from perdure.errors import UnknownNameError
 from perdure.runner.document import ProtocolTable
 from perdure.runner.plan import Plan
 from perdure.runner.protocol import ProtocolError, parse_protocol, read_protocol, read_protocols
@@ -156,7 +156,7 @@ def test_lives_are_chosen_by_id_or_pattern() -> None:
     plan = Plan(parse_protocol({**MINIMAL, "lifetimes": 12}))
     assert [job.id for job in plan.chosen(("life-007",))] == ["life-007"]
     assert len(plan.chosen(("life-00*",))) == 10
-    with pytest.raises(UnknownName, match="life-07"):
+    with pytest.raises(UnknownNameError, match="life-07"):
         plan.chosen(("life-07",))
 
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import perdure
-from perdure.errors import LogError, Unverified
+from perdure.errors import LogError, UnverifiedError
 from perdure.learners.find import make_learner
 from perdure.runner.lifetime import live
 from perdure.runner.loop import lead
@@ -33,14 +33,14 @@ SYLLABUS = compose(
 TOTAL = sum(block.length or 0 for block in SYLLABUS.scenario.blocks)
 
 
-class PowerCut(Exception):
+class PowerCutError(Exception):
     pass
 
 
 def cut_at(count: int) -> Callable[[int], None]:
     def told(done: int) -> None:
         if done == count:
-            raise PowerCut
+            raise PowerCutError
 
     return told
 
@@ -58,7 +58,7 @@ def records(place: Path) -> pl.DataFrame:
 @pytest.mark.parametrize("stop", range(3, TOTAL))
 def test_a_life_cut_at_any_experience_comes_to_the_same_end(tmp_path: Path, stop: int) -> None:
     lived(tmp_path / "whole")
-    with pytest.raises(PowerCut):
+    with pytest.raises(PowerCutError):
         lived(tmp_path / "cut", stop=stop)
     assert perdure.read(tmp_path / "cut" / "life").complete is False
     lived(tmp_path / "cut")
@@ -69,7 +69,7 @@ def test_a_life_cut_at_any_experience_comes_to_the_same_end(tmp_path: Path, stop
 
 @pytest.mark.parametrize("stop", [5, 7, 9])
 def test_a_block_that_is_lived_again_is_closed_once(tmp_path: Path, stop: int) -> None:
-    with pytest.raises(PowerCut):
+    with pytest.raises(PowerCutError):
         lived(tmp_path, stop=stop)
     lived(tmp_path)
     events = [json.loads(line) for line in (tmp_path / "life" / "blocks.jsonl").read_text().splitlines()]
@@ -78,7 +78,7 @@ def test_a_block_that_is_lived_again_is_closed_once(tmp_path: Path, stop: int) -
 
 
 def test_a_torn_line_of_the_ledger_is_gone_once_the_life_went_on(tmp_path: Path) -> None:
-    with pytest.raises(PowerCut):
+    with pytest.raises(PowerCutError):
         lived(tmp_path, stop=9)
     with (tmp_path / "life" / "blocks.jsonl").open("ab") as ledger:
         ledger.write(b'{"event":"blo')
@@ -87,7 +87,7 @@ def test_a_torn_line_of_the_ledger_is_gone_once_the_life_went_on(tmp_path: Path)
 
 
 def test_a_fresh_learner_on_an_old_log_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PowerCut):
+    with pytest.raises(PowerCutError):
         lived(tmp_path, stop=9)
     States(tmp_path / "states").forget()
     with pytest.raises(LogError, match=r"no state of its learner was saved.*a new learner cannot continue it"):
@@ -95,14 +95,14 @@ def test_a_fresh_learner_on_an_old_log_is_refused(tmp_path: Path) -> None:
 
 
 def test_another_lifes_state_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PowerCut):
+    with pytest.raises(PowerCutError):
         lived(tmp_path, stop=9)
     with pytest.raises(LogError, match="the state of another life"):
         lived(tmp_path, seed=4)
 
 
 def test_a_log_that_was_changed_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PowerCut):
+    with pytest.raises(PowerCutError):
         lived(tmp_path, stop=9)
     file = next(tmp_path.glob("life/*/0-test/data-log.tsv"))
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:-1]))
@@ -111,7 +111,7 @@ def test_a_log_that_was_changed_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_record_altered_before_the_life_goes_on_is_found(tmp_path: Path) -> None:
-    with pytest.raises(PowerCut):
+    with pytest.raises(PowerCutError):
         lived(tmp_path, stop=9)
     found = States(tmp_path / "states").latest()
     assert found is not None
@@ -120,14 +120,14 @@ def test_a_record_altered_before_the_life_goes_on_is_found(tmp_path: Path) -> No
         content = file.read_bytes()
         at = content.rindex(b"\t") + 1
         file.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
-        with pytest.raises(Unverified, match="its bytes differ"):
+        with pytest.raises(UnverifiedError, match="its bytes differ"):
             lived(tmp_path)
         file.write_bytes(content)
     lived(tmp_path)
 
 
 def test_a_learner_that_comes_back_different_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PowerCut):
+    with pytest.raises(PowerCutError):
         lived(tmp_path, stop=9)
 
     class Amnesiac:
@@ -148,7 +148,7 @@ def test_a_learner_that_comes_back_different_is_refused(tmp_path: Path) -> None:
 
 
 def test_two_states_are_kept_and_one_that_was_altered_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(PowerCut):
+    with pytest.raises(PowerCutError):
         lived(tmp_path, stop=TOTAL - 1)
     states = States(tmp_path / "states")
     found = states.latest()

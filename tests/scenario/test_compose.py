@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perdure.errors import ScenarioError, UnknownName
+from perdure.errors import ScenarioError, UnknownNameError
 from perdure.scenario.compose import chosen_tasks, compose, parse_task, single, single_of
 from perdure.scenario.layouts import LAYOUTS
 from perdure.scenario.lint import lint
@@ -250,7 +250,7 @@ def test_every_variant_is_learned_exactly_as_long_as_asked(request: tuple[str, l
     ],
 )
 def test_tasks_that_do_not_fit_a_layout_are_refused(layout: str, tasks: list[Any], words: str) -> None:
-    with pytest.raises((ScenarioError, UnknownName), match=words):
+    with pytest.raises((ScenarioError, UnknownNameError), match=words):
         compose(layout, tasks, learn=30, evaluate=5)
 
 
@@ -284,7 +284,7 @@ def test_tasks_are_chosen_from_a_syllabus_by_label_or_variant() -> None:
     assert [task.label for task in chosen_tasks(life, ["park:day", "NAVIGATE_fog"])] == ["park_day", "navigate_fog"]
     assert len(chosen_tasks(life, [])) == 6
     assert chosen_tasks(None, ["a:b"]) == (Task("a", "b"),)
-    with pytest.raises(UnknownName, match="did you mean 'park_day'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'park_day'"):
         chosen_tasks(life, ["park:dya"])
 
 

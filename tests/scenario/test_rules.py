@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from perdure.errors import UnknownName
+from perdure.errors import UnknownNameError
 from perdure.scenario.lint import lint
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "syllabi"
@@ -133,5 +133,5 @@ def test_the_type_in_the_header_counts_unless_another_is_asked_for() -> None:
 
 
 def test_an_unknown_type_offers_the_nearest() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'ANT-A'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'ANT-A'"):
         lint(life(("1.train", "a")), kind="ANT-AA")

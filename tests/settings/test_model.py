@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from perdure.curves.model import Prep
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.settings import OPTIONS, UNDECIDING, Settings, read_settings
 
 
@@ -77,7 +77,7 @@ def test_how_logs_are_read_follows_from_the_settings() -> None:
 
 
 def test_an_unknown_word_offers_the_nearest() -> None:
-    with pytest.raises(UnknownName, match="mean"):
+    with pytest.raises(UnknownNameError, match="mean"):
         Settings(aggregate="maen")  # type: ignore[arg-type]
 
 

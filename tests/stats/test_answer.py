@@ -18,7 +18,7 @@ from perdure.stats.groups import groups
 from perdure.stats.model import Estimate, Group
 from perdure.stats.pairing import Pairing
 from perdure.stats.sentences import word_of, words_of
-from perdure.words import number
+from perdure.text import number
 
 BARS = {"performance_maintenance": Bar(0.0, margin=5.0, headline="log")}
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import BARS, altered, lives, normal, pool
 
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Survey
 from perdure.gather.survey import survey
 from perdure.metrics.engine.score import Score
@@ -45,7 +45,7 @@ def test_the_numbers_are_those_of_comparing_the_two_sides() -> None:
 def test_the_baseline_is_a_type_by_name() -> None:
     (one,) = compare_scenario_types(pool(*both()), "condensed").comparisons
     assert (one.system, one.baseline, one.differences[PM].word) == ("dispersed", "condensed", "worse")
-    with pytest.raises(UnknownName, match="did you mean 'condensed'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'condensed'"):
         compare_scenario_types(pool(*both()), "condense")
 
 

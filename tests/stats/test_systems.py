@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 from tests.stats.lives import BARS, altered, lives, normal, pool
 
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
 from perdure.stats.systems import System, compare_systems, systems_of
@@ -49,7 +49,7 @@ def test_the_difference_is_the_first_minus_the_last() -> None:
 def test_many_systems_are_each_held_against_the_named_baseline() -> None:
     found = compare_systems(of(place("full", 5), place("less", 3), place("least", 0)), "full")
     assert [(one.system, one.baseline) for one in found.comparisons] == [("less", "full"), ("least", "full")]
-    with pytest.raises(UnknownName, match="did you mean 'full'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'full'"):
         compare_systems(of(place("full", 5), place("less", 3)), "fulll")
 
 
@@ -115,7 +115,7 @@ def test_headline_metrics_are_compared_and_what_is_shown_changes_no_p() -> None:
     plain = compare_systems(systems, metrics=["plain"]).comparisons[0].differences["plain"]
     assert (plain.p, plain.p_holm, plain.word) == (None, None, None)  # exploratory: a difference and its interval
     assert plain.low is not None
-    with pytest.raises(UnknownName, match="did you mean 'plain'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'plain'"):
         compare_systems(systems, metrics=["plane"])
 
 

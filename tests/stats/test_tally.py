@@ -17,7 +17,7 @@ from perdure.metrics.engine.presets import headline
 from perdure.metrics.engine.score import Score
 from perdure.stats.groups import groups
 from perdure.stats.tally import Tally, tally_of_groups, tally_of_systems
-from perdure.words import short
+from perdure.text import short
 
 PAPER = "baker-2023"
 HEADLINE = headline()

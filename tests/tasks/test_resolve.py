@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium
 import pytest
 
-from perdure.errors import MissingExtra, PerdureError, UnknownName
+from perdure.errors import MissingExtraError, PerdureError, UnknownNameError
 from perdure.scenario.model import Task
 from perdure.tasks import resolve
 from perdure.tasks.episodes import Episodes
@@ -76,13 +76,13 @@ def test_a_task_class_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("name", "kind", "message"),
     [
-        ("Pongg", UnknownName, r"unknown task or environment 'Pongg'; did you mean 'pong'\?"),
-        ("CartPol-v1", UnknownName, "did you mean 'CartPole-v1'"),
+        ("Pongg", UnknownNameError, r"unknown task or environment 'Pongg'; did you mean 'pong'\?"),
+        ("CartPol-v1", UnknownNameError, "did you mean 'CartPole-v1'"),
         ("navigate", TaskError, r"embedded: pong, breakout, .*import path \(module:name\)"),
         ("ale_py_absent:ALE/Pong-v5", TaskError, "there is no module 'ale_py_absent'"),
         ("no_such_module:Thing", TaskError, "there is no module 'no_such_module'"),
         ("ALE/Pong-v5", TaskError, r"which the package ale-py registers; .*env = 'ale_py:ALE/Pong-v5'"),
-        ("perdure.words:SIDES", TaskError, r"has no 'SIDES'; no class and no task is defined there"),
+        ("perdure.text:SIDES", TaskError, r"has no 'SIDES'; no class and no task is defined there"),
         ("perdure.tasks.digits:SIDES", TaskError, r"has no 'SIDES'; known: Hand"),
         ("perdure.tasks.minigrid:EmptyRom", TaskError, r"has no 'EmptyRom'; did you mean 'EmptyRoom'\?"),
         ("perdure.tasks.minigrid:Taks", TaskError, r"has no 'Taks'; known: EmptyRoom$"),
@@ -134,6 +134,6 @@ def test_minigrid_without_its_extra_gives_the_command(name: str, monkeypatch: py
     monkeypatch.setattr(resolve, "find_spec", lambda module: None)
     monkeypatch.setattr("perdure.tasks.minigrid.find_spec", lambda module: None)
     kind_named.cache_clear()
-    with pytest.raises(MissingExtra, match=r"pip install 'perdure\[minigrid\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'perdure\[minigrid\]'"):
         Episodes(Task("x", env=name))
     kind_named.cache_clear()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from perdure.errors import MissingExtra
+from perdure.errors import MissingExtraError
 from perdure.scenario.model import Mode
 from perdure.tasks import streams
 from perdure.tasks.interface import TaskError, settled
@@ -154,5 +154,5 @@ def test_sklearns_digits_without_the_extra_give_the_command(monkeypatch: pytest.
     monkeypatch.setattr(streams, "find_spec", lambda module: None)
     kind = sklearn_digits()
     params = settled(kind.parameters or (), {}, "sklearn-digits")
-    with pytest.raises(MissingExtra, match=r"pip install 'perdure\[sklearn\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'perdure\[sklearn\]'"):
         kind.examples(params, 5, "learn", np.random.default_rng(0))

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from perdure.batched.arrays import Chunk, chunks_in
 from perdure.batched.devices import prepare_devices
-from perdure.errors import MissingExtra, ProtocolError
+from perdure.errors import MissingExtraError, ProtocolError
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.model import Direction
 from perdure.log.write.bulk import Cohort, write_cohorts
@@ -32,7 +32,7 @@ def check_batched(plan: Plan, folder: RunFolder, jobs: Sequence[Job]) -> None:
     if not _left(plan, folder, jobs):
         return
     if find_spec("jax") is None:
-        raise MissingExtra("jax", "jax", "the batched engine")
+        raise MissingExtraError("jax", "jax", "the batched engine")
     prepare_devices()
     from perdure.batched.program import Program
 

@@ -14,7 +14,7 @@ from perdure import files
 from perdure.classic.learnkit.writer import tree_of, write_tree
 from perdure.classic.taskinfo import saturations, stated_in, write_taskinfo
 from perdure.curves.experts import Experts, read_experts
-from perdure.errors import LogError, NotALog
+from perdure.errors import LogError, NotALogError
 from perdure.gather.find import find_lifetimes
 from perdure.gather.worker import read_own_experts
 from perdure.log.manifest import MANIFEST
@@ -45,7 +45,7 @@ def write_trees(log: str | Path, folder: Path, options: Options = _DEFAULTS, *, 
     """
     place = locate(log)
     if not any(find(place, options)):
-        raise NotALog("no lifetime here", "expected a log, or a folder of logs", file=place)
+        raise NotALogError("no lifetime here", "expected a log, or a folder of logs", file=place)
     there = find_lifetimes([log], options=options)
     logs = folder / "logs"
     known = {text: tree for tree, text in _trees(logs)}

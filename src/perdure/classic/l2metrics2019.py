@@ -17,7 +17,7 @@ from typing import Any
 from perdure.classic.frames2019 import blocks_in, frames
 from perdure.classic.sites2019 import every_block
 from perdure.curves.model import Curves
-from perdure.errors import LogError, PerdureError, UnknownName
+from perdure.errors import LogError, PerdureError, UnknownNameError
 from perdure.gather.survey import survey
 from perdure.log.read import read
 from perdure.metrics.engine.declare import metric
@@ -142,7 +142,7 @@ class MetricsReport:
         A syllabus of continual learning (CL) is not asked about transfer between tasks.
         """
         if syllabus_subtype is not None and syllabus_subtype.replace("_", "-").upper() not in KINDS:
-            raise UnknownName("syllabus_subtype", syllabus_subtype, KINDS)
+            raise UnknownNameError("syllabus_subtype", syllabus_subtype, KINDS)
         self.log_dir = log_dir
         self.syllabus_subtype = syllabus_subtype
         self._lifetime = read(log_dir)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from perdure.cli.terminal import clean, echo, show, styled, width
 from perdure.settings.presets import FRAMEWORK_2019
-from perdure.words import interval, listed, number, p_words, plural
+from perdure.text import interval, listed, number, p_words, plural
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey

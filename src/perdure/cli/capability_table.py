@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perdure.words import number
+from perdure.text import number
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey

@@ -131,7 +131,7 @@ def _comparison_table(one: Comparison, title: str, layout: Sequence[str]) -> Tab
     from rich.markup import escape
 
     from perdure.cli.tables import columns
-    from perdure.words import interval, number, p_text
+    from perdure.text import interval, number, p_text
 
     table = columns(title, [""], layout)
     for name, found in one.differences.items():
@@ -205,7 +205,7 @@ def _cell(found: Summary, metric: str, system: str, here: Sequence[Comparison], 
     """A system's mean and spread, which of ratios is a factor, and its letters."""
     from math import exp
 
-    from perdure.words import number
+    from perdure.text import number
 
     given = letters.by_metric.get(metric, {}).get(system, "") if letters else ""
     ratio = any(one.differences[metric].scale == "ratio" for one in here if metric in one.differences)

@@ -9,7 +9,7 @@ import typer
 from perdure.cli.options import Quiet
 from perdure.cli.terminal import echo
 from perdure.scenario.layouts import LAYOUTS
-from perdure.words import listed
+from perdure.text import listed
 
 EXAMPLE = "perdure compose dispersed --task pong:narrow pong:wide breakout --learn 300 --evaluate 10"
 

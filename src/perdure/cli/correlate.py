@@ -71,7 +71,7 @@ def _table(found: Sequence[Correlation], lives: int, layout: Sequence[str]) -> T
     from rich.markup import escape
 
     from perdure.cli.tables import columns
-    from perdure.words import p_text, plural
+    from perdure.text import p_text, plural
 
     table = columns(plural(lives, "lifetime"), ["metric 1", "metric 2"], layout)
     before = ""

@@ -9,7 +9,7 @@ import typer
 
 from perdure.cli.options import ForSpreadsheets, Json, Log, Quiet, emit_json, with_settings
 from perdure.cli.terminal import echo
-from perdure.words import plural
+from perdure.text import plural
 
 if TYPE_CHECKING:
     from perdure.classic.l2data import Written

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from perdure.cli.answer import say
-from perdure.words import number
+from perdure.text import number
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey

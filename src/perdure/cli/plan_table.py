@@ -77,7 +77,7 @@ def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
 
 def _show_dial(console: Console, made: Dial, wanted: float, title: str = "") -> None:
     from perdure.cli.tables import columns
-    from perdure.words import listed
+    from perdure.text import listed
 
     said = f"{title or 'power'} by experts per task; in {made.tasks} tasks, experts differ by {made.spread:.2g} sd"
     console.print(f"\n{said}:", markup=False)
@@ -131,7 +131,7 @@ def _pilot_table(made: Plan, layout: Sequence[str], seen_by: str, power: str) ->
     from rich.markup import escape
 
     from perdure.cli.tables import columns
-    from perdure.words import number
+    from perdure.text import number
 
     def count(value: int | None) -> str:
         return "–" if value is None else str(value)
@@ -171,7 +171,7 @@ def _powers(one: PilotMetric) -> str:
 
 
 def _show_cost(console: Console, cost: Cost) -> None:
-    from perdure.words import plural
+    from perdure.text import plural
 
     text = (
         f"{plural(cost.lives, 'lifetime')} and {plural(cost.experts, 'expert')}: "

@@ -214,7 +214,7 @@ def show_beside(console: Console, groups: Sequence[Group], metrics: Sequence[str
     from perdure.cli.tables import columns, widest
     from perdure.metrics.engine.presets import headline
     from perdure.stats.sentences import MARKS
-    from perdure.words import plural
+    from perdure.text import plural
 
     named = [escape(str(group.learner)) for group in groups]
     rows = [["", *named]]
@@ -234,7 +234,7 @@ def show_beside(console: Console, groups: Sequence[Group], metrics: Sequence[str
 
 def _cell(one: Estimate) -> str:
     from perdure.stats.sentences import MARKS
-    from perdure.words import interval, number
+    from perdure.text import interval, number
 
     mark = f" {MARKS[one.verdict]}" if one.verdict else ""
     spread = "" if one.low is None else f" [{interval(one.low, one.high, ', ')}]"

@@ -27,7 +27,7 @@ def _table(given: tables.Table, *, whole: bool) -> Table:
     from rich.markup import escape
 
     from perdure.cli.tables import columns
-    from perdure.words import number
+    from perdure.text import number
 
     made = columns(given.caption, [given.columns[0].name], [one.name for one in given.columns[1:]])
     made.columns[0].no_wrap = whole

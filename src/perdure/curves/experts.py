@@ -19,7 +19,7 @@ from perdure import files
 from perdure.curves.arrays import Array, gathered, late, many_differ, mean, near, start, terminal
 from perdure.curves.model import LOWEST, SCALED, Curve, Curves, Expert, ExpertComparison, Prep, Range, Twin
 from perdure.curves.prepare import clamp, scale, smooth
-from perdure.errors import LogError, PerdureError, UnknownName
+from perdure.errors import LogError, PerdureError, UnknownNameError
 from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.read import Options, find, locate
 from perdure.log.read import lifetimes as lifetimes_at
@@ -203,7 +203,7 @@ def expert_log(
     try:
         # l2metrics compares an expert's whole name, also if the learner's has lost its variant.
         passage = lifetime.passage(measure, "name" if prep.matching == "prefix" else prep.variants, settled)
-    except UnknownName as problem:
+    except UnknownNameError as problem:
         known = ", ".join(lifetime.measures)
         raise LogError(
             f"this expert has no measure {problem.name!r} (it has: {known})",

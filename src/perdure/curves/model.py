@@ -22,7 +22,7 @@ from perdure.curves.arrays import (
     start,
     terminal,
 )
-from perdure.errors import MetricError, UnknownName
+from perdure.errors import MetricError, UnknownNameError
 from perdure.log.model import Direction, Passage
 from perdure.scenario.model import Scenario
 from perdure.scenario.variants import Variants, mode
@@ -91,7 +91,7 @@ class Prep(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
-                raise UnknownName(name, str(getattr(self, name)), known)
+                raise UnknownNameError(name, str(getattr(self, name)), known)
         if self.variants is not None:
             msgspec.structs.force_setattr(self, "variants", mode(self.variants))
         if self.width is not None and not (0 < self.width < 1 or (self.width >= 1 and self.width == int(self.width))):

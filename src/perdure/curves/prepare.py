@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from perdure.curves.arrays import Array
 from perdure.curves.model import LOWEST, SCALED, Range, Window
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.scenario.model import Block
 
 Alignment = Literal["centred", "lagging"]
@@ -53,9 +53,9 @@ def smooth(
     half-shifted windows are averaged. Edges are reflected without repeating the edge sample.
     """
     if window not in get_args(Window):
-        raise UnknownName("window", str(window), get_args(Window))
+        raise UnknownNameError("window", str(window), get_args(Window))
     if alignment not in get_args(Alignment):
-        raise UnknownName("alignment", str(alignment), get_args(Alignment))
+        raise UnknownNameError("alignment", str(alignment), get_args(Alignment))
     smoothed = np.array(values, dtype=np.float64)
     if window == "none" or not len(blocks):
         return smoothed

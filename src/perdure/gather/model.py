@@ -16,7 +16,7 @@ from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.metric import Bar, Metric
 from perdure.metrics.engine.score import DEFINITIONS, Score
 from perdure.results import Tabular, sealed
-from perdure.words import plural
+from perdure.text import plural
 
 SCHEMA = 2
 """The form of the JSON; raised where a field changes its meaning or goes."""

@@ -17,7 +17,7 @@ from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.manifest import MANIFEST, object_in
 from perdure.log.places import PARTS, PROTOCOL, as_text
-from perdure.words import listed, plural
+from perdure.text import listed, plural
 
 Planned = Mapping[str, Sequence[str]]
 """Part of a run folder → the ids that its protocol plans there."""

@@ -101,7 +101,7 @@ def _share(
                     at = given.pop(future)
                     try:
                         made = future.result()
-                    except (BrokenProcessPool, _NotStarted):
+                    except (BrokenProcessPool, _NotStartedError):
                         most = 0
                         waiting.append(at)
                     else:
@@ -113,7 +113,7 @@ def _share(
             raise
 
 
-class _NotStarted(Exception):
+class _NotStartedError(Exception):
     """The worker could not start in this process."""
 
 
@@ -133,7 +133,7 @@ def _begin(start: Callable[[Any], Callable[[Any], Any]], job: Any, known: frozen
 
 def _work_on(chunk: Sequence[Any]) -> list[Any]:
     if _work is None:
-        raise _NotStarted
+        raise _NotStartedError
     return [_work(item) for item in chunk]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from perdure.errors import NotALog, PerdureError
+from perdure.errors import NotALogError, PerdureError
 from perdure.gather.copies import count_once
 from perdure.gather.find import Found, find_lifetimes, named_apart, unused_experts
 from perdure.gather.joint import compare_with_joint, finals, is_joint, joint_accuracies, needing, place_of
@@ -29,7 +29,7 @@ from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.settings import OPTIONS
 from perdure.settings.presets import STANDARD
-from perdure.words import plural
+from perdure.text import plural
 
 if TYPE_CHECKING:
     from perdure.gather.score_files import ScoreFile
@@ -78,7 +78,7 @@ def survey(
     settings, of_joint, without = _with_joint(Settings.given_or_default(settings))
     given, experts = _several(logs, settings.reading()), _several(experts)
     if not given:
-        raise NotALog("no logs were given", _TAKEN)
+        raise NotALogError("no logs were given", _TAKEN)
     scorer = Scorer(settings)  # what is misspelt fails here, before any log is read
     files, kept = _score_files([one for one in given if not isinstance(one, Lifetime)], settings)
     places = [one for one in given if not isinstance(one, Lifetime) and one not in files]
@@ -112,10 +112,10 @@ def survey(
     if not lives and len(problems) == 1 and worker.raised is not None:
         raise worker.raised
     if not lives and not problems:
-        raise NotALog(f"no lifetime among {len(own)} experts", "give logs of lifetimes as well")
+        raise NotALogError(f"no lifetime among {len(own)} experts", "give logs of lifetimes as well")
     if not lives:
         more = f" (and {len(problems) - 1} more that cannot be scored)" if len(problems) > 1 else ""
-        raise NotALog(f"{problems[0][1]}{more}", "see perdure check")
+        raise NotALogError(f"{problems[0][1]}{more}", "see perdure check")
     served = {name for one in done for name in one.experts_served}
     unserved = {name: why for one in done for name, why in one.experts_left_out if name not in served}
     unserved |= {name: why for name, why in unused_experts(own, (one.run for one in found)) if name not in served}

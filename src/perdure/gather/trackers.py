@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from perdure.errors import LogError, NotALog, PerdureError
+from perdure.errors import LogError, NotALogError, PerdureError
 from perdure.gather.find import find_lifetimes
 from perdure.gather.survey import survey
 from perdure.log.read import lifetimes
@@ -65,5 +65,5 @@ def send(log: str | Path, target: str, settings: Settings | None = None) -> Sent
             left_out.append((str(place.path), str(problem)))
     if not runs:
         why = f"no lifetime here can be read ({left_out[0][1]})" if left_out else "no lifetime here"
-        raise NotALog(why, "give a log, or a folder of logs", file=log)
+        raise NotALogError(why, "give a log, or a folder of logs", file=log)
     return Sent(runs, tuple(dict.fromkeys(left_out)))

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from perdure.errors import MissingExtra, UnknownName, nearest
+from perdure.errors import MissingExtraError, UnknownNameError, nearest
 from perdure.learners import batched_names as batched
 from perdure.learners.digest import code_digest
 from perdure.learners.interface import LearnerError, Maker, SelfLed
@@ -52,7 +52,7 @@ def find_learner(name: str) -> Maker:
         return _imported(REFERENCE[name])
     try:
         return LEARNERS.get(name)
-    except UnknownName:
+    except UnknownNameError:
         known = [*REFERENCE, *LEARNERS.names()]
         raise LearnerError(
             f"unknown learner {name!r}", f"{nearest(name, known)} (one of your own is written package.module:Class)"
@@ -130,7 +130,7 @@ def _of_torch(name: str) -> Maker:
     if method not in METHODS:
         raise LearnerError(f"unknown learner {name!r}", nearest(method, METHODS))
     if find_spec("torch") is None:
-        raise MissingExtra("torch", "torch", f"the learner {name!r}")
+        raise MissingExtraError("torch", "torch", f"the learner {name!r}")
     return _imported(METHODS[method])
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure import files
-from perdure.errors import MissingExtra, nearest
+from perdure.errors import MissingExtraError, nearest
 from perdure.learners.interface import LearnerError
 
 _GRID = (11, 6, 4)
@@ -147,7 +147,7 @@ def algorithm_called(name: str) -> Any:
     try:
         library: Any = import_module("stable_baselines3")
     except ModuleNotFoundError as problem:
-        raise MissingExtra(
+        raise MissingExtraError(
             str(problem.name), "sb3", f"the learner {'ppo' if name == 'PPO' else f'sb3:{name}'!r}"
         ) from None
     base = import_module("stable_baselines3.common.base_class").BaseAlgorithm

@@ -23,7 +23,7 @@ from perdure.log.rows import Examined, examine
 from perdure.log.rules import OPTIONAL_COLUMNS, STANDARD_COLUMNS
 from perdure.log.sources import Source, sources
 from perdure.log.verify import Ledger, Seen, compared, description_problems, ledger_of, seen_in
-from perdure.words import plural
+from perdure.text import plural
 
 _AT_MOST = 100  # problems of one kind in one file; the rest is counted
 

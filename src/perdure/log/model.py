@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from perdure.errors import LogError, UnknownName
+from perdure.errors import LogError, UnknownNameError
 from perdure.lazy import pl
 from perdure.log.rules import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, STANDARD_COLUMNS
 from perdure.results import Shown
@@ -179,7 +179,7 @@ class Lifetime(Shown, msgspec.Struct, frozen=True, eq=False, dict=True):
                 raise LogError("no measure is declared", "name one", where=self.id)
             return next(iter(self.measures))
         if name not in self.measures:
-            raise UnknownName(f"measure of {self.id}", name, self.measures)
+            raise UnknownNameError(f"measure of {self.id}", name, self.measures)
         return name
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from perdure.lazy import pl
 from perdure.results import Tabular
-from perdure.words import plural
+from perdure.text import plural
 
 Level = Literal["error", "warning"]
 

@@ -11,11 +11,11 @@ from typing import Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
-from perdure.errors import LogError, NotALog
+from perdure.errors import LogError, NotALogError
 from perdure.files import UNPACKED_LIMIT, refuse_irregular
 from perdure.log.model import Direction, Lifetime
 from perdure.registry import Registry
-from perdure.words import listed
+from perdure.text import listed
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -140,7 +140,7 @@ def read(
 
     A bare name that is no file here is looked up under `$L2DATA/logs`. `columns` maps Perdure's
     column names to those of a table of one's own. A log that is not what its ledger says raises
-    Unverified; with `verified=False` it is read as it stands, and its notes say what is wrong.
+    UnverifiedError; with `verified=False` it is read as it stands, and its notes say what is wrong.
     A packed file that unpacks to more than `max_unpacked` MiB is refused.
     """
     options = Options(dict(columns or {}), _directions(measures), verified, max_unpacked=max_unpacked)
@@ -180,11 +180,11 @@ def recognise(place: Path) -> Reader:
         if _knows(candidate, place, failed):
             return candidate
     if cause := _cause(place):
-        raise NotALog(*cause, file=place)
+        raise NotALogError(*cause, file=place)
     found = f"no log that Perdure knows ({'; '.join([_seen(place), *failed])})"
     if place.is_dir() and (below := next(iter(find(place)), None)):
-        raise NotALog(found, f"give one of the logs below it, as {below}; perdure.find names them all", file=place)
-    raise NotALog(found, f"it reads {listed(READERS.names())}: see perdure list readers", file=place)
+        raise NotALogError(found, f"give one of the logs below it, as {below}; perdure.find names them all", file=place)
+    raise NotALogError(found, f"it reads {listed(READERS.names())}: see perdure list readers", file=place)
 
 
 def _knows(candidate: Reader, place: Path, failed: list[str] | None = None) -> bool:
@@ -218,7 +218,7 @@ def locate(path: str | os.PathLike[str]) -> Path:
     if len(place.parts) == 1 and (logs_folder() / place).exists():
         return logs_folder() / place
     looked = f" (nor in {logs_folder()})" if len(place.parts) == 1 else ""
-    raise NotALog(f"no such file or folder{looked}", "check the path", file=place)
+    raise NotALogError(f"no such file or folder{looked}", "check the path", file=place)
 
 
 def find(place: str | os.PathLike[str], options: Options = _DEFAULTS) -> Iterator[Path]:

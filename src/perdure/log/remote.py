@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from perdure.errors import LogError, MissingExtra, NotALog
+from perdure.errors import LogError, MissingExtraError, NotALogError
 from perdure.lazy import of_extra
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def opened_url(path: str | os.PathLike[str]) -> tuple[str, Any, str]:
 
 def _local(place: Path) -> Path:
     if not place.exists():
-        raise NotALog("no such file or folder", "check the path", file=place)
+        raise NotALogError("no such file or folder", "check the path", file=place)
     return place
 
 
@@ -63,9 +63,9 @@ def _copied(url: str) -> Path:
     target = Path(tempfile.mkdtemp(dir=_shelf())) / name
     try:
         if not files.exists(at):
-            raise NotALog("no such file or folder", "check the address", file=url)
+            raise NotALogError("no such file or folder", "check the address", file=url)
         _copy(files, at, target, url)
-    except (LogError, MissingExtra):
+    except (LogError, MissingExtraError):
         raise
     except Exception as problem:  # a file system of a stranger may raise anything
         raise LogError(
@@ -82,7 +82,9 @@ def _opened(url: str) -> tuple[Any, str]:
         urlsplit(url)  # which refuses an address that no library could take
         files, at = url_to_fs(url)
     except ImportError as problem:
-        raise MissingExtra(f"a file system for {scheme} ({_reason(problem)})", "remote", f"reading {url}") from problem
+        raise MissingExtraError(
+            f"a file system for {scheme} ({_reason(problem)})", "remote", f"reading {url}"
+        ) from problem
     except Exception as problem:
         raise LogError(
             f"no file system for {scheme!r} ({_reason(problem)})", "give a path, or another URL", file=url
@@ -98,7 +100,7 @@ def _copy(files: Any, at: str, target: Path, url: str) -> None:
         return
     within = dict(_within(files.find(at, detail=True), at))
     if not within:
-        raise NotALog("an empty folder", "give one that holds a log", file=url)
+        raise NotALogError("an empty folder", "give one that holds a log", file=url)
     _bounded(sum(int(size or 0) for _, size in within.values()), url)
     for relative, (source, _) in within.items():
         place = target.joinpath(*relative)

@@ -39,7 +39,7 @@ _NEWLINE, _QUOTE = 10, 34
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class Unparsed(Exception):
+class UnparsedError(Exception):
     """Some line does not fit; `examine` finds out which. Never leaves `perdure.log`."""
 
 
@@ -147,7 +147,7 @@ def pieces(
 ) -> Iterator[Piece]:
     """Read files in pieces of whole records; small files with the same header share a piece.
 
-    A last line without its newline is torn, even if it parses: it is left out, with a note. Raise `Unparsed` if a
+    A last line without its newline is torn, even if it parses: it is left out, with a note. Raise `UnparsedError` if a
     quote is never closed.
     """
     header: tuple[str, ...] = ()
@@ -188,11 +188,11 @@ def _spans(
                 yield header, Span(source, body[: len(body) - _blank_tail(body)], line)
                 line += body.count(b"\n")
             if len(rest) > _RECORD_BYTES:
-                raise Unparsed(f"a record of more than {_RECORD_BYTES >> 20} MiB")
+                raise UnparsedError(f"a record of more than {_RECORD_BYTES >> 20} MiB")
     if length is not None:
         checksums.found[source.relative] = crc
     if b"\n" in rest:
-        raise Unparsed("a quote is never closed")
+        raise UnparsedError("a quote is never closed")
     if not position:
         notes.append(Note(_empty(source.relative)))
     elif rest:
@@ -204,11 +204,11 @@ def parse(
 ) -> tuple[pl.DataFrame, list[tuple[int, Counts | None]]]:
     """Parse a piece; return its rows and, for each span, the number of records and the line of each.
 
-    The lines are None if every record is one line. Raise `Unparsed` if a record does not fit its header or its types.
+    The lines are None if every record is one line. Raise `UnparsedError` if a record does not fit its header or types.
     """
     body = b"".join(span.body for span in piece.spans)
     if b"\0" in body:
-        raise Unparsed("a NUL byte, which is not text")
+        raise UnparsedError("a NUL byte, which is not text")
     try:
         rows = pl.read_csv(
             body,
@@ -219,7 +219,7 @@ def parse(
             raise_if_empty=False,
         )
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as problem:
-        raise Unparsed(str(problem)) from problem
+        raise UnparsedError(str(problem)) from problem
     newlines = body.count(b"\n")
     fits = rows.height == newlines and body.count(separator.encode()) == (len(piece.header) - 1) * newlines
     # A quoted separator can make up for one that is missing; Polars fills a record that is too short with nulls.
@@ -227,7 +227,7 @@ def parse(
         return rows, [(span.body.count(b"\n"), None) for span in piece.spans]
     counts = [_counted(span, len(piece.header), separator) for span in piece.spans]
     if sum(count for count, _ in counts) != rows.height:
-        raise Unparsed("quotes that do not fit")
+        raise UnparsedError("quotes that do not fit")
     return rows, counts
 
 
@@ -249,7 +249,7 @@ def tables(sources: Sequence[Source], separator: str, notes: list[str], opened: 
             for span, (count, lines) in zip(piece.spans, counts, strict=True):
                 parts.setdefault(header, []).append(Part(span.source.path, heights[header], lines, first=span.line))
                 heights[header] += count
-    except Unparsed as problem:
+    except UnparsedError as problem:
         raise first_error(sources, separator, str(problem), opened) from problem
     return [
         Table(found[0] if len(found) == 1 else pl.concat(found), tuple(parts[header]))
@@ -384,10 +384,10 @@ def _ragged(file: str, line: int, fields: int, width: int, text: str) -> Problem
 
 
 def _counted(span: Span, width: int, separator: str) -> tuple[int, Counts | None]:
-    """Return the number of records, and their lines if some have several. Raise Unparsed if their widths differ."""
+    """Return the number of records, and their lines if some have several. Raise UnparsedError if widths differ."""
     ends, separators, next_lines = _layout(span.body, ord(separator))
     if not ends.size or int(ends[-1]) != len(span.body) - 1 or (separators != width - 1).any():
-        raise Unparsed("a line with more or fewer cells than the header")
+        raise UnparsedError("a line with more or fewer cells than the header")
     if int(next_lines[-1]) == ends.size + 1:
         return ends.size, None
     return ends.size, np.append(1, next_lines[:-1]) + (span.line - 1)

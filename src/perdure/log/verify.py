@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from perdure import files
-from perdure.errors import LogError, Unverified
+from perdure.errors import LogError, UnverifiedError
 from perdure.log.problem import Problem
 from perdure.log.rows import records_in
 from perdure.log.sources import Source, sources
@@ -271,9 +271,9 @@ def as_it_stands(problems: Sequence[Problem]) -> list[str]:
 
 def refusal(
     place: Path, problems: Sequence[Problem], otherwise: str = "read it as it is with --unverified"
-) -> Unverified:
+) -> UnverifiedError:
     """Why a log is not believed, and what to do."""
     first = problems[0]
     where = f"{place / first.file}" + (f":{first.line}" if first.line else "")
     more = f" ({len(problems) - 1} more: perdure check {place})" if len(problems) > 1 else ""
-    return Unverified(first.what, f"{first.fix}, or {otherwise}{more}", file=where)
+    return UnverifiedError(first.what, f"{first.fix}, or {otherwise}{more}", file=where)

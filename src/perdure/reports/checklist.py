@@ -15,7 +15,7 @@ from perdure.gather.model import Life
 from perdure.metrics.matrix.common import average_accuracy, bwt, learning_accuracy
 from perdure.reports.thinned import MEMORY_COLUMNS, thinned
 from perdure.stats.scored import GroupedSurvey
-from perdure.words import number
+from perdure.text import number
 
 State = Literal["present", "missing", "cannot be seen", "does not apply"]
 _BASIC = (average_accuracy.name, bwt.name, learning_accuracy.name)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from perdure.curves.model import Curves
-from perdure.errors import UnknownName
+from perdure.errors import UnknownNameError
 from perdure.gather.survey import Source, survey
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.settings import Settings
@@ -55,7 +55,7 @@ def baselines(data: GroupedSurvey, name: str | None) -> tuple[Group, ...]:
         matching = [group for group in groups if group.n and (name is None or name in names[group.group])]
         found += matching[-1:]
     if name is not None and not found:
-        raise UnknownName("baseline", name, known)
+        raise UnknownNameError("baseline", name, known)
     return tuple(found)
 
 
@@ -93,7 +93,7 @@ def table_metrics(groups: Sequence[Group], metrics: Sequence[str] = ()) -> tuple
     bars = {name: estimate.bar for group in groups for name, estimate in group.estimates.items() if estimate.n}
     for name in metrics:
         if all(name not in group.estimates for group in groups):
-            raise UnknownName("metric of these lifetimes", name, bars)
+            raise UnknownNameError("metric of these lifetimes", name, bars)
     if metrics:
         return tuple(metrics)
     kind = "matrix" if groups[0].unit else "log"

@@ -13,7 +13,7 @@ from perdure.reports.palette import VERDICTS
 from perdure.reports.svg import Figure, coloured, rect, rule, text
 from perdure.stats.answer import Question, questions
 from perdure.stats.model import Estimate, Group
-from perdure.words import interval, number, p_words, plural
+from perdure.text import interval, number, p_words, plural
 
 _WIDE, _DEEP, _EDGE = 180.0, 18.0, 6.0
 

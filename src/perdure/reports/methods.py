@@ -18,7 +18,7 @@ from perdure.stats.difference import Comparison
 from perdure.stats.model import LEVEL, Group
 from perdure.stats.scored import GroupedSurvey
 from perdure.stats.sentences import rule_of
-from perdure.words import listed, number, plural
+from perdure.text import listed, number, plural
 
 _USED = ("numpy", "scipy", "polars")
 

@@ -25,7 +25,7 @@ from perdure.stats.reading import leading, reading
 from perdure.stats.scored import GroupedSurvey
 from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
-from perdure.words import interval, listed, number, p_words, plural
+from perdure.text import interval, listed, number, p_words, plural
 
 _MOST_COMPARED = 6
 _LEADS = {

@@ -16,7 +16,7 @@ from perdure.stats.difference import Comparison, Difference
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.stats.scored import GroupedSurvey
 from perdure.tables import Column, Strong, Table
-from perdure.words import NOTHING, interval, listed, number, plural, short
+from perdure.text import NOTHING, interval, listed, number, plural, short
 
 _UNITS = {"percent": "%", "fraction": "of 1", "raw": ""}
 CONSTANT = "†"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from perdure.curves.arrays import Array
 from perdure.gather.model import Life
 from perdure.metrics.engine.metric import Bar, Metric
-from perdure.reports.figures import NothingToDraw, View
+from perdure.reports.figures import NothingToDrawError, View
 from perdure.reports.figures.declare import figure_metrics, flags_of
 from perdure.reports.figures.matrices import mean_matrix
 from perdure.reports.thinned import thinned
@@ -24,7 +24,7 @@ from perdure.stats.scored import GroupedSurvey
 from perdure.stats.sentences import MARKS
 from perdure.stats.tally import Tally
 from perdure.tables import Cell, Column, Table
-from perdure.words import interval, number, p_text, plural, short
+from perdure.text import interval, number, p_text, plural, short
 
 MOST_BLOCKS = 80
 MOST_TASKS = 20
@@ -107,7 +107,7 @@ def accuracy(data: GroupedSurvey, group: Group) -> Table:
     """Return the performance on each task (row) after each task (column) was learned; no rows for too many tasks."""
     try:
         found = mean_matrix(data, View(group=group.group))
-    except NothingToDraw:
+    except NothingToDrawError:
         return Table("Accuracy matrix", (), ())
     if len(found.tasks) > MOST_TASKS:
         return Table("Accuracy matrix", (), ())

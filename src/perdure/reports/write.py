@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from perdure import files
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Survey
 from perdure.gather.survey import Source
 from perdure.log.read import refuse_overwriting
@@ -57,7 +57,7 @@ def as_text(report: Report, suffix: str) -> str:
     """Return the report as a page, Markdown, JSON, LaTeX, or in the format of a plug-in."""
     try:
         return REPORTS.get(suffix)(report)
-    except UnknownName:
+    except UnknownNameError:
         raise PerdureError(
             f"a report cannot be written as {suffix!r}", f"choose one of {', '.join(REPORTS.names())}"
         ) from None

@@ -29,7 +29,7 @@ BATCHES = (Task("digits", "upright"), Task("digits", "tilted", params={"rotation
 """Two tasks for learners that classify: pictures of 12 × 12, ten classes."""
 
 
-class _Stopped(Exception):
+class _StoppedError(Exception):
     """Breaks a life off, as a power cut would."""
 
 
@@ -116,7 +116,7 @@ def _check_saving(
         )
     broken, states = make(seed), folder / "states"
     stop = sum(block.length or 0 for block in syllabus.scenario.blocks[:-3]) + 1
-    with contextlib.suppress(_Stopped):
+    with contextlib.suppress(_StoppedError):
         lead(live(syllabus, folder, "broken", seed, learner=broken, states=states, progress=_stop_at(stop)), broken)
     resumed = _lived(name, make(seed), syllabus, folder, "broken", seed, states)
     _require(
@@ -130,7 +130,7 @@ def _check_saving(
 def _stop_at(count: int) -> Callable[[int], None]:
     def told(done: int) -> None:
         if done >= count:
-            raise _Stopped
+            raise _StoppedError
 
     return told
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from perdure.errors import LogError, OutOfTime, PerdureError, WriteError, message_of
+from perdure.errors import LogError, OutOfTimeError, PerdureError, WriteError, message_of
 from perdure.learners.digest import chained, continues
 from perdure.learners.find import learner_digest, make_learner
 from perdure.learners.interface import LearnerError, Saved
@@ -77,9 +77,9 @@ def describe_failure(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {message_of(problem)}{where}"
 
 
-def out_of_time(job: Job, limit: float, done: int) -> OutOfTime:
+def out_of_time(job: Job, limit: float, done: int) -> OutOfTimeError:
     """Return the error of a lifetime that took longer than its protocol allows."""
-    return OutOfTime(
+    return OutOfTimeError(
         f"took longer than seconds_per_life = {limit:g}, after {done} of {job.experiences} experiences",
         "raise the limit, or shorten the scenario",
         where=job.id,

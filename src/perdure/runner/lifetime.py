@@ -11,7 +11,7 @@ from typing import Any, Self, get_args
 
 import msgspec
 
-from perdure.errors import ScenarioError, UnknownName, message_of
+from perdure.errors import ScenarioError, UnknownNameError, message_of
 from perdure.learners.interface import LearnerError
 from perdure.log.model import Direction, Role
 from perdure.log.places import logs_folder
@@ -49,7 +49,7 @@ def live(
     a learner that can save is saved after each block, and a life that broke off is taken up from there.
     """
     if role not in get_args(Role):
-        raise UnknownName("role", str(role), get_args(Role))
+        raise UnknownNameError("role", str(role), get_args(Role))
     syllabus = _as_syllabus(scenario)
     return Life(
         syllabus,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perdure.errors import ProtocolError, UnknownName
+from perdure.errors import ProtocolError, UnknownNameError
 from perdure.files import folder_name, name_fault
 from perdure.runner.protocol import Protocol, ScenarioPlan
 from perdure.runner.seeds import Seeds, seed_for
@@ -121,7 +121,7 @@ class Plan(Struct, frozen=True, dict=True):
             return self.pre_deployment
         by_id = {job.id: job for job in self.jobs}
         if identity not in by_id:
-            raise UnknownName(f"lifetime of {self.protocol.name}", identity, by_id)
+            raise UnknownNameError(f"lifetime of {self.protocol.name}", identity, by_id)
         return by_id[identity]
 
     def chosen(self, patterns: tuple[str, ...]) -> tuple[Job, ...]:
@@ -135,7 +135,7 @@ class Plan(Struct, frozen=True, dict=True):
             if pattern == PRE_DEPLOYMENT and self.pre_deployment is not None:
                 continue
             if not any(fnmatchcase(job.id, pattern) for job in self.jobs):
-                raise UnknownName(f"lifetime of {self.protocol.name}", pattern, [job.id for job in self.jobs])
+                raise UnknownNameError(f"lifetime of {self.protocol.name}", pattern, [job.id for job in self.jobs])
         return tuple(job for job in self.jobs if any(fnmatchcase(job.id, pattern) for pattern in patterns))
 
     def _job(self, identity: str, role: Role, plan: ScenarioPlan, number: int) -> Job:

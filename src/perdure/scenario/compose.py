@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from perdure.errors import ScenarioError, UnknownName
+from perdure.errors import ScenarioError, UnknownNameError
 from perdure.scenario.grammar import LONGEST, MOST_BLOCKS
 from perdure.scenario.layouts import LAYOUTS, Phase, Request
 from perdure.scenario.model import Block, Scenario, Task
@@ -39,7 +39,7 @@ def compose(
     A task may be given as `NAME` or `NAME:VARIANT`. `superblocks` is ignored by layouts without superblocks.
     """
     if layout not in LAYOUTS:
-        raise UnknownName("layout", layout, LAYOUTS)
+        raise UnknownNameError("layout", layout, LAYOUTS)
     learn = _whole_number("learn", learn, 1)
     evaluate = _whole_number("evaluate", evaluate, 0)
     declared = LAYOUTS[layout]
@@ -123,7 +123,7 @@ def chosen_tasks(syllabus: Syllabus | None, texts: Sequence[str]) -> tuple[Task,
     labels = [parse_task(text).label.lower() for text in texts] or list(tasks)
     for label in labels:
         if label not in tasks:
-            raise UnknownName(f"task of {syllabus.scenario.name}", label, tasks)
+            raise UnknownNameError(f"task of {syllabus.scenario.name}", label, tasks)
     return tuple(tasks[label] for label in labels)
 
 

@@ -18,7 +18,7 @@ from perdure.scenario.distributions import is_drawn
 from perdure.scenario.document import DuplicateKeys, duplicate_key, is_finite
 from perdure.scenario.header import Header
 from perdure.scenario.model import LONGEST_NAME, UNSAFE_PATH, Subtype
-from perdure.scenario.parameters import UnfitParameter, parameter_key
+from perdure.scenario.parameters import UnfitParameterError, parameter_key
 from perdure.scenario.problems import Notes, Steps, of_instruction, shown
 
 LONGEST = 10**9
@@ -264,7 +264,7 @@ class _Reader:
                 if unknown
                 else self._episodes.setdefault(identity, EpisodeSpec(name, variant, params, identity[2]))
             )
-        except UnfitParameter as problem:
+        except UnfitParameterError as problem:
             self._error(steps, problem.said, problem.fix)
             return None
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from perdure.errors import UnknownName
+from perdure.errors import UnknownNameError
 from perdure.lazy import pl
 from perdure.results import Tabular
 from perdure.scenario.model import Scenario
@@ -16,7 +16,7 @@ from perdure.scenario.rules import KIND_RULES, KINDS, advice
 from perdure.scenario.sites import key_text
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
 from perdure.scenario.variants import Variants, under
-from perdure.words import plural
+from perdure.text import plural
 
 
 class SiteLike(Protocol):
@@ -146,7 +146,7 @@ def lint(
 def _kind(kind: str | None, syllabus: Syllabus) -> str | None:
     known = {word.lower(): word for word in KINDS}
     if kind is not None and kind.lower() not in known:
-        raise UnknownName("syllabus type", kind, KINDS)
+        raise UnknownNameError("syllabus type", kind, KINDS)
     return known.get(str(kind or syllabus.scenario.info.get("scenario_type", "")).lower())
 
 

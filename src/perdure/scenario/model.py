@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from perdure.errors import ScenarioError
 from perdure.results import Shown
-from perdure.words import plural
+from perdure.text import plural
 
 # A task's name may become a folder's; it must not lead anywhere.
 LONGEST_NAME = 1000

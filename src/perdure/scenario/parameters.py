@@ -12,7 +12,7 @@ from perdure.scenario.distributions import distribution_problem
 from perdure.scenario.document import DuplicateKeys
 
 
-class UnfitParameter(ScenarioError):
+class UnfitParameterError(ScenarioError):
     """A parameter that an episode cannot have."""
 
 
@@ -45,17 +45,19 @@ def _canonical(value: Any, name: str) -> Any:
     if isinstance(value, bool):
         return "bool", value
     if isinstance(value, float) and not math.isfinite(value):
-        raise UnfitParameter(f"parameter {name!r} is {value}, which is not finite", "write a finite number")
+        raise UnfitParameterError(f"parameter {name!r} is {value}, which is not finite", "write a finite number")
     if isinstance(value, str) and not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
-        raise UnfitParameter(f"parameter {name!r} holds half a character ({value!r})", "write whole characters")
+        raise UnfitParameterError(f"parameter {name!r} holds half a character ({value!r})", "write whole characters")
     if isinstance(value, list | tuple):
         return "list", *(_canonical(inner, name) for inner in value)
     if not isinstance(value, Mapping):
         return value
     if isinstance(value, DuplicateKeys):
-        raise UnfitParameter(f"in parameter {name!r} the key {value.duplicates[0]!r} occurs twice", "keep one of them")
+        raise UnfitParameterError(
+            f"in parameter {name!r} the key {value.duplicates[0]!r} occurs twice", "keep one of them"
+        )
     if any(key.startswith("$") for key in value):
         problem = distribution_problem(value)
         if problem:
-            raise UnfitParameter(*problem, where=f"parameter {name!r}")
+            raise UnfitParameterError(*problem, where=f"parameter {name!r}")
     return "object", *sorted((key, _canonical(inner, name)) for key, inner in value.items())

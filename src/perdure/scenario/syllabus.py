@@ -26,7 +26,7 @@ from perdure.scenario.grammar import Run, runs
 from perdure.scenario.header import Declared, read_header
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.problems import Notes, Steps, SyllabusProblem
-from perdure.words import plural
+from perdure.text import plural
 
 
 class Syllabus(Shown, Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import Literal, cast, get_args
 
 from msgspec.structs import replace
 
-from perdure.errors import UnknownName
+from perdure.errors import UnknownNameError
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.parameters import set_text
 
@@ -21,7 +21,7 @@ Variants = Literal["name", "params", "agnostic", "aware"]
 def mode(word: str) -> Mode:
     """Return the mode that an option's value means."""
     if word not in get_args(Variants):
-        raise UnknownName("variants", word, get_args(Variants))
+        raise UnknownNameError("variants", word, get_args(Variants))
     return "name" if word == "aware" else cast("Mode", word)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union, get_args
 import msgspec
 from msgspec import Meta
 
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.files import UNPACKED_LIMIT
 from perdure.settings.option import (
     Option,
@@ -315,7 +315,7 @@ class Settings(msgspec.Struct, frozen=True):
                 msgspec.structs.force_setattr(self, name, option.read(value))
             except ValueError:
                 if option.choices and isinstance(value, str):
-                    raise UnknownName(name, value, option.choices) from None
+                    raise UnknownNameError(name, value, option.choices) from None
                 of_pairs = "a dict of " if option.parse and get_origin(option.type) is Mapping else ""
                 fix = f"give {of_pairs}{option.expected}"
                 raise PerdureError(f"{name} is {reprlib.repr(value)}", fix) from None
@@ -458,7 +458,7 @@ def read_settings(
 
 def _read(key: str, value: Any) -> Any:
     if key not in OPTIONS:
-        raise UnknownName("key", key, OPTIONS)
+        raise UnknownNameError("key", key, OPTIONS)
     option = OPTIONS[key]
     if key in _NOT_IN_FILES:
         raise PerdureError(

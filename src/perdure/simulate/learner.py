@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from perdure.curves.arrays import Array
-from perdure.errors import ScenarioError, UnknownName
+from perdure.errors import ScenarioError, UnknownNameError
 from perdure.scenario.model import Scenario
 
 CEILING = 1.0
@@ -62,7 +62,7 @@ class IdealLearner(msgspec.Struct, frozen=True):
         if not 1 <= self.pace < float("inf"):
             raise ScenarioError(f"pace is {self.pace}", "give 1 experience or more")
         if self.rewards not in get_args(Rewards):
-            raise UnknownName("rewards", str(self.rewards), get_args(Rewards))
+            raise UnknownNameError("rewards", str(self.rewards), get_args(Rewards))
         if self.rewards == "binary" and self.noise:
             raise ScenarioError(
                 f"noise is {self.noise}, and rewards are 0/1, which vary by themselves", "leave one out"

@@ -17,7 +17,7 @@ from perdure.metrics.engine.metric import QUESTIONS, Headline, Metric, Words
 from perdure.settings.presets import STANDARD
 from perdure.stats.model import Estimate, Group
 from perdure.stats.sentences import words_of
-from perdure.words import interval, listed, number, p_words, plural
+from perdure.text import interval, listed, number, p_words, plural
 
 if TYPE_CHECKING:
     from perdure.stats.difference import Comparison, Difference

@@ -19,7 +19,7 @@ from perdure.stats.exact import ALL_ORDERS, reordered_test
 from perdure.stats.interval import constant
 from perdure.stats.model import Array
 from perdure.stats.multiple import holm
-from perdure.words import plural
+from perdure.text import plural
 
 _FEWEST = 3
 

@@ -33,7 +33,7 @@ from perdure.stats.interval import (
 )
 from perdure.stats.model import LEVEL, Array, Decision, Verdict, Withheld
 from perdure.stats.sentences import meaning, word_of, words_of
-from perdure.words import p_words
+from perdure.text import p_words
 
 FEWEST = 3
 """Lifetimes; of two there are values only."""

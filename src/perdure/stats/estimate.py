@@ -16,7 +16,7 @@ from perdure.metrics.transfer import backward_transfer
 from perdure.stats.decide import decide, on_scale
 from perdure.stats.model import LEVEL, Array, Decision, Estimate, Flagged, InterquartileMean
 from perdure.stats.robust import RESAMPLES, iqm_intervals
-from perdure.words import plural
+from perdure.text import plural
 
 ENOUGH_FOR_BOOTSTRAP = 10
 

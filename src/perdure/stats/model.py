@@ -17,7 +17,7 @@ from perdure.metrics.engine.metric import AveragedAs, Bar
 from perdure.metrics.engine.score import DEFINITIONS
 from perdure.results import Tabular
 from perdure.settings.presets import STANDARD
-from perdure.words import plural
+from perdure.text import plural
 
 Array = npt.NDArray[np.float64]
 Verdict = Literal["met", "not met", "undecided"]

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from perdure.errors import PerdureError
 from perdure.metrics.engine.score import Score
-from perdure.words import plural
+from perdure.text import plural
 
 Want = Literal["auto", "yes", "no"]
 

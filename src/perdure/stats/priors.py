@@ -21,7 +21,7 @@ from perdure.stats.crossing import FEW_EXPERTS
 from perdure.stats.dial import dial
 from perdure.stats.pilot import PilotMetric, check_effect
 from perdure.stats.power import ExpertSample, Question, lifetimes_exact, power, smallest_seen
-from perdure.words import listed
+from perdure.text import listed
 
 Spread = tuple[float, float]
 """What half of the kinds of lives stayed below, and nine in ten of them."""

@@ -17,7 +17,7 @@ from perdure.metrics.engine.score import Score
 from perdure.metrics.matrix.common import average_accuracy, bwt, learning_accuracy
 from perdure.stats.estimate import estimate
 from perdure.stats.model import Estimate, Group
-from perdure.words import number, plural
+from perdure.text import number, plural
 
 _ROWS: Mapping[tuple[str, str, str], str] = {
     ("high", "about 0", "high"): "a good continual learner",

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Life, Survey
 from perdure.results import sealed
 from perdure.stats.groups import groups, not_pooled
@@ -48,14 +48,14 @@ class GroupedSurvey(msgspec.Struct, frozen=True, eq=False, dict=True):
         named = named or [life for life in self.lives if life.id.endswith(f"/{name}")]
         if len(named) == 1:
             return named[0]
-        raise UnknownName("lifetime", name, [life.id for life in self.lives])
+        raise UnknownNameError("lifetime", name, [life.id for life in self.lives])
 
     def group(self, name: str) -> Group:
         """Return the group of this name; an unknown one offers the nearest."""
         for group in self.groups:
             if group.group == name:
                 return group
-        raise UnknownName("group", name, [group.group for group in self.groups])
+        raise UnknownNameError("group", name, [group.group for group in self.groups])
 
     def of_group(self, group: Group) -> tuple[Life, ...]:
         """Return the lifetimes of a group."""

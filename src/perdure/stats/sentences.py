@@ -10,7 +10,7 @@ from perdure.metrics import METRICS
 from perdure.metrics.engine.metric import Words
 from perdure.metrics.engine.presets import PRESETS
 from perdure.settings.presets import STANDARD
-from perdure.words import interval, number, p_words, plural
+from perdure.text import interval, number, p_words, plural
 
 if TYPE_CHECKING:
     from perdure.metrics.engine.metric import Bar

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import SCHEMA, Survey
 from perdure.lazy import pl
 from perdure.metrics.engine.declare import METRICS
@@ -252,7 +252,7 @@ def _named(systems: Sequence[System], baseline: str | None) -> System:
     for one in systems:
         if baseline in (one.name, one.place):
             return one
-    raise UnknownName("baseline", baseline, [one.name for one in systems])
+    raise UnknownNameError("baseline", baseline, [one.name for one in systems])
 
 
 def _placed(systems: Sequence[System]) -> tuple[tuple[System, ...], tuple[str, ...]]:
@@ -309,7 +309,7 @@ def _bars(one: System, against: System, metrics: Sequence[str]) -> dict[str, Bar
     known = {**against.bars, **one.bars}
     for name in metrics:
         if name not in known:
-            raise UnknownName("metric of these scores", name, known)
+            raise UnknownNameError("metric of these scores", name, known)
     return known
 
 

@@ -15,7 +15,7 @@ from perdure.metrics.engine.score import Score
 from perdure.settings.presets import STANDARD
 from perdure.stats.decide import decide, is_judged
 from perdure.stats.model import LEVEL, Decision, Group
-from perdure.words import short
+from perdure.text import short
 
 
 class TallyRow(Struct, frozen=True):

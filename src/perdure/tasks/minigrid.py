@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from perdure.errors import MissingExtra
+from perdure.errors import MissingExtraError
 from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Task
 from perdure.tasks.interface import Direction, EpisodeEnd, Parameter, TaskError, settled
@@ -39,7 +39,7 @@ class EmptyRoom:
     def make(self, task: Task, seed: int) -> gymnasium.Env[Any, Any]:
         """The room, made again where an episode's parameters differ."""
         if find_spec("minigrid") is None:
-            raise MissingExtra("minigrid", "minigrid", f"the task {self.name!r}")
+            raise MissingExtraError("minigrid", "minigrid", f"the task {self.name!r}")
         import_module("minigrid")  # registers its ids
         from perdure.tasks.gymnasium import GymnasiumTask, Remade
 

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from perdure.errors import MissingExtra, PerdureError, UnknownName, closest, nearest
+from perdure.errors import MissingExtraError, PerdureError, UnknownNameError, closest, nearest
 from perdure.scenario.model import Task
 from perdure.tasks.interface import TASKS, BatchTask, EpisodeTask, TaskError, TaskKind, settled
 
@@ -146,7 +146,7 @@ def _of_gymnasium(name: str) -> TaskKind:
     for prefix, (module, extra) in _BROUGHT_BY.items():
         if name.lower().startswith(prefix.lower()):
             if find_spec(module) is None:
-                raise MissingExtra(module, extra, f"the environment {name!r}")
+                raise MissingExtraError(module, extra, f"the environment {name!r}")
             import_module(module)
     folded = {one.lower(): one for one in gymnasium.registry}
     if name.lower() not in folded:
@@ -161,7 +161,7 @@ def _unknown(name: str, known: list[str]) -> PerdureError:
             f"pip install ale-py, and write env = 'ale_py:{name}'",
         )
     if closest(name, known):
-        return UnknownName("task or environment", name, known)
+        return UnknownNameError("task or environment", name, known)
     return TaskError(
         f"unknown task or environment {name!r}",
         f"embedded: {', '.join(TASKS.names())}; for any other Gymnasium id name who registers it (module:Id-v0), for a "

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from perdure.errors import MissingExtra
+from perdure.errors import MissingExtraError
 from perdure.scenario.model import Mode
 from perdure.tasks.digits import draw_digits
 from perdure.tasks.interface import Direction, Parameter, TaskError
@@ -139,6 +139,6 @@ def sklearn_digits() -> ImageStream:
 
 def _from_sklearn() -> tuple[np.ndarray, np.ndarray]:
     if find_spec("sklearn") is None:
-        raise MissingExtra("scikit-learn", "sklearn", "the task 'sklearn-digits'")
+        raise MissingExtraError("scikit-learn", "sklearn", "the task 'sklearn-digits'")
     found = import_module("sklearn.datasets").load_digits()
     return found.images.astype(np.float32) / 16, found.target

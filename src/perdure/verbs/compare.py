@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec.structs import replace
 
-from perdure.errors import UnknownName
+from perdure.errors import UnknownNameError
 from perdure.gather.model import Life, Survey
 from perdure.gather.survey import Frame, Source
 from perdure.settings import Settings
@@ -37,7 +37,7 @@ def compare(
     from perdure.stats.systems import compare_systems, systems_of
 
     if paired not in ("auto", "yes", "no"):
-        raise UnknownName("value of paired", str(paired), ("auto", "yes", "no"))
+        raise UnknownNameError("value of paired", str(paired), ("auto", "yes", "no"))
     settings = Settings.given_or_default(settings)
     found = _apart(surveyed(logs, experts, settings), settings.group, as_learners=scenario_types)
     how: dict[str, Any] = {

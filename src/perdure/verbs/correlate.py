@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.survey import Frame, Source
 from perdure.settings import Settings
 from perdure.verbs.logs import Logs, surveyed
@@ -43,7 +43,7 @@ def _answered(ids: Sequence[str], bars: Mapping[str, Bar], lives: Sequence[Score
     """The metrics to correlate: those asked for, else those that some lifetime answered."""
     for name in ids:
         if name not in bars:
-            raise UnknownName("metric of these scores", name, bars)
+            raise UnknownNameError("metric of these scores", name, bars)
     chosen = ids or _valued(bars, lives)
     if len(chosen) < 2:
         raise PerdureError(

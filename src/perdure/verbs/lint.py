@@ -14,8 +14,8 @@ from perdure.results import Tabular
 from perdure.scenario.lint import LintReport
 from perdure.settings import Settings
 from perdure.settings.presets import FRAMEWORK_2019
+from perdure.text import plural
 from perdure.verbs.protocol import few_experts, settings_of
-from perdure.words import plural
 
 if TYPE_CHECKING:
     from perdure.metrics.engine.metric import Metric

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Survey
 from perdure.gather.survey import Frame, Source
 from perdure.settings import Settings
+from perdure.text import plural
 from perdure.verbs.logs import Logs, surveyed
-from perdure.words import plural
 
 if TYPE_CHECKING:
     from perdure.metrics.engine.metric import Bar
@@ -60,7 +60,7 @@ def plan(
 
     settings, each = Settings.given_or_default(settings), experts_per_task or FEW_EXPERTS
     if compare not in (None, "paired", "unpaired"):
-        raise UnknownName("comparison", str(compare), ("paired", "unpaired"))
+        raise UnknownNameError("comparison", str(compare), ("paired", "unpaired"))
     question: Question = compare or "threshold"
     alpha = round(1 - settings.level, 12) if alpha is None else alpha
     if pilot is None and detect:
@@ -136,7 +136,7 @@ def _pilot_sides(
     types = dict.fromkeys(str(life.scenario_type) for life in lives)
     if scenario is not None:
         if scenario not in types:
-            raise UnknownName("scenario type of the pilot", scenario, types)
+            raise UnknownNameError("scenario type of the pilot", scenario, types)
         lives = tuple(life for life in lives if life.scenario_type == scenario)
     elif len(types) > 1:
         raise PerdureError(
@@ -187,7 +187,7 @@ def _bars(pool: Survey, metrics: Sequence[str]) -> dict[str, Bar]:
     """What the pilot's metrics are held against: all of them, or those that are named."""
     for name in metrics:
         if name not in pool.bars:
-            raise UnknownName("metric of the pilot", name, pool.bars)
+            raise UnknownNameError("metric of the pilot", name, pool.bars)
     return {name: bar for name, bar in pool.bars.items() if not metrics or name in metrics}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from perdure.errors import PerdureError
 from perdure.settings import Settings
 from perdure.settings.presets import STANDARD
-from perdure.words import plural
+from perdure.text import plural
 
 if TYPE_CHECKING:
     from perdure.runner.plan import Plan as Jobs

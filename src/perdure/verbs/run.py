@@ -19,8 +19,8 @@ from perdure.runner.protocol import Protocol, parse_protocols, read_protocols
 from perdure.runner.runner import PreparedRun, RunResult, prepare_run
 from perdure.settings import Settings
 from perdure.stats.scored import GroupedSurvey
+from perdure.text import listed, plural
 from perdure.verbs.protocol import few_experts, settings_of, unanswered
-from perdure.words import listed, plural
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey

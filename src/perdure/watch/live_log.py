@@ -25,8 +25,8 @@ from perdure.metrics.engine.score import Score
 from perdure.reports.thinned import ThinnedLifetime, thinned
 from perdure.stats.decide import decide
 from perdure.stats.model import Verdict
+from perdure.text import plural
 from perdure.watch.progress import Progress, planned_scenario, waits_for
-from perdure.words import plural
 
 QUIET_S = 60.0
 """A lifetime whose files did not change for this long is no longer called running."""

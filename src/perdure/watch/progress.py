@@ -14,7 +14,7 @@ from perdure.scenario.model import Block, Scenario
 from perdure.stats.answer import kept_by
 from perdure.stats.model import Verdict
 from perdure.stats.sentences import MARKS
-from perdure.words import number, plural
+from perdure.text import number, plural
 
 _STATES = ("running", "quiet", "failed", "gone", "waiting", "done")
 

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from perdure.errors import MissingExtra, PerdureError
+from perdure.errors import MissingExtraError, PerdureError
 from perdure.watch.monitor import Monitor
 from perdure.watch.page import Page
 
@@ -108,7 +108,7 @@ def app(monitor: Monitor, *, token: str | None = None, poll_s: float = _POLL_S) 
         from starlette.responses import HTMLResponse, Response
         from starlette.routing import Route
     except ImportError as problem:
-        raise MissingExtra("starlette", "web", "the live page") from problem
+        raise MissingExtraError("starlette", "web", "the live page") from problem
 
     # One thread polls and renders, so that the two never run at the same time.
     worker = ThreadPoolExecutor(1, "perdure-watch")
@@ -177,7 +177,7 @@ def serve(
     try:
         import uvicorn
     except ImportError as problem:
-        raise MissingExtra("uvicorn", "web", "the live page") from problem
+        raise MissingExtraError("uvicorn", "web", "the live page") from problem
 
     if host not in LOOPBACK and len(token or "") < 16:
         raise PerdureError(f"--host {host} opens the page to others", "give --token with 16 characters or more")

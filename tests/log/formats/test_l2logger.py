@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import perdure
-from perdure.errors import NotALog, UnknownName
+from perdure.errors import NotALogError, UnknownNameError
 from perdure.log.read import find
 
 
@@ -97,13 +97,13 @@ def test_a_bare_name_is_found_under_l2data(life: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("L2DATA", str(life.parents[1]))
     monkeypatch.chdir(life)
     assert perdure.read(life.name).id == "small"
-    with pytest.raises(NotALog, match="no such file or folder"):
+    with pytest.raises(NotALogError, match="no such file or folder"):
         perdure.read("no-such-life")
 
 
 def test_a_folder_that_is_no_log_is_described(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("hello")
-    with pytest.raises(NotALog, match=r"found: notes\.md"):
+    with pytest.raises(NotALogError, match=r"found: notes\.md"):
         perdure.read(tmp_path)
 
 
@@ -115,5 +115,5 @@ def test_all_lifetimes_below_a_folder_are_found_in_order(life: Path) -> None:
 
 
 def test_an_unknown_measure_offers_the_nearest(life: Path) -> None:
-    with pytest.raises(UnknownName, match="did you mean 'reward'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'reward'"):
         perdure.read(life).passage("rewrad")

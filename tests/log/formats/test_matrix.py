@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.log.formats.matrices import EXAMPLE, FULL, S002, as_file, as_lists, as_text, written
 
-from perdure.errors import LogError, UnknownName
+from perdure.errors import LogError, UnknownNameError
 from perdure.log.check import check_log
 from perdure.log.contract import check_reader
 from perdure.log.formats.matrix import (
@@ -43,7 +43,7 @@ def test_the_reader_keeps_the_contract_of_readers(tmp_path: Path, suffix: str) -
 def test_a_matrix_has_one_measure_and_no_variants_to_drop(tmp_path: Path) -> None:
     life = MATRIX.read(written(tmp_path, as_text(S002.T)), Options())
     np.testing.assert_array_equal(life.matrix.after, S002)
-    with pytest.raises(UnknownName, match="accuracy"):
+    with pytest.raises(UnknownNameError, match="accuracy"):
         life.passage("reward")
     with pytest.raises(LogError, match="one row per task"):
         life.passage(variants="agnostic")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.log.formats.matrices import EXAMPLE, FULL, S002, accuracy_matrix, as_file, as_text, written
 
-from perdure.errors import LogError, NotALog, PerdureError, UnknownName
+from perdure.errors import LogError, NotALogError, PerdureError, UnknownNameError
 from perdure.log.formats.matrix import (
     looks_like_matrix,
     read_baseline,
@@ -155,7 +155,7 @@ def test_bad_json_is_refused_with_the_reason(tmp_path: Path, case: str) -> None:
 
 
 def test_an_unknown_key_in_json_offers_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName, match="did you mean 'random_init'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'random_init'"):
         read_matrix(written(tmp_path, '{"matrix": [[1]], "random_inits": 1}', "m.json"))
 
 
@@ -220,7 +220,7 @@ def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_no_matrix_by_name_or_not_there_says_so(tmp_path: Path) -> None:
-    with pytest.raises(NotALog, match=r"expected one of \.csv"):
+    with pytest.raises(NotALogError, match=r"expected one of \.csv"):
         read_matrix(written(tmp_path, "1", "m.xlsx"))
     with pytest.raises(LogError, match="No such file"):
         read_matrix(tmp_path / "none.csv")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.log.formats.matrices import FULL, S002, accuracy_matrix, as_text, written
 
-from perdure.errors import LogError, UnknownName
+from perdure.errors import LogError, UnknownNameError
 from perdure.log.accuracy_matrix import with_baselines
 from perdure.log.formats.matrix import (
     read_matrix,
@@ -24,7 +24,7 @@ def test_what_is_said_of_the_rows_must_not_contradict_the_cells(tmp_path: Path) 
         LogError, match=r"every cell below the diagonal is empty.*say --rows evaluated, or leave it out"
     ):
         read_matrix(path, rows="learned")
-    with pytest.raises(UnknownName, match="did you mean 'learned'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'learned'"):
         read_matrix(path, rows="learnt")  # type: ignore[arg-type]
 
 
@@ -96,7 +96,7 @@ def test_the_unit_is_seen_or_said(cells: list[list[float]], said: Any, unit: str
 def test_a_unit_that_the_values_break_is_refused() -> None:
     with pytest.raises(LogError, match=r"A\[1, 1\] is 98.5, outside 0..1 \(fraction\)"):
         accuracy_matrix(S002, unit="fraction")
-    with pytest.raises(UnknownName, match="did you mean 'percent'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'percent'"):
         accuracy_matrix(S002, unit="percents")
 
 

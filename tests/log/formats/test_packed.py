@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perdure.errors import LogError, NotALog
+from perdure.errors import LogError, NotALogError
 from perdure.log.formats.matrix import MATRIX
 from perdure.log.formats.table import TABLE
 from perdure.log.read import Options, find, recognise
@@ -124,6 +124,6 @@ def test_a_packed_matrix_is_the_matrix(tmp_path: Path) -> None:
 )
 def test_what_holds_no_table_is_refused_by_its_cause(name: str, content: bytes, cause: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(NotALog, match=cause) as caught:
+    with pytest.raises(NotALogError, match=cause) as caught:
         recognise(tmp_path / name)
     assert "it reads" not in str(caught.value)  # the list of all kinds would hide the cause

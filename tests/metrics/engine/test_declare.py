@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from perdure.curves.model import Curve
-from perdure.errors import MetricError, PerdureError, UnknownName
+from perdure.errors import MetricError, PerdureError, UnknownNameError
 from perdure.metrics import METRICS
 from perdure.metrics.engine.contract import check_metric
 from perdure.metrics.engine.declare import chosen, declaring, from_file, metric
@@ -129,14 +129,14 @@ def test_an_id_is_taken_from_the_preset_before_the_registry() -> None:
 
 
 def test_an_unknown_metric_offers_the_nearest() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'forward_transfer'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'forward_transfer'"):
         chosen(preset("standard"), ["forward_transfr"])
-    with pytest.raises(UnknownName, match="did you mean 'saturation'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'saturation'"):
         chosen(preset("standard"), margins={"saturatoin": 1.0})
 
 
 def test_an_unknown_preset_offers_the_nearest() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'standard'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'standard'"):
         preset("standrad")
 
 

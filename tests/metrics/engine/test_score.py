@@ -17,7 +17,7 @@ from tests.metrics.written import LIFE, written
 
 import perdure
 from perdure.curves.model import Prep
-from perdure.errors import UnknownName
+from perdure.errors import UnknownNameError
 from perdure.gather.outputs import FILES, block_table, lifetime_table, write_outputs
 from perdure.gather.survey import score, survey
 from perdure.log.model import Lifetime
@@ -81,7 +81,7 @@ def test_a_first_measure_is_scored_unless_another_is_named() -> None:
     two = Lifetime("two", frame, {"reward": "higher", "error": "lower"})
     assert score(two).measure == "reward"
     assert score(two, settings=Settings(measure="error")).measure == "error"
-    with pytest.raises(UnknownName, match="did you mean 'error'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'error'"):
         score(two, settings=Settings(measure="eror"))
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.verbs import run_verb
 
 from perdure import FIGURES, PerdureError, Survey
-from perdure.reports.figures import Canvas, Figure, NothingToDraw, View
+from perdure.reports.figures import Canvas, Figure, NothingToDrawError, View
 from perdure.reports.figures.declare import figure
 from perdure.stats.scored import GroupedSurvey
 
@@ -19,7 +19,7 @@ def declared() -> Iterator[str]:
     @figure
     def blank_page(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
         """A page with nothing on it."""
-        raise NothingToDraw("it is blank")
+        raise NothingToDrawError("it is blank")
 
     yield "blank-page"
     del FIGURES["blank-page"]

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perdure.errors import MissingExtra, PerdureError, UnknownName
+from perdure.errors import MissingExtraError, PerdureError, UnknownNameError
 from perdure.gather.model import Survey
 from perdure.reports.data import gather
-from perdure.reports.figures import FIGURES, Figure, NothingToDraw, View, draw, save
+from perdure.reports.figures import FIGURES, Figure, NothingToDrawError, View, draw, save
 from perdure.reports.figures.curves import lifetime_curves, uses_scaled
 from perdure.reports.figures.matrices import mean_matrix
 from perdure.reports.palette import looks
@@ -52,7 +52,7 @@ def test_every_kind_has_its_words_and_marks_on_the_paper(told: Tell, tasks: int)
     for kind, size in ((kind, size) for kind in FIGURES for size in ("column", "page", 12)):
         try:
             figure = draw(kind, material, size=size)  # type: ignore[arg-type]
-        except NothingToDraw:
+        except NothingToDrawError:
             continue
         drawn += 1
         marks = [one.tag for one in seen(figure).iter() if one.tag in (f"{SVG}path", f"{SVG}rect", f"{SVG}circle")]
@@ -167,13 +167,13 @@ def test_tasks_that_share_no_axis_are_scaled(told: Tell) -> None:
 
 def test_an_unknown_kind_lifetime_group_or_metric_offers_the_nearest(told: Tell) -> None:
     material = told(2, 1, ("keeper",))
-    with pytest.raises(UnknownName, match="did you mean 'lifetime'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'lifetime'"):
         draw("livetime", material)
-    with pytest.raises(UnknownName, match=r"did you mean '.*/lives/keeper-0'"):
+    with pytest.raises(UnknownNameError, match=r"did you mean '.*/lives/keeper-0'"):
         draw("lifetime", material, View(lifetime=material.lives[0].id.replace("keeper", "keper")))
-    with pytest.raises(UnknownName, match="did you mean 'keeper · condensed'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'keeper · condensed'"):
         draw("accuracy", material, View(group="keeper condensed"))
-    with pytest.raises(UnknownName, match="did you mean 'forward_transfer'"):
+    with pytest.raises(UnknownNameError, match="did you mean 'forward_transfer'"):
         draw("metrics", material, View(metrics=("forward_transfr",)))
 
 
@@ -189,7 +189,7 @@ def test_without_the_extra_the_command_that_installs_it_is_given(
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     figure = draw("lifetime", told(1, 1, ("keeper",)))
     save(figure, tmp_path / "life.svg")
-    with pytest.raises(MissingExtra, match=rf"a figure as \{suffix} needs .*pip install 'perdure\[figures\]'"):
+    with pytest.raises(MissingExtraError, match=rf"a figure as \{suffix} needs .*pip install 'perdure\[figures\]'"):
         save(figure, tmp_path / f"life{suffix}")
     assert not (tmp_path / f"life{suffix}").exists()
 

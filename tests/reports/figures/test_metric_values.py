@@ -11,7 +11,7 @@ import perdure
 from perdure.gather.score_files import read_score_file
 from perdure.metrics.engine.settings import Settings
 from perdure.reports.data import gather
-from perdure.reports.figures import NothingToDraw, View, draw
+from perdure.reports.figures import NothingToDrawError, View, draw
 from perdure.stats.scored import GroupedSurvey
 
 # Two tasks as in Fig. 3a: B0 R0 | blue | B1 R1 | red | B2 R2 | blue | B3 R3
@@ -60,7 +60,7 @@ def test_values_over_time_stand_where_their_last_block_ends(told_fig: GroupedSur
 
 
 def test_a_number_of_the_whole_lifetime_has_no_place_in_it(told_fig: GroupedSurvey) -> None:
-    with pytest.raises(NothingToDraw, match="learn_burn"):
+    with pytest.raises(NothingToDrawError, match="learn_burn"):
         draw("over-time", told_fig, View(metrics=("learn_burn",)))
 
 

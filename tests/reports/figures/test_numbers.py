@@ -23,7 +23,7 @@ from perdure.metrics.engine.measure import Measured
 from perdure.metrics.engine.metric import Flag
 from perdure.reports import tables
 from perdure.reports.data import gather
-from perdure.reports.figures import FIGURES, Canvas, Figure, NothingToDraw, View, draw
+from perdure.reports.figures import FIGURES, Canvas, Figure, NothingToDrawError, View, draw
 from perdure.reports.figures.curves import lifetime_curves
 from perdure.reports.figures.declare import figure_metrics, flags_of
 from perdure.reports.figures.matrices import mean_matrix
@@ -85,7 +85,7 @@ def with_lives(material: GroupedSurvey, lives: Sequence[Life]) -> GroupedSurvey:
 def drawn_if_any(kind: str, material: GroupedSurvey, view: View | None = None) -> Figure | None:
     try:
         return draw(kind, material, view)
-    except NothingToDraw:
+    except NothingToDrawError:
         return None
 
 
@@ -326,7 +326,7 @@ def test_the_page_draws_what_the_files_draw(material: GroupedSurvey) -> None:
     for kind in ("metrics", "stability-plasticity", "profiles"):
         try:
             drawn = FIGURES[kind].draw(material, None, Canvas(width=600, size=12, title="", spread=1.5))
-        except NothingToDraw:
+        except NothingToDrawError:
             continue
         assert drawn.body in main, kind
 

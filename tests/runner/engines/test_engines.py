@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from perdure.cluster import code_for
-from perdure.errors import PerdureError, ProtocolError, UnknownName
+from perdure.errors import PerdureError, ProtocolError, UnknownNameError
 from perdure.runner.engines import ENGINES, engine
 from perdure.runner.engines.ray import _check_room, _room
 from perdure.runner.engines.work import Event, Work
@@ -28,7 +28,7 @@ def test_every_engine_of_the_table_is_there(name: str) -> None:
 
 
 def test_an_unknown_engine_offers_the_nearest(tmp_path: Path, write_protocol: WriteProtocol) -> None:
-    with pytest.raises(UnknownName, match="unknown engine 'rya'; did you mean 'ray'"):
+    with pytest.raises(UnknownNameError, match="unknown engine 'rya'; did you mean 'ray'"):
         run_learner(write_protocol(), tmp_path / "run", engine="rya")
     assert not (tmp_path / "run").exists()
 

@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from perdure.errors import UnknownName
+from perdure.errors import UnknownNameError
 from perdure.tasks.arcade import GAMES, make_game, make_games
 from perdure.tasks.interface import TaskError
 
@@ -122,7 +122,7 @@ def test_a_game_can_be_seen_by_people(game: str) -> None:
 
 
 def test_what_cannot_be_is_refused_in_words() -> None:
-    with pytest.raises(UnknownName, match=r"did you mean 'pong'\?"):
+    with pytest.raises(UnknownNameError, match=r"did you mean 'pong'\?"):
         make_game("pongg")
     with pytest.raises(TaskError, match="render_mode is 'human'"):
         make_game("pong", render_mode="human")

@@ -20,7 +20,7 @@ from perdure.classic.l2metrics.store import stored, unconverted
 from perdure.classic.l2metrics31 import L2METRICS_31, NAMES
 from perdure.curves.build import curves
 from perdure.curves.model import Curves
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.lazy import pl
 from perdure.log.model import Lifetime
 from perdure.log.read import read
@@ -73,7 +73,7 @@ class MetricsReport:
         """Read the log and prepare it; `experts` are logs to compare with, in place of those that are stored."""
         for name in options:
             if name not in OPTIONS and name not in _OF_THE_COMMAND:
-                raise UnknownName("option of MetricsReport", name, OPTIONS)
+                raise UnknownNameError("option of MetricsReport", name, OPTIONS)
         told = {name: options.get(name, otherwise) for name, otherwise in OPTIONS.items()}
         self.options: Mapping[str, Any] = told
         self.log_dir = Path(told["log_dir"])

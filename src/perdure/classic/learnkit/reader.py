@@ -23,7 +23,7 @@ from perdure.log.places import as_text
 from perdure.log.read import Options
 from perdure.log.rows import Table, tables
 from perdure.log.sources import DATA_FILE, sources
-from perdure.words import some
+from perdure.text import some
 
 # Working columns. No header can hold such a name, because a NUL byte in text is refused.
 _FOLDER, _RANK, _BLOCK, _REPORTED = "\0folder", "\0rank", "\0block", "\0reported"

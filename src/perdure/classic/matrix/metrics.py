@@ -15,7 +15,7 @@ from perdure.log.read import Options
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
-from perdure.words import plural
+from perdure.text import plural
 
 if TYPE_CHECKING:
     from perdure.reports.svg import Figure

@@ -20,7 +20,7 @@ import numpy as np
 
 from perdure import files
 from perdure.classic.matrix.metrics import ContinualLearningMetrics
-from perdure.errors import LearnerError, LogError, MissingExtra
+from perdure.errors import LearnerError, LogError, MissingExtraError
 from perdure.log.accuracy_matrix import Array, Baseline
 from perdure.log.formats.matrix import Cells, as_numbers
 from perdure.stats.interval import t_interval
@@ -145,7 +145,7 @@ def joint_training_baseline(
     """
     torch = _torch()
     if torch is None:
-        raise MissingExtra("torch", "torch", "joint_training_baseline")
+        raise MissingExtraError("torch", "torch", "joint_training_baseline")
     data, nn, optim = (import_module(f"torch.{part}") for part in ("utils.data", "nn", "optim"))
     together = data.ConcatDataset([one.dataset for one in all_loaders])
     loader = data.DataLoader(together, batch_size=batch_size, shuffle=True)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from perdure.errors import PerdureError
-from perdure.words import plural
+from perdure.text import plural
 
 Observation = Any
 Action = Any

@@ -15,7 +15,7 @@ import msgspec
 from perdure.errors import LogError, closest, nearest
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options
-from perdure.words import some
+from perdure.text import some
 
 Shape = Literal["long", "wide", "triplets", "tagged"]
 

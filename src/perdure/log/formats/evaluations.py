@@ -18,7 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perdure import files
-from perdure.errors import LogError, NotALog
+from perdure.errors import LogError, NotALogError
 from perdure.log.places import as_text
 from perdure.log.read import Options
 
@@ -63,7 +63,7 @@ class _Evaluations:
 
         steps = _steps(path)
         if len(steps) < 2:
-            raise NotALog("no folders 0-base, 1-TASK, … in it", f"expected {self.summary}", file=path)
+            raise NotALogError("no folders 0-base, 1-TASK, … in it", f"expected {self.summary}", file=path)
         scores = [_of(one.folder) for one in steps]
         evaluated = list(dict.fromkeys(task for one in scores for task in one.values))
         learned = [_learned(one, evaluated) for one in steps]

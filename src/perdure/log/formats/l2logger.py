@@ -19,7 +19,7 @@ from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.problem import Note, Problem
 from perdure.log.read import Options
-from perdure.log.rows import Checksums, Unparsed, examine, parse, pieces
+from perdure.log.rows import Checksums, UnparsedError, examine, parse, pieces
 from perdure.log.rules import FILLED_COLUMNS, MEASURE, OPTIONAL_COLUMNS, RULES
 from perdure.log.sources import Source, sources
 from perdure.log.verify import (
@@ -37,7 +37,7 @@ from perdure.log.verify import (
     verify,
 )
 from perdure.scenario.model import LONGEST_NAME
-from perdure.words import some
+from perdure.text import some
 
 __all__ = [
     "BLOCKS_FILE",
@@ -127,7 +127,7 @@ class L2Logger:
                 parse(piece, schema_of(piece.header, piece.path, measures), null_values="")[0]
                 for piece in pieces(found, notes, checksums)
             ]
-        except Unparsed as problem:
+        except UnparsedError as problem:
             raise _first_error(path, str(problem)) from problem
         if not frames:
             what = f"no record in any of {len(found)} files ({'; '.join(notes) or 'headers only'})"

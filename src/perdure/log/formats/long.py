@@ -20,7 +20,7 @@ from perdure.log.model import EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction, 
 from perdure.log.problem import Level, Note
 from perdure.log.read import Options
 from perdure.log.rows import Table
-from perdure.words import plural, some
+from perdure.text import plural, some
 
 BLOCKS = ("block_num", "block_type", "task_name")
 """Where one of these changes, a block ends."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from perdure.errors import LogError, UnknownName
+from perdure.errors import LogError, UnknownNameError
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import (
     LIMITS,
@@ -32,7 +32,7 @@ from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.places import as_text
 from perdure.log.read import Options, SeveralLifetimes
 from perdure.scenario.model import LONGEST_NAME
-from perdure.words import some
+from perdure.text import some
 
 __all__ = [
     "MATRIX",
@@ -327,7 +327,7 @@ def accuracy_matrices(
     """Return matrices that belong together, in one orientation and one unit, with their tasks in rows."""
     for kind, word, known in (("unit", unit, get_args(Unit)), ("rows", rows, get_args(Rows))):
         if word is not None and word not in known:
-            raise UnknownName(kind, word, known)
+            raise UnknownNameError(kind, word, known)
     for one in raws:
         if max(one.cells.shape, default=0) > _MOST_TASKS + 1:
             raise LogError(

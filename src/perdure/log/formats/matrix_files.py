@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from perdure.errors import LogError, NotALog, UnknownName
+from perdure.errors import LogError, NotALogError, UnknownNameError
 from perdure.files import UNPACKED_LIMIT
 from perdure.log.accuracy_matrix import Array, Baseline, Unit
 from perdure.log.formats import packed
@@ -151,7 +151,7 @@ def read_baseline(text: str, source: str = "baseline") -> Baseline:
 def _loaded(path: Path, loaders: Mapping[str, Callable[..., Any]], what: str, limit: float) -> Any:
     load = loaders.get(packed.inner_kind(path))
     if load is None:
-        raise NotALog(f"no {what} by its name", f"expected one of {', '.join(loaders)}", file=path)
+        raise NotALogError(f"no {what} by its name", f"expected one of {', '.join(loaders)}", file=path)
     return load(path, packed.content(path, limit), limit)
 
 
@@ -313,7 +313,7 @@ def _from_json(path: Path, content: bytes, _limit: float) -> Iterator[RawMatrix]
     said: Mapping[str, Any] = found if isinstance(found, dict) else {"matrix": found}
     for key in said:
         if key not in _KEYS:
-            raise UnknownName("key", key, _KEYS).at(file=path)
+            raise UnknownNameError("key", key, _KEYS).at(file=path)
     given = [key for key in ("matrix", "matrices") if key in said]
     if len(given) != 1:
         raise LogError(

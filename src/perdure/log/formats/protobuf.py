@@ -16,18 +16,18 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _CASTAGNOLI = 0x82F63B78  # bits in reverse
 
 
-class Damaged(ValueError):
+class DamagedError(ValueError):
     """Bytes that are no message; `str` says why."""
 
 
 def fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """The fields of a message, by number: a whole number, or the bytes of anything else; Damaged where it is none."""
+    """Yield the fields of a message by number: a whole number, or bytes. Raise DamagedError if it is not a message."""
     at, end = 0, len(message)
     while at < end:
         key, at = _varint(message, at)
         number, kind = key >> 3, key & 7
         if not 0 < number < 1 << 29:
-            raise Damaged(f"field {number}")
+            raise DamagedError(f"field {number}")
         if kind == _VARINT:
             value, at = _varint(message, at)
             yield number, value
@@ -37,9 +37,9 @@ def fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
         elif kind in (_FIXED64, _FIXED32):
             size = 8 if kind == _FIXED64 else 4
         else:
-            raise Damaged(f"wire type {kind}")
+            raise DamagedError(f"wire type {kind}")
         if size > end - at:
-            raise Damaged(f"a field of {size} bytes where {end - at} are left")
+            raise DamagedError(f"a field of {size} bytes where {end - at} are left")
         yield number, message[at : at + size]
         at += size
 
@@ -48,13 +48,13 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(message):
-            raise Damaged("a number that does not end")
+            raise DamagedError("a number that does not end")
         byte = message[at]
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value & 0xFFFFFFFFFFFFFFFF, at
-    raise Damaged("a number of more than ten bytes")
+    raise DamagedError("a number of more than ten bytes")
 
 
 def float32(value: int | memoryview) -> float:
@@ -69,19 +69,19 @@ def float64(value: int | memoryview) -> float:
 
 def _unpacked(kind: str, value: int | memoryview) -> float:
     if isinstance(value, int) or len(value) != struct.calcsize(kind):
-        raise Damaged("a number of the wrong width")
+        raise DamagedError("a number of the wrong width")
     found: float = struct.unpack(kind, value)[0]
     return found
 
 
 def text(value: int | memoryview) -> str:
-    """A field as text; Damaged where it is no UTF-8."""
+    """A field as text; DamagedError where it is no UTF-8."""
     if isinstance(value, int):
-        raise Damaged("a number where text is expected")
+        raise DamagedError("a number where text is expected")
     try:
         return bytes(value).decode("utf-8")
     except UnicodeDecodeError as problem:
-        raise Damaged(f"text that is no UTF-8 ({problem.reason})") from problem
+        raise DamagedError(f"text that is no UTF-8 ({problem.reason})") from problem
 
 
 def masked(checksum: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:

@@ -20,7 +20,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from perdure import files
-from perdure.errors import LogError, NotALog
+from perdure.errors import LogError, NotALogError
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixLifetime
 from perdure.log.formats.matrix import accuracy_matrices, lifetime_of, matrix_of_cells
 from perdure.log.formats.matrix_files import RawMatrix
@@ -64,7 +64,7 @@ class _Results(SeveralLifetimes[MatrixLifetime]):
         """Every run of the file, as the matrix that it tells of."""
         source = _source(path)
         if source is None:
-            raise NotALog("not the results of a known library", f"expected {self.summary}", file=path)
+            raise NotALogError("not the results of a known library", f"expected {self.summary}", file=path)
         found = list(source(path, options))
         if not found:
             raise LogError("no accuracies of single tasks in it", "expected one for each task after each", file=path)

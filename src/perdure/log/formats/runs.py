@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from perdure.errors import LogError, NotALog
+from perdure.errors import LogError, NotALogError
 from perdure.lazy import pl
 from perdure.log.formats.column_names import IDENTITY, table_shape
 from perdure.log.formats.table import rows_lifetimes
@@ -53,7 +53,7 @@ class RunReader(msgspec.Struct, eq=False):  # not frozen, since the protocol of 
     def read(self, path: Path, options: Options) -> Lifetime:
         """The run at `path`, by the rules of tables: long or wide where its rows are, else by its tags."""
         if not self.holds(path):
-            raise NotALog(f"no run of {self.name}", f"expected {self.summary}", file=path)
+            raise NotALogError(f"no run of {self.name}", f"expected {self.summary}", file=path)
         notes: list[str] = []
         if self.rows is not None:
             rows = list(self.rows(path, notes))

@@ -23,7 +23,7 @@ from perdure.log.places import as_text
 from perdure.log.problem import Note
 from perdure.log.read import Options, SeveralLifetimes
 from perdure.log.rows import Part, Table, bytes_of, unreadable
-from perdure.words import some
+from perdure.text import some
 
 _WHOLE = "all"
 _PIECE = 1 << 20  # rows that are read at once of a file of many lifetimes

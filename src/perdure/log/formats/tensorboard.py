@@ -15,7 +15,7 @@ import numpy as np
 
 from perdure.errors import LogError
 from perdure.log.formats import protobuf
-from perdure.log.formats.protobuf import Damaged, fields
+from perdure.log.formats.protobuf import DamagedError, fields
 from perdure.log.formats.runs import RunReader, Scalar
 from perdure.log.rows import bytes_of
 
@@ -41,7 +41,7 @@ def scalars_in(path: Path, notes: list[str]) -> Iterator[Scalar]:
     for at, record in _records(path, content, notes):
         try:
             yield from _scalars(record)
-        except Damaged as problem:
+        except DamagedError as problem:
             raise LogError(
                 f"no event ({problem})", "copy it again from the original", file=path, where=f"byte {at}"
             ) from None
@@ -121,7 +121,7 @@ def _tensor(message: memoryview) -> float | None:
         elif number in _LISTS and not isinstance(value, int):
             width = np.dtype(_LISTS[number]).itemsize
             if len(value) % width:
-                raise Damaged("a list of numbers that ends in the middle of one")
+                raise DamagedError("a list of numbers that ends in the middle of one")
             numbers += np.frombuffer(value, _LISTS[number])[:2].tolist()
         elif number in _WHOLE and isinstance(value, int):
             numbers.append(value - (1 << 64) if value >> 63 else value)

@@ -18,7 +18,7 @@ import msgspec
 
 from perdure.errors import LogError
 from perdure.log.formats import protobuf
-from perdure.log.formats.protobuf import Damaged, fields
+from perdure.log.formats.protobuf import DamagedError, fields
 from perdure.log.formats.runs import Row, RunReader, learner_and_seed
 from perdure.log.rows import bytes_of
 
@@ -59,7 +59,7 @@ def _rows(place: Path, notes: list[str]) -> Iterator[Row]:
                 if number == _RECORD_HISTORY and not isinstance(value, int):
                     # The library writes what one call logs in an order that it draws anew each time.
                     yield dict(sorted(_said(value, 1).items()))
-        except Damaged as problem:
+        except DamagedError as problem:
             raise LogError(f"no record ({problem})", _DAMAGED, file=file, where=f"byte {at}") from None
 
 
@@ -144,7 +144,7 @@ def _facts(place: Path) -> Mapping[str, Any]:
         return {}
     said: dict[str, Any] = {}
     for _, record in _records(file, bytes_of(file), []):
-        with contextlib.suppress(Damaged):  # a run without a name is still one
+        with contextlib.suppress(DamagedError):  # a run without a name is still one
             for number, value in fields(record):
                 if number == _RECORD_RUN and not isinstance(value, int):
                     configs = [one for inner, one in fields(value) if inner == _RUN_CONFIG]

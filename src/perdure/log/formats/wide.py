@@ -24,7 +24,7 @@ from perdure.log.formats.row_identity import Counts, Lives
 from perdure.log.model import Lifetime
 from perdure.log.read import Options
 from perdure.log.rows import Table
-from perdure.words import some
+from perdure.text import some
 
 Array = npt.NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from perdure.curves.arrays import Array
 from perdure.curves.build import curves as curves_of
 from perdure.lazy import pl
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.metrics.engine.measure import Broken, evaluate, experts_at, measure
+from perdure.metrics.engine.measure import FormulaError, evaluate, experts_at, measure
 from perdure.metrics.engine.metric import Context, Metric
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.sites import LIFETIME, Site, key_text
@@ -73,7 +73,7 @@ def _check_on(metric: Metric, lifetime: Lifetime, rng: np.random.Generator) -> t
     for site in sites:
         try:
             results = evaluate(metric, curves, site, Context())
-        except Broken as problem:
+        except FormulaError as problem:
             raise AssertionError(f"{metric.name} on {lifetime.id}: {problem}") from problem
         there = not metric.expert or bool(experts_at(curves, site, Context()))
         assert (results is not None) == there, (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perdure.curves.model import Curves, Prep
-from perdure.errors import MetricError, UnknownName
+from perdure.errors import MetricError, UnknownNameError
 from perdure.metrics.engine.arithmetic import over_tasks
 from perdure.metrics.engine.metric import (
     AveragedAs,
@@ -100,7 +100,7 @@ def metric(
     brackets. A paragraph `$$…$$` is the formula in LaTeX, and one that begins with `Weakness:` names what misleads it.
     """
     if better not in ("higher", "lower"):
-        raise UnknownName("value of better", better, ("higher", "lower"))
+        raise UnknownNameError("value of better", better, ("higher", "lower"))
 
     def declared(formula: Callable[..., float | Value]) -> Metric:
         called = name or str(getattr(formula, "__name__", "metric"))
@@ -265,7 +265,7 @@ def chosen(preset: Preset, wanted: Iterable[str] = (), margins: Mapping[str, flo
     for given, margin in (margins or {}).items():
         name = METRICS.canonical(given)
         if name not in metrics:
-            raise UnknownName("metric", name, metrics)
+            raise UnknownNameError("metric", name, metrics)
         if metrics[name].threshold is None:
             raise MetricError(f"{name} has no threshold that a margin of {margin:g} could move", "leave it out")
         metrics[name] = msgspec.structs.replace(metrics[name], margin=margin, margin_given=True)
@@ -286,5 +286,5 @@ def _led(metric: Metric, preset: Preset) -> Metric:
 def _registered(name: str, own: Mapping[str, Metric]) -> Metric:
     try:
         return METRICS.get(name)
-    except UnknownName:
-        raise UnknownName("metric", name, {*own, *METRICS.names()}) from None
+    except UnknownNameError:
+        raise UnknownNameError("metric", name, {*own, *METRICS.names()}) from None

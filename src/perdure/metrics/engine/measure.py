@@ -21,7 +21,7 @@ _CURVES = (Curve, ExpertComparison, tuple[Curve, ...])
 _CONSTANT = "all its values are the same, so it carries no information"
 
 
-class Broken(Exception):
+class FormulaError(Exception):
     """A formula or its sites failed in a way they must not."""
 
 
@@ -65,7 +65,9 @@ class Sites:
             try:
                 self._sites[metric.sites] = tuple(metric.sites(self.scenario))
             except Exception as problem:
-                raise Broken(f"the sites of {metric.name} raised {type(problem).__name__}: {problem}") from problem
+                raise FormulaError(
+                    f"the sites of {metric.name} raised {type(problem).__name__}: {problem}"
+                ) from problem
         return self._sites[metric.sites]
 
     def blocks(self, metric: Metric) -> tuple[tuple[int, ...], ...]:
@@ -107,7 +109,7 @@ def measure(
             results = [evaluate(metric, curves, site, context) for site in found]
             return _combine(metric, curves, found, results, sites.blocks(metric), aggregate)
     except Exception as problem:  # a plug-in may do anything
-        broken = isinstance(problem, Broken)
+        broken = isinstance(problem, FormulaError)
         why = str(problem) if broken else f"{metric.name} failed: {type(problem).__name__}: {problem}"
         return Measured(None, dict.fromkeys((key_text(site.key) for site in found), ()), why)
 
@@ -140,7 +142,9 @@ def evaluate(metric: Metric, curves: Curves, site: Site, context: Context) -> tu
     named: Sequence[tuple[str, Any]]
     if roles["expert"] is ExpertComparison:
         if site.task is None:
-            raise Broken(f"{metric.name}: there is one joined curve per task, and its sites are of the whole lifetime")
+            raise FormulaError(
+                f"{metric.name}: there is one joined curve per task, and its sites are of the whole lifetime"
+            )
         pairs = compare_with_experts(curves, site.task, _blocks(metric, site, "learned"), context.expert_average)
         named = [(pair.expert, pair) for pair in pairs]
     elif roles["expert"] is Expert:
@@ -158,14 +162,14 @@ def _argument(metric: Metric, name: str, kind: Any, curves: Curves, site: Site, 
         return tuple(curves.over((index,)) for index in _blocks(metric, site, name))
     if kind not in ADAPTERS:
         known = _names((Curve, tuple[Curve, ...], *ADAPTERS))
-        raise Broken(f"{metric.name}: the role {name!r} is annotated {kind}; a role is one of {known}")
+        raise FormulaError(f"{metric.name}: the role {name!r} is annotated {kind}; a role is one of {known}")
     return ADAPTERS[kind](curves, site, context)
 
 
 def _check_role(metric: Metric, name: str, allowed: Sequence[Any]) -> None:
     kind = metric.roles[name]
     if kind not in allowed:
-        raise Broken(f"{metric.name}: the role {name!r} must be annotated {_names(allowed)}, not {kind}")
+        raise FormulaError(f"{metric.name}: the role {name!r} must be annotated {_names(allowed)}, not {kind}")
 
 
 def _names(kinds: Sequence[Any]) -> str:
@@ -176,7 +180,7 @@ def _blocks(metric: Metric, site: Site, name: str) -> tuple[int, ...]:
     try:
         return site.blocks[name]
     except KeyError:
-        raise Broken(
+        raise FormulaError(
             f"{metric.name}: its sites have no role {name!r} (they have: {', '.join(site.blocks)}); "
             "name the formula's parameters after them"
         ) from None
@@ -200,23 +204,25 @@ def _call(metric: Metric, site: Site, arguments: Mapping[str, Any], expert: str 
     except Stopped:
         raise
     except (Exception, SystemExit) as problem:  # a formula must not end the program either
-        raise Broken(f"{metric.name} raised {type(problem).__name__}: {problem} (at {key_text(site.key)})") from problem
+        raise FormulaError(
+            f"{metric.name} raised {type(problem).__name__}: {problem} (at {key_text(site.key)})"
+        ) from problem
     flags = site.flags
     if isinstance(value, Value):
         flags, value = flags + tuple(value.flags), value.value
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise Broken(
+        raise FormulaError(
             f"{metric.name} returned a {type(value).__name__}; expected a number, a Value, or NoValue raised "
             f"(at {key_text(site.key)})"
         ) from None
     if not math.isfinite(number):
-        raise Broken(
+        raise FormulaError(
             f"{metric.name} returned {number} (at {key_text(site.key)}); where there is no value it must raise NoValue"
         )
     if number <= 0 and metric.scale == "log":
-        raise Broken(f"{metric.name} returned {number} (at {key_text(site.key)}), which has no logarithm")
+        raise FormulaError(f"{metric.name} returned {number} (at {key_text(site.key)}), which has no logarithm")
     return Result(site.key, number, None, flags, expert)
 
 
@@ -300,7 +306,7 @@ def _combined_value(
     made = metric.combine(averaged, aggregate)
     value, flags = (made.value, made.flags) if isinstance(made, Value) else (made, ())
     if not math.isfinite(value):
-        raise Broken(f"the values of {metric.name} combine to {value}")
+        raise FormulaError(f"the values of {metric.name} combine to {value}")
     return math.exp(value) if logarithms else float(value), tuple(map(Flag, flags))
 
 

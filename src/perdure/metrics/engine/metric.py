@@ -104,7 +104,7 @@ class Flag(str):
         return cls(text, f"left out: {found['why']}", left_out=True)
 
 
-class NoValue(Exception):
+class NoValue(Exception):  # noqa: N818 — a public name
     """Raised by a formula where its site has no value; the reason is said in words."""
 
     def __init__(self, why: str) -> None:

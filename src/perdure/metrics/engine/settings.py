@@ -14,7 +14,7 @@ import msgspec
 
 from perdure import files
 from perdure.curves.model import Prep
-from perdure.errors import LogError, MetricError, PerdureError, UnknownName
+from perdure.errors import LogError, MetricError, PerdureError, UnknownNameError
 from perdure.log.places import PROTOCOL
 from perdure.log.read import find, locate
 from perdure.metrics.engine.declare import METRICS, Preset
@@ -72,7 +72,7 @@ def settings_for(
     given = dict(given or {})
     for name in given:
         if name not in Settings.__struct_fields__:
-            raise UnknownName("setting", name, Settings.__struct_fields__)
+            raise UnknownNameError("setting", name, Settings.__struct_fields__)
     lifetimes: dict[tuple[Path | None, Path | None], Path] = {}
     for log in (logs,) if isinstance(logs, str | os.PathLike) else logs:
         for settings_files, lifetime in _files_of(log):

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Literal
 
 from perdure import files
-from perdure.errors import MissingExtra, PerdureError
+from perdure.errors import MissingExtraError, PerdureError
 from perdure.gather.survey import Source
 from perdure.log.read import refuse_overwriting
 from perdure.reports.data import gather
-from perdure.reports.figures.declare import FIGURES, FigureKind, NothingToDraw, View, figure_kind, view_of
+from perdure.reports.figures.declare import FIGURES, FigureKind, NothingToDrawError, View, figure_kind, view_of
 from perdure.reports.svg import COLUMN, PAGE, Canvas, Figure
 from perdure.stats.scored import GroupedSurvey
 
@@ -28,7 +28,7 @@ __all__ = [
     "Canvas",
     "Figure",
     "FigureKind",
-    "NothingToDraw",
+    "NothingToDrawError",
     "Size",
     "View",
     "canvas_of",
@@ -113,7 +113,7 @@ def _converted(figure: Figure, suffix: str, style: str, dpi: int) -> bytes:
     try:
         import vl_convert
     except ImportError as problem:
-        raise MissingExtra("vl-convert-python", "figures", f"a figure as {suffix}") from problem
+        raise MissingExtraError("vl-convert-python", "figures", f"a figure as {suffix}") from problem
 
     try:
         if suffix == ".pdf":  # an inch has 72 points, and 96 SVG pixels

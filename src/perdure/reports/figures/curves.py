@@ -12,7 +12,7 @@ from perdure.curves.arrays import Array
 from perdure.errors import PerdureError
 from perdure.gather.model import Life
 from perdure.reports.axes import ends_of
-from perdure.reports.figures.declare import NothingToDraw, View
+from perdure.reports.figures.declare import NothingToDrawError, View
 from perdure.reports.thinned import STEP_COLUMNS, ThinnedBlock, ThinnedCurve, ThinnedLifetime, thinned
 
 MANY_TASKS = 8
@@ -81,10 +81,10 @@ Part = TypeVar("Part", EvaluatedBlock, LearningCurve, Span)
 
 
 def lifetime_curves(life: Life, view: View | None = None) -> LifetimeCurves:
-    """Return the curves and evaluations of a lifetime. Raise `NothingToDraw` if its blocks are not known."""
+    """Return the curves and evaluations of a lifetime. Raise `NothingToDrawError` if its blocks are not known."""
     view, drawn = view or View(), thinned(life)
     if not drawn.blocks:
-        raise NothingToDraw("there is no lifetime")
+        raise NothingToDrawError("there is no lifetime")
     learning = []
     for block in drawn.blocks:
         if block.smoothed is not None:

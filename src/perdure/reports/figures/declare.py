@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from perdure.errors import PerdureError, UnknownName
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Life
 from perdure.metrics.engine.declare import METRICS
 from perdure.reports.axes import Looks
@@ -17,7 +17,7 @@ from perdure.reports.svg import Canvas, Figure
 from perdure.stats.estimate import flags_of_scores
 from perdure.stats.model import Flagged
 from perdure.stats.scored import GroupedSurvey
-from perdure.words import plural
+from perdure.text import plural
 
 
 class View(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class View(msgspec.Struct, frozen=True):
     """The metrics, for figures of several; default: those with a threshold."""
 
 
-class NothingToDraw(PerdureError):
+class NothingToDrawError(PerdureError):
     """The lifetimes have nothing that a kind of figure shows."""
 
     def __init__(self, why: str, kind: str = "") -> None:
@@ -51,11 +51,11 @@ class FigureKind(msgspec.Struct, frozen=True):
     summary: str
 
     def draw(self, data: GroupedSurvey, view: View | None = None, canvas: Canvas | None = None) -> Figure:
-        """Draw the figure. Raise `NothingToDraw` with the reason if there is nothing to draw."""
+        """Draw the figure. Raise `NothingToDrawError` with the reason if there is nothing to draw."""
         try:
             return self.function(data, view or View(), canvas or Canvas())
-        except NothingToDraw as problem:
-            raise NothingToDraw(problem.why, self.name) from None
+        except NothingToDrawError as problem:
+            raise NothingToDrawError(problem.why, self.name) from None
 
 
 Numbers = dict[str, Any]
@@ -77,7 +77,7 @@ def figure(
 def figure_kind(name: str) -> FigureKind:
     """Return the kind of this name; an unknown one offers the nearest."""
     if name not in FIGURES:
-        raise UnknownName("figure", name, FIGURES)
+        raise UnknownNameError("figure", name, FIGURES)
     return FIGURES[name]
 
 
@@ -105,10 +105,10 @@ def averaged_lives(data: GroupedSurvey, view: View) -> tuple[tuple[Life, ...], s
 
 
 def first_life(data: GroupedSurvey, view: View, why: str = "there is no lifetime") -> Life:
-    """Return the lifetime that a figure of one lifetime shows. Raise `NothingToDraw` if there is none."""
+    """Return the lifetime that a figure of one lifetime shows. Raise `NothingToDrawError` if there is none."""
     lives, _ = averaged_lives(data, view)
     if not lives:
-        raise NothingToDraw(why)
+        raise NothingToDrawError(why)
     return lives[0]
 
 
@@ -118,7 +118,7 @@ def figure_metrics(data: GroupedSurvey, view: View) -> tuple[str, ...]:
     asked = tuple(METRICS.canonical(name) for name in view.metrics)
     for name in asked:
         if name not in known:
-            raise UnknownName("metric", name, known)
+            raise UnknownNameError("metric", name, known)
     judged = [name for name, metric in known.items() if metric.threshold is not None]
     kind = "matrix" if any(score.identity.unit for score in data.survey.scores) else "log"
     leading = tuple(name for name in judged if known[name].headline == kind)

@@ -26,7 +26,15 @@ from perdure.reports.axes import (
     multiples,
     scale_over,
 )
-from perdure.reports.figures.declare import NothingToDraw, Numbers, View, figure, figure_metrics, flags_of, flags_text
+from perdure.reports.figures.declare import (
+    NothingToDrawError,
+    Numbers,
+    View,
+    figure,
+    figure_metrics,
+    flags_of,
+    flags_text,
+)
 from perdure.reports.palette import VERDICTS, looks
 from perdure.reports.svg import (
     Canvas,
@@ -47,7 +55,7 @@ from perdure.stats.capabilities import CAPABILITIES
 from perdure.stats.capabilities import capabilities as capabilities_of
 from perdure.stats.model import Estimate, Group
 from perdure.stats.scored import GroupedSurvey
-from perdure.words import interval, number, plural
+from perdure.text import interval, number, plural
 
 _DASH = "4 3"
 _LEVELS = np.linspace(0, 1, 101)
@@ -75,7 +83,7 @@ def metrics(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
                 }
             )
     if not panels:
-        raise NothingToDraw(data.apart or "no group of lifetimes has a value of a metric with a threshold")
+        raise NothingToDrawError(data.apart or "no group of lifetimes has a value of a metric with a threshold")
     names = _names(data)
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
@@ -192,7 +200,7 @@ def _scatter(data: GroupedSurvey, canvas: Canvas, x_metric: str, y_metric: str) 
             missing = len(lives) - len(points)
             clouds.append({"group": group.group, "points": points, "mean": mean, "missing": missing})
     if not clouds:
-        raise NothingToDraw(f"no lifetime has both {x_name} and {y_name}")
+        raise NothingToDrawError(f"no lifetime has both {x_name} and {y_name}")
     declared = data.survey.metrics
     x_bar, y_bar = (declared[name].threshold if name in declared else None for name in (x_metric, y_metric))
     names = _names(data)
@@ -237,7 +245,7 @@ def shares(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
         name for name in figure_metrics(data, view) if any(_estimate(group, name).above is not None for group in groups)
     ]
     if not shown:
-        raise NothingToDraw("shares need a metric that has a threshold, and lifetimes with a value of it")
+        raise NothingToDrawError("shares need a metric that has a threshold, and lifetimes with a value of it")
     shown.sort(key=lambda name: declared[name].condition)
     outlines: list[Numbers] = []
     for group in groups:
@@ -305,7 +313,7 @@ def profiles(data: GroupedSurvey, _: View, canvas: Canvas) -> Figure:
             }
             lines.append(line)
     if not lines:
-        raise NothingToDraw("no group of lifetimes was evaluated")
+        raise NothingToDrawError("no group of lifetimes was evaluated")
     drawn = looks(names)
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
@@ -372,7 +380,7 @@ def power(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
         if curves:
             panels.append({"group": group.group, "curves": curves})
     if not panels:
-        raise NothingToDraw("power needs two lifetimes or more, and a metric with a threshold whose values differ")
+        raise NothingToDrawError("power needs two lifetimes or more, and a metric with a threshold whose values differ")
     return draw_power({"metrics": names, "lifetimes": lifetimes, "panels": panels, "wanted": 0.9}, canvas)
 
 
@@ -418,9 +426,9 @@ def capabilities(data: GroupedSurvey, _: View, canvas: Canvas) -> Figure:
     """Each learner's score in each Core Capability of 2019, beside experts; points are its syllabi."""
     found = capabilities_of(data.survey)
     if not found:
-        raise NothingToDraw("Core Capabilities are scored under the preset framework-2019")
+        raise NothingToDrawError("Core Capabilities are scored under the preset framework-2019")
     if all(capability.score is None for capability in found):
-        raise NothingToDraw("no score of a Core Capability: it is a mean of ratios to experts, and there are none")
+        raise NothingToDrawError("no score of a Core Capability: it is a mean of ratios to experts, and there are none")
     names, learners = tuple(CAPABILITIES), list(dict.fromkeys(capability.learner for capability in found))
     drawn, count, rows = looks(learners), len(learners), len(names)
     scores = [score for one in found for score in (one.score, *(part.score for part in one.syllabi))]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from perdure.curves.arrays import Array
 from perdure.reports.svg import Canvas, ellipsize, rect, text, text_width
-from perdure.words import number
+from perdure.text import number
 
 MOST_TASKS = 60
 """Tasks that are drawn one by one."""

@@ -39,7 +39,7 @@ from perdure.reports.figures.curves import (
     x_label,
     y_label,
 )
-from perdure.reports.figures.declare import NothingToDraw, Numbers, View, figure, first_life, task_looks
+from perdure.reports.figures.declare import NothingToDrawError, Numbers, View, figure, first_life, task_looks
 from perdure.reports.palette import Look
 from perdure.reports.svg import (
     Canvas,
@@ -56,7 +56,7 @@ from perdure.reports.svg import (
 )
 from perdure.reports.thinned import ThinnedCurve, thinned
 from perdure.stats.scored import GroupedSurvey
-from perdure.words import number
+from perdure.text import number
 
 _MOST_TOOLTIPS = 240  # evaluations that show their value under the pointer
 _MOST_DOTS = 1500  # evaluations with a dot; more are lines only
@@ -132,7 +132,7 @@ def raw(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
             ]
             panels.append((task, curves, stops[:-1]))
     if not panels:
-        raise NothingToDraw(why)
+        raise NothingToDrawError(why)
     one_axis, label_y = not uses_scaled(drawn, view), measured_label(life, drawn)
     every = [curve.measured.y for _, curves, _ in panels for curve in curves]
     specs = [
@@ -176,7 +176,7 @@ def evaluations(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
     drawn, looks = thinned(life), task_looks(data)
     by_task = parts_by_task(evaluated_blocks(drawn, view))
     if not by_task:
-        raise NothingToDraw(why)
+        raise NothingToDrawError(why)
     spans = parts_by_task(span_of(block, view) for block in drawn.blocks if block.block.mode == "learn")
     panels = [(task, spans.get(task, []), by_task[task]) for task in life.score.tasks if task in by_task]
     # Scaled values share an axis; measured ones only if their ranges agree.
@@ -229,7 +229,7 @@ def experts(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
     life = first_life(data, view, why)
     drawn, looks = thinned(life), task_looks(data)
     if not drawn.experts:
-        raise NothingToDraw(why)
+        raise NothingToDrawError(why)
     panels: list[Numbers] = [
         {
             "task": task.task,
@@ -302,7 +302,7 @@ def draw_scenario(life: Life, looks: Looks, canvas: Canvas, view: View | None = 
     view, drawn, every = view or View(), thinned(life), life.score.tasks
     spans = [span_of(block, view) for block in drawn.blocks]
     if not spans:
-        raise NothingToDraw("there is no lifetime")
+        raise NothingToDrawError("there is no lifetime")
     step = -(-len(every) // _MOST_ROWS)
     tasks = every[::step]
     note = "High bars: learned; low bars: evaluated"

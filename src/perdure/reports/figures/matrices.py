@@ -26,7 +26,7 @@ from perdure.reports.axes import (
     task_entries,
 )
 from perdure.reports.figures.declare import (
-    NothingToDraw,
+    NothingToDrawError,
     Numbers,
     View,
     averaged_lives,
@@ -54,7 +54,7 @@ from perdure.reports.thinned import thinned
 from perdure.stats.estimate import flags_in
 from perdure.stats.model import Flagged
 from perdure.stats.scored import GroupedSurvey
-from perdure.words import number
+from perdure.text import number
 
 _PALEST, _DEEPEST = "#f1f5f9", "#0a4f86"
 _NO_MATRIX = "no accuracy matrix: nothing was learned and evaluated"
@@ -86,7 +86,7 @@ def mean_matrix(data: GroupedSurvey, view: View) -> MeanMatrix:
     lives, name = averaged_lives(data, view)
     known = [(life, matrix) for life in lives if (matrix := thinned(life).matrix) is not None]
     if not known:
-        raise NothingToDraw(_NO_MATRIX)
+        raise NothingToDrawError(_NO_MATRIX)
     tasks = Counter(matrix.tasks for _, matrix in known).most_common(1)[0][0]
     same = [(life, matrix) for life, matrix in known if matrix.tasks == tasks]
     stacked = np.stack([matrix.after for _, matrix in same])
@@ -147,7 +147,7 @@ def _learned_and_final(data: GroupedSurvey, view: View) -> Numbers:
     final = _by_task(lives, lambda after, row: after[row, -1])
     tasks = [task for task in data.tasks if task in learned or task in final]
     if not tasks:
-        raise NothingToDraw(_NO_MATRIX)
+        raise NothingToDrawError(_NO_MATRIX)
     counts = [[len(values.get(task, ())) for task in tasks] for values in (learned, final)]
     return {
         "name": name,
@@ -192,7 +192,7 @@ def _lost(data: GroupedSurvey, view: View) -> Numbers:
     lost = _by_task(lives, loss)
     tasks = [task for task in data.tasks if task in lost]
     if not tasks:
-        raise NothingToDraw("forgetting needs two learned tasks, the first evaluated once learned and at the end")
+        raise NothingToDrawError("forgetting needs two learned tasks, the first evaluated once learned and at the end")
     counts = [len(lost[task]) for task in tasks]
     return {
         "name": name,
@@ -235,7 +235,7 @@ def overview(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
     matrix, both, looks = mean_matrix(data, view), _learned_and_final(data, view), task_looks(data)
     try:
         lost, why = _lost(data, view), ""
-    except NothingToDraw as problem:
+    except NothingToDrawError as problem:
         lost, why = {}, problem.why
 
     def lost_panel(part: Canvas, top: float) -> tuple[str, float]:

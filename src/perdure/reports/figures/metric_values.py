@@ -12,13 +12,13 @@ from perdure.metrics import METRICS
 from perdure.metrics.engine.presets import headline
 from perdure.reports.axes import Panel, PanelSpec, compose, multiples, task_entries
 from perdure.reports.figures.curves import block_ends, drawn_values, lifetime_curves, x_label
-from perdure.reports.figures.declare import NothingToDraw, Numbers, View, figure, first_life, task_looks
+from perdure.reports.figures.declare import NothingToDrawError, Numbers, View, figure, first_life, task_looks
 from perdure.reports.figures.lifetimes import lifetime_panel
 from perdure.reports.svg import Canvas, Figure, coloured, marker, path, rect, rule, stroke, text, text_width
 from perdure.reports.thinned import ThinnedBlock, thinned
 from perdure.scenario.sites import LIFETIME, between_learning_blocks
 from perdure.stats.scored import GroupedSurvey
-from perdure.words import number, short
+from perdure.text import number, short
 
 _MOST_WORDS = 30  # places with numbers; more are arrows only
 _NO_BLOCKS = "no lifetime whose blocks are known"
@@ -48,7 +48,7 @@ def annotated(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
     curves = lifetime_curves(life, view)
     marks = [mark for name in view.metrics or _evaluation_metrics() for mark in _compared(life, name, view)]
     if not marks:
-        raise NothingToDraw("this lifetime has no two evaluations that maintenance or transfer compares")
+        raise NothingToDrawError("this lifetime has no two evaluations that maintenance or transfer compares")
     places: dict[tuple[int, int], list[ComparedEvaluations]] = {}
     for mark in marks:
         places.setdefault(mark.blocks, []).append(mark)
@@ -81,7 +81,7 @@ def over_time(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
     ]
     if not panels:
         asked = ", ".join(view.metrics) or "maintenance, transfer and recovery"
-        raise NothingToDraw(f"no value of {asked} that belongs to some blocks rather than to the whole lifetime")
+        raise NothingToDrawError(f"no value of {asked} that belongs to some blocks rather than to the whole lifetime")
     specs = []
     for panel in panels:
         moments = [moment for line in panel["lines"] for moment in line["moments"]]
@@ -140,7 +140,7 @@ def _evaluation_metrics() -> tuple[str, ...]:
 def _life_with_blocks(data: GroupedSurvey, view: View) -> Life:
     life = first_life(data, view, _NO_BLOCKS)
     if not thinned(life).blocks:
-        raise NothingToDraw(_NO_BLOCKS)
+        raise NothingToDrawError(_NO_BLOCKS)
     return life
 
 

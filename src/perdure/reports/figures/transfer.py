@@ -13,7 +13,7 @@ from perdure.curves.arrays import Array
 from perdure.gather.model import Life
 from perdure.metrics import METRICS
 from perdure.reports.axes import compose, in_columns
-from perdure.reports.figures.declare import NothingToDraw, View, averaged_lives, count_text, figure, flags_of
+from perdure.reports.figures.declare import NothingToDrawError, View, averaged_lives, count_text, figure, flags_of
 from perdure.reports.figures.heatmap import counts_differ, heatmap
 from perdure.reports.palette import GOOD, POOR, mixed
 from perdure.reports.svg import Canvas, Figure, text, wrap_text
@@ -57,7 +57,7 @@ def transfer_matrices(data: GroupedSurvey, view: View) -> list[TransferMatrix]:
     values = {name: _first_values(data, lives, name) for name in meanings if name in data.survey.metrics}
     values = {name: pairs for name, pairs in values.items() if pairs}
     if not values:
-        raise NothingToDraw("no task is evaluated just before and just after another is learned")
+        raise NothingToDrawError("no task is evaluated just before and just after another is learned")
     thresholds = {name: _threshold(data, name) for name in values}
     # Kinds with the same threshold share a scale, so that a colour has one meaning.
     known: dict[float, list[float]] = {}

@@ -25,7 +25,7 @@ from perdure.stats.answer import alike, answers, better
 from perdure.stats.difference import Comparison
 from perdure.stats.scored import GroupedSurvey
 from perdure.stats.sentences import sentence
-from perdure.words import listed, number, plural
+from perdure.text import listed, number, plural
 
 if TYPE_CHECKING:
     from jinja2 import Environment

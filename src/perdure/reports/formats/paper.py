@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from perdure.reports.paper import Heading, PaperCell, PaperTable
 from perdure.tables import Cell, Table, escape_latex, escape_markdown, needs_lualatex
-from perdure.words import NOTHING
+from perdure.text import NOTHING
 
 _NUMBER = re.compile(r"−?\d+(\.\d+)?(e[−+]?\d+)?")
 

@@ -9,7 +9,7 @@ import msgspec
 
 from perdure.gather.model import Life
 from perdure.reports.axes import Looks
-from perdure.reports.figures import FIGURES, Canvas, Figure, NothingToDraw, View
+from perdure.reports.figures import FIGURES, Canvas, Figure, NothingToDrawError, View
 from perdure.reports.figures.curves import LifetimeCurves, lifetime_curves, uses_scaled, value_range
 from perdure.reports.figures.declare import averaged_lives, flags_text, task_looks
 from perdure.reports.figures.lifetimes import draw_lifetime, draw_scenario
@@ -20,7 +20,7 @@ from perdure.reports.thinned import thinned
 from perdure.stats.answer import keeping
 from perdure.stats.model import Flagged, Group
 from perdure.stats.scored import GroupedSurvey
-from perdure.words import plural
+from perdure.text import plural
 
 _CANVAS = Canvas(width=600, size=12, title="", legend=False, spread=1.5)
 """All figures of a page have one width, so that their text has one size, on phones too."""
@@ -102,7 +102,7 @@ def _shared_matrices(groups: Sequence[Group], data: GroupedSurvey) -> list[Pictu
     for group in groups:
         try:
             found.append(mean_matrix(data, View(group=group.group)))
-        except NothingToDraw:
+        except NothingToDrawError:
             continue
     if not found:
         return []
@@ -213,7 +213,7 @@ def _picture(data: GroupedSurvey, kind: str, view: View | None = None, name: str
 def _drawn(data: GroupedSurvey, kind: str, view: View | None = None, canvas: Canvas = _CANVAS) -> Figure | None:
     try:
         return FIGURES[kind].draw(data, view, canvas)
-    except NothingToDraw:
+    except NothingToDrawError:
         return None
 
 
@@ -228,7 +228,7 @@ def _matrices(data: GroupedSurvey, view: View) -> Iterator[Picture]:
             yield Picture(drawn.inline(), f"{caption}; {drawn.data['caption']}{_flags(drawn.data['flags'])}.")
     try:
         matrices = transfer_matrices(data, view)
-    except NothingToDraw:
+    except NothingToDrawError:
         return
     _, name = averaged_lives(data, view)
     for matrix in matrices:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from perdure.errors import UnknownName
+from perdure.errors import UnknownNameError
 from perdure.runner.engines.work import Work
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import Job, Plan
@@ -31,7 +31,7 @@ CHECKS: Mapping[str, str] = {"batched": "perdure.batched.engine:check_batched"}
 def engine(name: str) -> Engine:
     """The engine of this name."""
     if name not in ENGINES:
-        raise UnknownName("engine", name, ENGINES)
+        raise UnknownNameError("engine", name, ENGINES)
     found: Engine = _load(ENGINES[name])
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from perdure.errors import UnknownName
+from perdure.errors import UnknownNameError
 from perdure.scenario.distributions import drawn, is_drawn
 from perdure.scenario.model import Task
 from perdure.tasks.arcade.breakout import Breakout
@@ -65,5 +65,5 @@ def make_games(name: str, num_envs: int, params: Mapping[str, Any] | None = None
 
 def _game(name: str) -> Game:
     if name.lower() not in GAMES:
-        raise UnknownName("game", name, GAMES)
+        raise UnknownNameError("game", name, GAMES)
     return GAMES[name.lower()]
