@@ -10,7 +10,7 @@ import pytest
 
 from perdure.curves.model import Prep
 from perdure.errors import PerdureError, UnknownNameError
-from perdure.settings import OPTIONS, UNDECIDING, Settings, read_settings
+from perdure.settings import OPTIONS, UNDECIDING, Settings, read_settings, settings_from
 
 
 def test_nothing_is_given_where_nothing_was() -> None:
@@ -74,6 +74,25 @@ def test_how_logs_are_read_follows_from_the_settings() -> None:
     ).reading()
     assert (dict(reading.columns), reading.verified, reading.shape) == ({"exp_num": "episode"}, False, "wide")
     assert (reading.unit, reading.as_given) == ("raw", True)
+
+
+def test_settings_can_be_given_by_name_on_top_of_others() -> None:
+    assert settings_from() == Settings()
+    assert settings_from(Settings(level=0.9, window="none"), window="flat") == Settings(level=0.9, window="flat")
+    assert settings_from(Settings(measure={"Pong": "score"}), measure="reward") == Settings(measure="reward")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"windw": 20}, "unknown setting 'windw'; did you mean 'window'"),
+        ({"window": "flt"}, "unknown window 'flt'; did you mean 'flat'"),
+        ({"level": 2}, "level is 2; give a number from 0.5 to 0.999"),
+    ],
+)
+def test_a_wrong_name_or_value_is_refused_with_the_right_one(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(PerdureError, match=message):
+        settings_from(**given)
 
 
 def test_an_unknown_word_offers_the_nearest() -> None:

@@ -437,6 +437,20 @@ _DEFAULTS: Mapping[str, Any] = {
 UNDECIDING = frozenset(name for name, option in OPTIONS.items() if not option.decides)
 """Settings that may differ between lifetimes that are pooled."""
 
+
+def settings_from(settings: Settings | None = None, /, **by_name: Any) -> Settings:
+    """Return `settings`, or the defaults, with the settings of a call that are given by name.
+
+    Raise UnknownNameError for a misspelt name, with the nearest one, and PerdureError for a value that does not fit.
+    """
+    for name in by_name:
+        if name not in Settings.__struct_fields__:
+            raise UnknownNameError("setting", name, OPTIONS)
+    if "measure" in by_name:
+        by_name.setdefault("measures", {})
+    return Settings.given_or_default(settings).replace(**by_name)
+
+
 _NOT_IN_FILES = ("unverified", "max_unpacked")  # the maker of the data does not decide how far it is trusted
 
 

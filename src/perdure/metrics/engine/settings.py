@@ -14,12 +14,12 @@ import msgspec
 
 from perdure import files
 from perdure.curves.model import Prep
-from perdure.errors import LogError, MetricError, PerdureError, UnknownNameError
+from perdure.errors import LogError, MetricError, PerdureError
 from perdure.log.places import PROTOCOL
 from perdure.log.read import find, locate
 from perdure.metrics.engine.declare import METRICS, Preset
 from perdure.metrics.matrix.cells import reads_matrix
-from perdure.settings import OPTIONS, Settings, read_settings
+from perdure.settings import OPTIONS, Settings, read_settings, settings_from
 
 __all__ = ["FILE", "Settings", "prepared", "settings_for"]
 
@@ -70,9 +70,7 @@ def settings_for(
         The name under which outputs list the source of `given`.
     """
     given = dict(given or {})
-    for name in given:
-        if name not in Settings.__struct_fields__:
-            raise UnknownNameError("setting", name, Settings.__struct_fields__)
+    settings_from(**given)  # refuses a wrong name or value before any file is read
     lifetimes: dict[tuple[Path | None, Path | None], Path] = {}
     for log in (logs,) if isinstance(logs, str | os.PathLike) else logs:
         for settings_files, lifetime in _files_of(log):
