@@ -69,7 +69,7 @@ def score(given: argparse.Namespace) -> dict[str, float]:
     from perdure.batched.engine import convert
     from perdure.gather.survey import survey
     from perdure.runner.folder import RunFolder
-    from perdure.runner.plan import Plan
+    from perdure.runner.plan import RunPlan
     from perdure.stats.groups import groups
 
     if given.packed is not None:
@@ -77,7 +77,7 @@ def score(given: argparse.Namespace) -> dict[str, float]:
             packed.extractall(given.out, filter="data")
     folder = RunFolder(given.out)
     start = time.monotonic()
-    convert(Plan(folder.protocol()), folder)
+    convert(RunPlan(folder.protocol()), folder)
     converted = time.monotonic()
     found = survey(given.out)
     shown = groups(found)
@@ -146,7 +146,7 @@ def ordinary(given: argparse.Namespace) -> float:
     """Seconds per life of the ordinary engine, two at a time; its learner is the one that batched:q stands for."""
     from perdure.runner.runner import run_learner
 
-    asked = protocol(given.ordinary_lives, "forgetful-q", {}).with_experts(0)
+    asked = protocol(given.ordinary_lives, "q-learning", {}).with_experts(0)
     with tempfile.TemporaryDirectory() as place:
         start = time.monotonic()
         result = run_learner(asked, Path(place) / "run", workers=2)

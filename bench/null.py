@@ -177,7 +177,7 @@ def markdown(report: dict[str, Any]) -> Iterator[str]:
 
 
 def real(given: argparse.Namespace) -> Iterator[tuple[str, Outcome, float]]:
-    """Groups of lives of `separate-q` in the arcade, each with experts of its own."""
+    """Groups of lives of `q-learning-independent` in the arcade, each with experts of its own."""
     began = time.perf_counter()
     groups = lived_groups(Path(given.into or tempfile.mkdtemp(prefix="null-")), given.real, given.jobs)
     for kind in dict.fromkeys(one.scenario_type for one in groups):
@@ -201,7 +201,7 @@ def main() -> None:
     parser.add_argument("--causes", action="store_true", help="turn one cause at a time instead")
     parser.add_argument("--markdown", action="store_true", help="print the table as the docs show it, at the end")
     parser.add_argument(
-        "--real", type=int, metavar="GROUPS", help="this many groups of separate-q in the arcade instead"
+        "--real", type=int, metavar="GROUPS", help="this many groups of q-learning-independent in the arcade instead"
     )
     parser.add_argument("--into", help="where the real lives are kept")
     parser.add_argument("--json", metavar="FILE", help="write the figures too")

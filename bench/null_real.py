@@ -1,4 +1,4 @@
-"""The real null: lives of `separate-q` in the arcade, and experts of its own, lived group by group."""
+"""The real null: lives of `q-learning-independent` in the arcade, and experts of its own, lived group by group."""
 
 from __future__ import annotations
 

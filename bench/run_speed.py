@@ -97,7 +97,7 @@ def workers(lives: int) -> None:
             "name": "bench",
             "lifetimes": lives,
             "experts": 0,
-            "learner": {"use": "forgetful-q"},
+            "learner": {"use": "q-learning"},
             "scenarios": [{"layout": "condensed", "tasks": ["pong", "breakout"], "learn": 200, "evaluate": 20}],
             "tasks": {"pong": {"params": GAME}},
         }

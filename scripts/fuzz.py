@@ -92,7 +92,7 @@ def seeds(into: Path) -> None:
         perdure.compose("condensed", ["pong", "breakout"], learn=5, evaluate=2), into / "syllabus" / "a.json"
     )
     (into / "protocol" / "a.toml").write_text(
-        'name = "small"\nseed = 1\nlifetimes = 2\nexperts = 1\n[learner]\nuse = "forgetful-q"\n[[scenarios]]\n'
+        'name = "small"\nseed = 1\nlifetimes = 2\nexperts = 1\n[learner]\nuse = "q-learning"\n[[scenarios]]\n'
         'layout = "condensed"\ntasks = ["pong", "breakout"]\nlearn = 5\nevaluate = 2\n'
     )
     (into / "settings" / "life").mkdir()

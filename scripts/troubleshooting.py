@@ -155,7 +155,7 @@ CASES = (
         "A key that protocols do not have",
         "run wrong.toml --into runs --dry-run",
         "Misspelt keys are refused, not ignored. [Run a protocol](../how-to/run-a-protocol.md).",
-        {"wrong.toml": _PROTOCOL.format(key="lifetime", learner="keeping-q")},
+        {"wrong.toml": _PROTOCOL.format(key="lifetime", learner="q-learning-per-task")},
     ),
     Case(
         "A learner that is not found",

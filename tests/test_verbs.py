@@ -18,7 +18,7 @@ import perdure
 EVALUATED = [("test", "a"), ("test", "b")]
 SMALL: dict[str, Any] = {
     "name": "x",
-    "learner": {"use": "forgetful-q"},
+    "learner": {"use": "q-learning"},
     "scenarios": [{"layout": "condensed", "tasks": ["pong"], "learn": 2, "evaluate": 1}],
 }
 BLOCKS = [*EVALUATED, ("train", "a"), *EVALUATED, ("train", "b"), *EVALUATED]
@@ -78,7 +78,7 @@ def _of_a_protocol(folder: Path) -> Iterator[Any]:
     yield from (prepared, *prepared, done, *done)
     file = folder / "protocol.toml"
     file.write_text(
-        'name = "x"\n[learner]\nuse = "forgetful-q"\n'
+        'name = "x"\n[learner]\nuse = "q-learning"\n'
         '[[scenarios]]\nlayout = "condensed"\ntasks = ["pong"]\nlearn = 2\nevaluate = 1\n'
     )
     yield perdure.lint_protocol(file)

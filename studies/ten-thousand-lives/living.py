@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from perdure.batched.devices import compiled, prepare_devices
-from perdure.runner.plan import Job, Plan
+from perdure.runner.plan import Job, RunPlan
 from perdure.runner.protocol import Protocol
 
 __all__ = ["Lived", "live_all"]
@@ -41,7 +41,7 @@ def live_all(protocol: Protocol, size: int) -> tuple[dict[str, Lived], np.ndarra
     start = time.monotonic()
     from perdure.batched.program import Program
 
-    plan = Plan(protocol)
+    plan = RunPlan(protocol)
     program = Program(plan)
     seconds = {"plan": 0.0, "compile": 0.0, "live": 0.0}
     layouts = {one.name: [job for job in plan.lives if job.scenario == one.name] for one in protocol.scenarios}

@@ -95,8 +95,8 @@ def test_a_life_that_is_no_number_any_more_fails_alone(tmp_path: Path) -> None:
 
 
 def test_engines_and_learners_that_do_not_fit_say_so(tmp_path: Path) -> None:
-    with pytest.raises(ProtocolError, match=r"'forgetful-q' runs one lifetime at a time.*batched:q"):
-        run_learner(plan(learner={"use": "forgetful-q"}).protocol, tmp_path / "a", engine="batched")
+    with pytest.raises(ProtocolError, match=r"'q-learning' runs one lifetime at a time.*batched:q"):
+        run_learner(plan(learner={"use": "q-learning"}).protocol, tmp_path / "a", engine="batched")
     with pytest.raises(PerdureError, match=r"batched:q runs thousands .* use --engine batched"):
         run_learner(plan().protocol, tmp_path / "b")
 

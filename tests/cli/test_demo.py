@@ -14,7 +14,7 @@ from typer.testing import Result
 
 import perdure
 
-PAIRS = {"arcade": ("forgetful-q", "keeping-q"), "digits": ("naive", "replay")}
+PAIRS = {"arcade": ("q-learning", "q-learning-per-task"), "digits": ("naive", "replay")}
 
 
 def called(*arguments: object) -> Result:

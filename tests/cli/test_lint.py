@@ -192,8 +192,9 @@ def test_a_syllabus_of_2019_shows_what_it_was_made_for_unless_a_preset_is_named(
 def test_a_protocol_is_linted_scenario_by_scenario_with_its_experts(run_cli: Run, tmp_path: Path) -> None:
     file = tmp_path / "protocol.toml"
     file.write_text(
-        'experts = 2\n[learner]\nuse = "keeping-q"\n[[scenarios]]\nlayout = "condensed"\ntasks = ["pong", "breakout"]\n'
-        'learn = 40\nevaluate = 5\n[[scenarios]]\nlayout = "dispersed"\ntasks = ["pong", "breakout"]\nlearn = 60\n'
+        'experts = 2\n[learner]\nuse = "q-learning-per-task"\n'
+        '[[scenarios]]\nlayout = "condensed"\ntasks = ["pong", "breakout"]\nlearn = 40\nevaluate = 5\n'
+        '[[scenarios]]\nlayout = "dispersed"\ntasks = ["pong", "breakout"]\nlearn = 60\n'
     )
     done = run_cli("lint", file)
     assert done.returncode == 0

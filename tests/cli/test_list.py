@@ -85,7 +85,7 @@ def test_every_learner_is_listed_with_one_line() -> None:
     found = json.loads(invoke("learners", "--json", "-"))
     assert [one["name"] for one in found[: len(REFERENCE)]] == list(REFERENCE)
     assert all(one["summary"] for one in found)
-    assert "forgetful-q" in invoke("learners")
+    assert "q-learning" in invoke("learners")
 
 
 def test_batched_learners_are_listed_with_their_methods() -> None:

@@ -21,7 +21,7 @@ from perdure.cli.run import EXAMPLE
 from perdure.errors import ProtocolError
 from perdure.metrics.engine.settings import settings_for
 from perdure.runner.engines.work import Event
-from perdure.runner.plan import Plan
+from perdure.runner.plan import RunPlan
 from perdure.runner.protocol import read_protocol, read_protocols
 
 PROTOCOL = """
@@ -48,7 +48,7 @@ variants = {{ wide = {{ "bot/paddle/width" = 0.4 }}, narrow = {{ "bot/paddle/wid
 @pytest.fixture
 def protocol(tmp_path: Path) -> Path:
     file = tmp_path / "protocol.toml"
-    file.write_text(PROTOCOL.format(use="forgetful-q", learn=8))
+    file.write_text(PROTOCOL.format(use="q-learning", learn=8))
     return file
 
 
@@ -59,7 +59,7 @@ def called(*arguments: object) -> Result:
 def test_a_dry_run_shows_the_plan_and_lives_nothing(protocol: Path, tmp_path: Path) -> None:
     result = called(protocol, "--into", tmp_path / "run", "--dry-run")
     assert result.exit_code == 0, result.output
-    assert "forgetful-q, 2 lifetimes and 2 experts (1 per task): 96 experiences, 16 of them by experts" in result.output
+    assert "q-learning, 2 lifetimes and 2 experts (1 per task): 96 experiences, 16 of them by experts" in result.output
     assert "condensed: 2 lifetimes of 8 blocks, 40 experiences" in result.output
     assert "4 of 4 to run, 96 experiences, with " in result.output
     assert "condensed cannot measure performance_recovery" in " ".join(result.output.split())
@@ -102,22 +102,22 @@ def test_a_folder_keeps_the_number_of_experts_that_it_was_planned_with(protocol:
 
 def test_a_dry_run_refuses_what_the_run_would_refuse_before_it_shows_a_plan(protocol: Path, tmp_path: Path) -> None:
     assert called(protocol, "--into", tmp_path / "run", "--workers", 0, "--only", "life-000").exit_code == 0
-    protocol.write_text(PROTOCOL.format(use="keeping-q", learn=8))
+    protocol.write_text(PROTOCOL.format(use="q-learning-per-task", learn=8))
     other = called(protocol, "--into", tmp_path / "run", "--dry-run")
     assert isinstance(other.exception, ProtocolError)
     assert "holds the lifetimes of another protocol" in str(other.exception)
     assert other.stdout == ""
-    protocol.write_text(PROTOCOL.format(use="forgetful-p", learn=8).replace("bot/paddle", "bot/padle"))
+    protocol.write_text(PROTOCOL.format(use="q-learner", learn=8).replace("bot/paddle", "bot/padle"))
     wrong = called(protocol, "--into", tmp_path / "new", "--dry-run")
     assert isinstance(wrong.exception, ProtocolError)
-    assert "did you mean 'forgetful-q'?" in str(wrong.exception)
+    assert "did you mean 'q-learning'?" in str(wrong.exception)
     assert "did you mean 'bot/paddle/width'?" in str(wrong.exception)
     assert wrong.stdout == ""
     assert not (tmp_path / "new").exists()
 
 
 def test_episodes_that_were_all_cut_are_noted_once_per_task(protocol: Path, tmp_path: Path) -> None:
-    protocol.write_text(PROTOCOL.format(use="forgetful-q", learn=8) + "\n[limits]\nsteps_per_episode = 2\n")
+    protocol.write_text(PROTOCOL.format(use="q-learning", learn=8) + "\n[limits]\nsteps_per_episode = 2\n")
     result = called(protocol, "--into", tmp_path / "run", "--workers", 0, "--only", "life-*")
     said = " ".join(result.output.split())
     for task in ("pong_wide", "pong_narrow"):
@@ -174,7 +174,7 @@ def test_a_failure_is_shown_with_its_traceback_and_the_status_is_one(protocol: P
 
 
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(protocol: Path, tmp_path: Path) -> None:
-    protocol.write_text(PROTOCOL.format(use="forgetful-q", learn=3000))
+    protocol.write_text(PROTOCOL.format(use="q-learning", learn=3000))
     process = subprocess.Popen(
         [sys.executable, "-m", "perdure", "run", str(protocol), "--into", str(tmp_path / "run"), "--workers", "2"],
         stdout=subprocess.PIPE,
@@ -236,7 +236,7 @@ def test_a_run_is_written_as_the_2019_tools_read_it(protocol: Path, tmp_path: Pa
 def test_progress_in_a_file_has_totals_and_the_time_left(
     protocol: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    jobs = Plan(read_protocol(protocol)).lives
+    jobs = RunPlan(read_protocol(protocol)).lives
     clock = iter(range(0, 1000, 10))  # ten seconds between any two events
     monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
     with running.progress_of(jobs, 1, quiet=False) as tell:
@@ -251,16 +251,16 @@ def test_progress_in_a_file_has_totals_and_the_time_left(
 
 SEVERAL = """
 [[learners]]
-use = "forgetful-q"
+use = "q-learning"
 
 [[learners]]
-use = "forgetful-q"
+use = "q-learning"
 name = "{second}"
 """
 
 
 def of_several(protocol: Path, second: str) -> Path:
-    text = protocol.read_text().replace('[learner]\nuse = "forgetful-q"\n', SEVERAL.format(second=second))
+    text = protocol.read_text().replace('[learner]\nuse = "q-learning"\n', SEVERAL.format(second=second))
     protocol.write_text(text)
     return protocol
 
@@ -269,8 +269,8 @@ def test_several_learners_each_have_a_folder_and_are_shown_beside_each_other(pro
     file = of_several(protocol, "again")
     into = tmp_path / "run"
     facts = json.loads(called(file, "--into", into, "--workers", 0, "--json", "-", "--quiet").output)
-    assert list(facts["learners"]) == ["forgetful-q", "again"]
-    assert {group["learner"] for group in facts["score"]} == {"forgetful-q", "again"}
+    assert list(facts["learners"]) == ["q-learning", "again"]
+    assert {group["learner"] for group in facts["score"]} == {"q-learning", "again"}
     assert (into / "report.html").exists()
     assert (into / "again" / "lives" / "life-001").is_dir()
     shown = called(file, "--into", into, "--workers", 0)
@@ -283,8 +283,8 @@ def test_several_learners_each_have_a_folder_and_are_shown_beside_each_other(pro
 
 
 def test_two_learners_of_one_name_or_one_learner_beside_several_are_refused(protocol: Path, tmp_path: Path) -> None:
-    file = of_several(protocol, "forgetful-q")
-    with pytest.raises(ProtocolError, match="two learners are called 'forgetful-q'; give one of them another name"):
+    file = of_several(protocol, "q-learning")
+    with pytest.raises(ProtocolError, match="two learners are called 'q-learning'; give one of them another name"):
         read_protocols(file)
     with pytest.raises(ProtocolError, match=r"several learners, and one protocol has one; perdure run takes each"):
         read_protocol(file)
@@ -298,10 +298,9 @@ def test_a_learner_that_is_named_takes_the_place_of_the_protocols(
     protocol: Path, tmp_path: Path, several: bool
 ) -> None:
     file = of_several(protocol, "again") if several else protocol
-    facts = json.loads(
-        called(file, "--into", tmp_path / "run", "--learner", "keeping-q", "--workers", 0, "--json", "-", "-q").output
-    )
-    assert {group["learner"] for group in facts["score"]["groups"]} == {"keeping-q"}
+    options = ("--learner", "q-learning-per-task", "--workers", 0, "--json", "-", "-q")
+    facts = json.loads(called(file, "--into", tmp_path / "run", *options).output)
+    assert {group["learner"] for group in facts["score"]["groups"]} == {"q-learning-per-task"}
     refused = called(file, "--into", tmp_path / "other", "--learner", "keeping", "--dry-run")
     assert refused.exit_code != 0
 
@@ -327,7 +326,7 @@ def removing(protocol: Path, tmp_path: Path) -> Path:
     (tmp_path / "removes_lives.py").write_text(REMOVES)
     place = tmp_path / "run" / "lives" / "life-000"
     learner = f'use = "removes_lives:Removes"\nparams = {{ place = "{place}" }}'
-    protocol.write_text(protocol.read_text().replace('use = "forgetful-q"', learner))
+    protocol.write_text(protocol.read_text().replace('use = "q-learning"', learner))
     return protocol
 
 

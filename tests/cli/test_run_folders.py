@@ -39,8 +39,8 @@ variants = {{ wide = {{ "bot/paddle/width" = 0.4 }}, narrow = {{ "bot/paddle/wid
 def protocol_text(**changes: Any) -> str:
     """A small protocol, with what is changed in it; several learners by their names."""
     names = changes.pop("learners", None)
-    one = '[learner]\nuse = "forgetful-q"'
-    several = "\n".join(f'[[learners]]\nname = {json.dumps(name)}\nuse = "forgetful-q"' for name in names or ())
+    one = '[learner]\nuse = "q-learning"'
+    several = "\n".join(f'[[learners]]\nname = {json.dumps(name)}\nuse = "q-learning"' for name in names or ())
     facts = {"lifetimes": 3, "experts": 2, "twin": "false", "task": "pong:wide", **changes}
     return PROTOCOL.format(learners=several or one, **facts)
 

@@ -32,7 +32,7 @@ def test_the_same_facts_as_json(life: Path) -> None:
 
 def test_lifetimes_that_a_protocol_plans_are_counted_before_they_begin(tmp_path: Path) -> None:
     (tmp_path / "protocol.toml").write_text(
-        'lifetimes = 3\nexperts = 2\n[learner]\nuse = "forgetful-q"\n[[scenarios]]\nlayout = "condensed"\n'
+        'lifetimes = 3\nexperts = 2\n[learner]\nuse = "q-learning"\n[[scenarios]]\nlayout = "condensed"\n'
         'tasks = ["pong"]\nlearn = 4\nevaluate = 2\n'
     )
     run_verb("run", tmp_path / "protocol.toml", "--into", tmp_path / "run", "--workers", 0, "--only", "life-000")

@@ -13,7 +13,7 @@ import pytest
 
 from perdure.errors import PerdureError, ProtocolError
 from perdure.log.write.manifest import object_text
-from perdure.runner.plan import Plan
+from perdure.runner.plan import RunPlan
 from perdure.runner.protocol import parse_protocol, read_protocol
 
 PROTOCOL = """
@@ -21,7 +21,7 @@ name = "x"
 lifetimes = 2
 experts = 1
 [learner]
-use = "forgetful-q"
+use = "q-learning"
 params = {}
 [[scenarios]]
 layout = "condensed"
@@ -131,5 +131,5 @@ def test_anything_in_any_place_is_taken_or_refused_in_words(place: tuple[str | i
         at[place[-1]] = copy.deepcopy(value)
         with suppress(PerdureError):
             protocol = parse_protocol(document)
-            assert len(Plan(protocol).jobs) > 0
+            assert len(RunPlan(protocol).jobs) > 0
             object_text(protocol.document, "protocol.json")

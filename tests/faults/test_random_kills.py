@@ -15,7 +15,7 @@ import pytest
 from tests.faults.ill import Run, children_of, records, write_protocol
 
 from perdure.runner.folder import RunFolder
-from perdure.runner.plan import Plan
+from perdure.runner.plan import RunPlan
 from perdure.runner.protocol import read_protocol
 from perdure.runner.runner import run_learner
 
@@ -31,7 +31,7 @@ def test_random_deaths_lose_no_record(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     file = write_protocol(tmp_path, "Slow", "pause = 0.002", lifetimes=3, experts=1, learn=10)
     run_learner(file, tmp_path / "whole", workers=0)
-    plan, folder = Plan(read_protocol(file)), RunFolder(tmp_path / "run")
+    plan, folder = RunPlan(read_protocol(file)), RunFolder(tmp_path / "run")
     while any(not folder.is_finished(job) for job in plan.jobs):
         disturbed(file, tmp_path / "run", chance)
     found, expected = records(tmp_path / "run"), records(tmp_path / "whole")

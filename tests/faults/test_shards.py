@@ -9,14 +9,14 @@ from tests.faults.ill import Run, records, until, write_protocol
 
 from perdure.errors import ProtocolError
 from perdure.runner.folder import RunFolder
-from perdure.runner.plan import Plan, Shard
+from perdure.runner.plan import RunPlan, Shard
 from perdure.runner.protocol import read_protocol
 from perdure.runner.runner import run_learner
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
 def test_shards_take_every_job_once(tmp_path: Path, count: int) -> None:
-    plan = Plan(read_protocol(write_protocol(tmp_path, lifetimes=9, experts=2)))
+    plan = RunPlan(read_protocol(write_protocol(tmp_path, lifetimes=9, experts=2)))
     parts = [Shard(number, count).part_of(plan, plan.jobs) for number in range(1, count + 1)]
     ids = [job.id for part in parts for job in part]
     assert sorted(ids) == sorted(job.id for job in plan.jobs)

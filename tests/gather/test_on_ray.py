@@ -23,7 +23,7 @@ name = "small"
 lifetimes = 12
 experts = 2
 [learner]
-use = "keeping-q"
+use = "q-learning-per-task"
 [[scenarios]]
 layout = "condensed"
 tasks = ["pong:wide", "pong:narrow"]

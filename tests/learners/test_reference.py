@@ -46,18 +46,18 @@ def evaluations(
 
 
 def test_one_table_for_all_tasks_is_overwritten_and_one_for_each_is_not(tmp_path: Path) -> None:
-    before, learned, later = evaluations(tmp_path, "forgetful-q", (PONG, INVERTED), 100, 20)
+    before, learned, later = evaluations(tmp_path, "q-learning", (PONG, INVERTED), 100, 20)
     assert learned > before + 0.5
     assert later < learned - 1.0
-    before, learned, later = evaluations(tmp_path, "keeping-q", (PONG, INVERTED), 100, 20)
+    before, learned, later = evaluations(tmp_path, "q-learning-per-task", (PONG, INVERTED), 100, 20)
     assert learned > before + 0.5
     assert later > learned - 0.8
 
 
 def test_what_was_learned_last_meets_a_similar_task(tmp_path: Path) -> None:
-    first, after_its_own = evaluations(tmp_path, "keeping-q", (BREAKOUT,), 100, 20)
+    first, after_its_own = evaluations(tmp_path, "q-learning-per-task", (BREAKOUT,), 100, 20)
     scenario = compose("condensed", [PONG], learn=100, evaluate=0, seed=0)
-    learner = make_learner("keeping-q", 1, {})
+    learner = make_learner("q-learning-per-task", 1, {})
     lead(live(scenario, tmp_path, "pong-first", seed=2), learner)
     lead(live(compose("condensed", [BREAKOUT], learn=1, evaluate=20, seed=0), tmp_path, "then", seed=2), learner)
     passage = perdure.read(tmp_path / "then").passage()
@@ -68,7 +68,7 @@ def test_what_was_learned_last_meets_a_similar_task(tmp_path: Path) -> None:
 
 def test_a_table_per_task_that_begins_empty_learns_as_if_alone(tmp_path: Path) -> None:
     def table(tasks: tuple[Task, ...], name: str) -> Any:
-        learner = make_learner("separate-q", 1, {})
+        learner = make_learner("q-learning-independent", 1, {})
         blocks = [Block("learn", task.label, 20, task.params, group=at) for at, task in enumerate(tasks)]
         lead(live(Scenario.of("test", blocks, tasks), tmp_path, name, seed=2, learner=learner), learner)
         return learner.tables
@@ -76,7 +76,7 @@ def test_a_table_per_task_that_begins_empty_learns_as_if_alone(tmp_path: Path) -
     alone, among = table((PONG,), "alone"), table((PONG, INVERTED, BREAKOUT), "among")
     assert (among[PONG.label] == alone[PONG.label]).all()  # what came after took nothing from it
     assert set(among) == {PONG.label, INVERTED.label, BREAKOUT.label}
-    unlearned = make_learner("separate-q", 1, {})
+    unlearned = make_learner("q-learning-independent", 1, {})
     unlearned.tables = among
     assert not unlearned.beginning().size  # and what comes next begins with nothing
 
@@ -94,21 +94,21 @@ def test_who_rehearses_keeps_and_who_does_not_forgets(tmp_path: Path, use: str, 
 
 def test_springs_hold_what_was_learned(tmp_path: Path) -> None:
     tasks = (UPRIGHT, TILTED)
-    _, learned, later = evaluations(tmp_path, "consolidating", tasks, 50, 6, rate=0.2, strength=500.0)
+    _, learned, later = evaluations(tmp_path, "ewc", tasks, 50, 6, rate=0.2, strength=500.0)
     _, naively, forgotten = evaluations(tmp_path, "naive", tasks, 50, 6, rate=0.2)
     assert later - learned > forgotten - naively + 0.05
 
 
 def test_a_grid_is_learned_by_one_row_for_each_observation(tmp_path: Path) -> None:
     pytest.importorskip("minigrid")
-    before, learned = evaluations(tmp_path, "forgetful-q", (Task("minigrid5x5"),), 120, 2, rate=0.5)
+    before, learned = evaluations(tmp_path, "q-learning", (Task("minigrid5x5"),), 120, 2, rate=0.5)
     assert before == 0
     assert learned > 0.8
 
 
 @pytest.mark.parametrize("name", [name for name in REFERENCE if name != "ppo"])
 def test_a_learner_saved_and_restored_is_the_same_learner(tmp_path: Path, name: str) -> None:
-    batches = not name.endswith("-q")
+    batches = not name.startswith("q-learning")
     tasks = (UPRIGHT, TILTED) if batches else (PONG, INVERTED)
     learner = make_learner(name, 1, {})
     lead(live(compose("condensed", tasks, learn=3, evaluate=1, seed=0), tmp_path, "life"), learner)
@@ -163,7 +163,7 @@ def test_the_slope_of_the_network_is_what_small_steps_measure() -> None:
 def test_an_action_space_without_numbers_is_refused_in_words(tmp_path: Path) -> None:
     from perdure.learners.interface import LearnerError
 
-    learner = make_learner("forgetful-q", 1, {})
+    learner = make_learner("q-learning", 1, {})
     scenario = Scenario.of("test", [Block("learn", "pendulum", 1)], [Task("pendulum", env="Pendulum-v1")])
     with pytest.raises(LearnerError, match=r"block 0 \(learn pendulum\).*needs a Discrete action space, found Box"):
         lead(live(scenario, tmp_path, "box"), learner)

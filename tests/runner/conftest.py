@@ -147,7 +147,7 @@ def write_protocol(tmp_path: Path) -> WriteProtocol:
     """Write a small protocol, and the toy learners beside it."""
 
     def write(
-        use: str = "forgetful-q",
+        use: str = "q-learning",
         *,
         params: str = "{}",
         lifetimes: int = 1,

@@ -273,8 +273,8 @@ def test_installed_code_is_its_version_and_code_without_a_file_is_unknown(
     monkeypatch.setitem(sys.modules, "typed_here", module)
     for use, expected in {
         "typed_here:Typed": "unknown",
-        "forgetful-q": f"perdure=={perdure.__version__}",
-        "perdure.learners.q_learning:ForgetfulQ": f"perdure=={perdure.__version__}",
+        "q-learning": f"perdure=={perdure.__version__}",
+        "perdure.learners.q_learning:QLearning": f"perdure=={perdure.__version__}",
     }.items():
         file = write_protocol(tmp_path, use=use)
         file.write_text(file.read_text().replace("params = { sp", "#"))

@@ -11,12 +11,12 @@ import pytest
 from perdure.runner.contract import BATCHES, check_learner
 
 
-@pytest.mark.parametrize("name", ["forgetful-q", "keeping-q"])
+@pytest.mark.parametrize("name", ["q-learning", "q-learning-per-task"])
 def test_learners_that_act_keep_the_contract(name: str) -> None:
     check_learner(name)
 
 
-@pytest.mark.parametrize("name", ["naive", "replay", "consolidating", "joint"])
+@pytest.mark.parametrize("name", ["naive", "replay", "ewc", "joint"])
 def test_learners_that_classify_keep_the_contract(name: str) -> None:
     check_learner(name, BATCHES)
 

@@ -25,7 +25,7 @@ def test_a_unit_is_dormant_at_a_fortieth_of_its_layers_mean_activity() -> None:
     assert dormant_units(network, np.ones((4, 1))) == 2 / 5
 
 
-@pytest.mark.parametrize("learner", ["naive", "replay", "consolidating", "joint"])
+@pytest.mark.parametrize("learner", ["naive", "replay", "ewc", "joint"])
 def test_what_a_learner_logs_of_itself_is_a_column_of_every_table_of_blocks(tmp_path: Path, learner: str) -> None:
     document = {
         "name": "dormant",

@@ -53,13 +53,13 @@ def test_the_syllabus_of_the_page_ends_with_a_recovery_time_for_any_learner(tmp_
     import re
 
     import perdure
-    from perdure.learners.q_learning import KeepingQ
+    from perdure.learners.q_learning import QLearningPerTask
     from perdure.runner.loop import lead
 
     said = re.search(r'write_text\("""(.*?)"""\)', PAGE.read_text(), re.DOTALL)
     assert said is not None
     (tmp_path / "syllabus.json").write_text(json.dumps(json.loads(said[1])))
-    learner = KeepingQ(seed=1)
+    learner = QLearningPerTask(seed=1)
     life = perdure.live(tmp_path / "syllabus.json", tmp_path, "life", seed=1, learner=learner)
     lead(life, learner)
     score = perdure.score(

@@ -13,7 +13,7 @@ import pytest
 
 from perdure.errors import UnknownNameError
 from perdure.runner.document import ProtocolTable
-from perdure.runner.plan import Plan
+from perdure.runner.plan import RunPlan
 from perdure.runner.protocol import ProtocolError, parse_protocol, read_protocol, read_protocols
 from perdure.scenario.compose import compose
 from perdure.scenario.syllabus import write_syllabus
@@ -22,7 +22,7 @@ from perdure.stats.plan import make_plan
 ROOT = Path(__file__).parents[2]
 
 MINIMAL: dict[str, Any] = {
-    "learner": {"use": "forgetful-q"},
+    "learner": {"use": "q-learning"},
     "scenarios": [{"layout": "condensed", "tasks": ["pong", "breakout"], "learn": 4, "evaluate": 2}],
 }
 
@@ -30,7 +30,7 @@ MINIMAL: dict[str, Any] = {
 def test_a_protocol_has_defaults_for_all_but_learner_and_scenarios() -> None:
     protocol = parse_protocol(MINIMAL, where="mine.toml")
     assert (protocol.name, protocol.lifetimes, protocol.experts, protocol.seed) == ("mine", 11, 5, 0)
-    assert protocol.title == "forgetful-q"
+    assert protocol.title == "q-learning"
 
 
 @pytest.mark.parametrize("kind", ["learner", "scenario", "environment"])
@@ -102,7 +102,7 @@ def test_the_kept_form_is_the_same_protocol_and_needs_no_file(
     kept = parse_protocol(json.loads(json.dumps(protocol.document)), tmp_path / "elsewhere", "protocol.json")
     assert kept.digest == protocol.digest
     assert kept.name == protocol.name
-    for one, other in zip(Plan(protocol).jobs, Plan(kept).jobs, strict=True):
+    for one, other in zip(RunPlan(protocol).jobs, RunPlan(kept).jobs, strict=True):
         assert (one.id, one.seed, one.seeds) == (other.id, other.seed, other.seeds)
         assert one.syllabus == other.syllabus
 
@@ -127,14 +127,14 @@ def test_power_that_no_test_could_miss_is_refused() -> None:
 def test_more_lifetimes_add_lives_and_change_none() -> None:
     two = {"layout": "dispersed", "tasks": ["pong", "breakout"], "learn": 4, "evaluate": 2, "superblocks": 2}
     content = {**MINIMAL, "scenarios": [*MINIMAL["scenarios"], two]}
-    few, many = (Plan(parse_protocol({**content, "lifetimes": count})) for count in (2, 5))
+    few, many = (RunPlan(parse_protocol({**content, "lifetimes": count})) for count in (2, 5))
     assert few.protocol.digest == many.protocol.digest
     assert few.lives == many.lives[:4]
     assert [job.scenario for job in few.lives] == ["condensed", "dispersed"] * 2
 
 
 def test_a_life_is_the_same_for_every_learner_and_experts_match_the_longest_learning() -> None:
-    plans = [Plan(parse_protocol({**MINIMAL, "learner": {"use": use}, "experts": 2})) for use in ("a", "b")]
+    plans = [RunPlan(parse_protocol({**MINIMAL, "learner": {"use": use}, "experts": 2})) for use in ("a", "b")]
     assert plans[0].protocol.digest != plans[1].protocol.digest
     assert [(one.seed, one.seeds) for one in plans[0].jobs] == [(one.seed, one.seeds) for one in plans[1].jobs]
     experts = plans[0].experts
@@ -145,7 +145,7 @@ def test_a_life_is_the_same_for_every_learner_and_experts_match_the_longest_lear
 def test_every_life_of_a_composer_has_an_order_of_its_own_unless_a_seed_is_given() -> None:
     def orders(**extra: object) -> set[tuple[str, ...]]:
         tasks = ["pong", "breakout", "freeway", "digits"]
-        plan = Plan(parse_protocol({**MINIMAL, "scenarios": [{**MINIMAL["scenarios"][0], "tasks": tasks, **extra}]}))
+        plan = RunPlan(parse_protocol({**MINIMAL, "scenarios": [{**MINIMAL["scenarios"][0], "tasks": tasks, **extra}]}))
         return {tuple(one.task for one in job.syllabus.scenario.blocks if one.mode == "learn") for job in plan.lives}
 
     assert len(orders()) > 3
@@ -153,7 +153,7 @@ def test_every_life_of_a_composer_has_an_order_of_its_own_unless_a_seed_is_given
 
 
 def test_lives_are_chosen_by_id_or_pattern() -> None:
-    plan = Plan(parse_protocol({**MINIMAL, "lifetimes": 12}))
+    plan = RunPlan(parse_protocol({**MINIMAL, "lifetimes": 12}))
     assert [job.id for job in plan.chosen(("life-007",))] == ["life-007"]
     assert len(plan.chosen(("life-00*",))) == 10
     with pytest.raises(UnknownNameError, match="life-07"):
@@ -162,7 +162,7 @@ def test_lives_are_chosen_by_id_or_pattern() -> None:
 
 @pytest.mark.parametrize("file", sorted((ROOT / "examples" / "protocols").glob("*.toml")), ids=lambda file: file.name)
 def test_every_example_is_a_sound_protocol(file: Path) -> None:
-    assert all(Plan(one).jobs for one in read_protocols(file))
+    assert all(RunPlan(one).jobs for one in read_protocols(file))
     msgspec.convert(tomllib.loads(file.read_text()), ProtocolTable)
 
 

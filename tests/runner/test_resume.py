@@ -45,7 +45,9 @@ def cut_at(count: int) -> Callable[[int], None]:
     return told
 
 
-def lived(folder: Path, name: str = "life", *, seed: int = 3, stop: int | None = None, use: str = "keeping-q") -> None:
+def lived(
+    folder: Path, name: str = "life", *, seed: int = 3, stop: int | None = None, use: str = "q-learning-per-task"
+) -> None:
     learner = make_learner(use, 7, {})
     progress = cut_at(stop) if stop else None
     lead(live(SYLLABUS, folder, name, seed, learner=learner, states=folder / "states", progress=progress), learner)

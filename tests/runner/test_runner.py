@@ -19,7 +19,7 @@ import perdure
 from perdure.errors import PerdureError
 from perdure.runner.engines.work import Event
 from perdure.runner.folder import RunFolder
-from perdure.runner.plan import Plan
+from perdure.runner.plan import RunPlan
 from perdure.runner.protocol import ProtocolError, read_protocol
 from perdure.runner.runner import run_learner
 
@@ -77,7 +77,7 @@ def test_more_lifetimes_complete_the_same_folder(tmp_path: Path, write_protocol:
 def test_another_protocols_folder_is_refused(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     run_learner(write_protocol(), tmp_path / "run", workers=0)
     with pytest.raises(ProtocolError, match=r"lifetimes of another protocol, 'small', which differs in learner"):
-        run_learner(write_protocol("keeping-q"), tmp_path / "run", workers=0)
+        run_learner(write_protocol("q-learning-per-task"), tmp_path / "run", workers=0)
     shutil.copytree(tmp_path / "run" / "lives", tmp_path / "found" / "lives")
     with pytest.raises(ProtocolError, match=r"holds lifetimes, but no protocol\.json says of which protocol"):
         run_learner(write_protocol(), tmp_path / "found", workers=0)
@@ -253,8 +253,8 @@ def test_a_life_beyond_its_time_is_stopped_and_said_so(tmp_path: Path, write_pro
     [
         ("toys:Stil", "{}", r"toys:Stil: toys has no 'Stil'; did you mean 'Still'"),
         ("nowhere:Me", "{}", r"there is no module 'nowhere'; put it beside the protocol"),
-        ("forgetfull-q", "{}", r"unknown learner 'forgetfull-q'; did you mean 'forgetful-q'"),
-        ("forgetful-q", "{ rat = 1 }", r"takes no parameter 'rat'; did you mean 'rate'"),
+        ("q-learnin", "{}", r"unknown learner 'q-learnin'; did you mean 'q-learning'"),
+        ("q-learning", "{ rat = 1 }", r"takes no parameter 'rat'; did you mean 'rate'"),
         ("toys:TOYS_NONE", "{}", r"toys has no 'TOYS_NONE'"),
         ("raising_toys:Me", "{}", r"RuntimeError: not today \(raising_toys\.py:1\)"),
         ("exiting_toys:Me", "{}", r"SystemExit: bye"),
@@ -271,12 +271,12 @@ def test_a_learner_that_cannot_be_found_is_refused_before_anything_is_written(
 
 
 def test_everything_wrong_with_learner_and_tasks_is_said_at_once(tmp_path: Path, write_protocol: WriteProtocol) -> None:
-    file = write_protocol("forgetful-p")
+    file = write_protocol("q-learner")
     text = file.read_text().replace("bot/paddle", "bot/padle").replace('"pong:narrow"]', '"cart"]')
     file.write_text(text.replace("[tasks.pong]", '[tasks.cart]\nenv = "NoSuchEnv-v0"\n[tasks.pong]'))
     with pytest.raises(ProtocolError) as refused:
         run_learner(file, tmp_path / "run", workers=2)
-    for part in ("unknown learner 'forgetful-p'", "takes no parameter 'bot/padle/width'", "'NoSuchEnv-v0'"):
+    for part in ("unknown learner 'q-learner'", "takes no parameter 'bot/padle/width'", "'NoSuchEnv-v0'"):
         assert part in str(refused.value)
     assert not (tmp_path / "run").exists()
 
@@ -393,7 +393,7 @@ def test_ray_that_is_absent_says_how_to_install_it(
 def test_the_plan_of_a_run_folder_can_be_read_from_it(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     file = write_protocol(lifetimes=2)
     run_learner(file, tmp_path / "run", workers=0)
-    assert Plan(RunFolder(tmp_path / "run").protocol()).lives == Plan(read_protocol(file)).lives
+    assert RunPlan(RunFolder(tmp_path / "run").protocol()).lives == RunPlan(read_protocol(file)).lives
     with pytest.raises(ProtocolError, match="not a run folder"):
         RunFolder(tmp_path).protocol()
 

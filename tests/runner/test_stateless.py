@@ -100,9 +100,9 @@ def test_a_twin_knows_nothing_of_the_block_before(run: Path) -> None:
 
     from perdure.runner.lifetime import live
     from perdure.runner.loop import lead
-    from perdure.runner.plan import Plan
+    from perdure.runner.plan import RunPlan
 
-    job = Plan(parse_protocol(PROTOCOL)).twins[0]
+    job = RunPlan(parse_protocol(PROTOCOL)).twins[0]
 
     lead(live(job.syllabus, run / "more", "life", learner="remembering"), Stateless(Remembering))
     assert seen == [0] * len(job.syllabus.scenario.blocks)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import perdure
-from perdure.runner.plan import Plan
+from perdure.runner.plan import RunPlan
 from perdure.runner.protocol import parse_protocol, read_protocol
 from perdure.runner.runner import run_learner
 from perdure.scenario.lint import lint
@@ -20,7 +20,7 @@ PROTOCOLS = Path(__file__).parents[2] / "examples" / "protocols"
 
 @pytest.mark.parametrize("name", ["s000-table1", "s001-table-b16"])
 def test_every_scenario_of_a_table_lints_clean(name: str) -> None:
-    for job in Plan(read_protocol(PROTOCOLS / f"{name}.toml")).lives:
+    for job in RunPlan(read_protocol(PROTOCOLS / f"{name}.toml")).lives:
         assert [one for one in lint(syllabus_text(job.syllabus)).problems if one.level == "error"] == []
 
 
@@ -28,7 +28,7 @@ def test_condensed_and_dispersed_are_those_of_the_appendix() -> None:
     """App. B.1: once each, in full; or three superblocks with every variant exactly once, a third as long."""
     condensed, dispersed = (
         [block for block in job.syllabus.scenario.blocks if block.mode == "learn"]
-        for job in Plan(read_protocol(PROTOCOLS / "s001-table-b16.toml")).lives[:2]
+        for job in RunPlan(read_protocol(PROTOCOLS / "s001-table-b16.toml")).lives[:2]
     )
     variants = {block.task for block in condensed}
     assert len(variants) == len(condensed) == 6, "two tasks of three variants, each learned once"

@@ -21,7 +21,7 @@ lifetimes = 2
 experts = 1
 
 [[learners]]
-use = "forgetful-q"
+use = "q-learning"
 
 [[learners]]
 use = "{second}"
@@ -42,7 +42,7 @@ variants = {{ wide = {{ "bot/paddle/width" = 0.4 }}, narrow = {{ "bot/paddle/wid
 @pytest.fixture
 def protocol(tmp_path: Path) -> Path:
     file = tmp_path / "protocol.toml"
-    file.write_text(PROTOCOL.format(second="keeping-q"))
+    file.write_text(PROTOCOL.format(second="q-learning-per-task"))
     return file
 
 
@@ -58,7 +58,7 @@ def as_read(found: perdure.Evaluation) -> Any:
     return json.loads(found.to_json())
 
 
-@pytest.mark.parametrize("learner", [None, "separate-q"])
+@pytest.mark.parametrize("learner", [None, "q-learning-independent"])
 def test_python_and_the_command_line_come_to_the_same(protocol: Path, tmp_path: Path, learner: str | None) -> None:
     into = tmp_path / "run"
     found = perdure.run_protocol(protocol, into, learner=learner, workers=0)
@@ -76,14 +76,14 @@ def test_python_and_the_command_line_come_to_the_same(protocol: Path, tmp_path: 
 
 def test_a_prepared_protocol_is_what_a_dry_run_shows_and_nothing_is_written(protocol: Path, tmp_path: Path) -> None:
     prepared = perdure.prepare_protocol(tomllib.loads(protocol.read_text()), tmp_path / "run", workers=0)
-    assert prepared.titles == ("forgetful-q", "other")
+    assert prepared.titles == ("q-learning", "other")
     assert as_read(prepared.evaluated(())) == facts(protocol, "--into", tmp_path / "run", "--dry-run")
     assert not (tmp_path / "run").exists()
 
 
 def test_what_is_wrong_with_the_last_learner_is_said_before_the_first_lives(protocol: Path, tmp_path: Path) -> None:
-    protocol.write_text(PROTOCOL.format(second="keeping-p"))
-    with pytest.raises(ProtocolError, match="did you mean 'keeping-q'"):
+    protocol.write_text(PROTOCOL.format(second="q-learning-per-tas"))
+    with pytest.raises(ProtocolError, match="did you mean 'q-learning-per-task'"):
         perdure.run_protocol(protocol, tmp_path / "run", workers=0)
     assert not (tmp_path / "run").exists()
 
@@ -94,7 +94,7 @@ def test_a_part_is_whole_and_not_scored_and_names_are_places(protocol: Path, tmp
     assert (part.survey, part.report) == (None, None)
     assert part.groups == ()
     left = set(part.missing)
-    assert {name.partition("/")[0] for name in left} == {"forgetful-q", "other"}
+    assert {name.partition("/")[0] for name in left} == {"q-learning", "other"}
     rest = perdure.run_protocol(protocol, tmp_path / "run", workers=0, score=False)
     assert set(rest.lived) == left
     assert rest.survey is None
@@ -112,7 +112,7 @@ def test_a_learner_that_fails_is_named_and_the_other_is_scored(protocol: Path, t
     assert not found.whole
     assert all(name.startswith("other/") and "no idea" in why for name, why in found.failed.items())
     assert found.failed
-    assert {group.learner for group in found.groups} == {"forgetful-q"}
+    assert {group.learner for group in found.groups} == {"q-learning"}
     assert found.table().filter(finished=False)["learner"].unique().to_list() == ["other"]
     assert "no idea" in found._repr_html_()
     assert repr(found).startswith("Evaluation('small', 2 learners, 4 lived, ")
@@ -155,14 +155,14 @@ def test_a_protocol_is_linted_scenario_by_scenario(protocol: Path, few: int) -> 
 
 def test_another_learner_than_a_protocol_has_is_not_passed_by(protocol: Path, tmp_path: Path) -> None:
     (one, _) = perdure.prepare_protocol(protocol, tmp_path / "run").runs
-    with pytest.raises(ProtocolError, match="'keeping-q' for a protocol that has its learner; give its file"):
-        perdure.prepare_protocol(one.plan.protocol, tmp_path / "run", learner="keeping-q")
+    with pytest.raises(ProtocolError, match="'q-learning-per-task' for a protocol that has its learner; give its file"):
+        perdure.prepare_protocol(one.plan.protocol, tmp_path / "run", learner="q-learning-per-task")
 
 
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ('"forgetful-q"', '"forgetfull-q"', "nothing was run: unknown learner 'forgetfull-q'; did you mean"),
+        ('"q-learning"', '"q-learnin"', "nothing was run: unknown learner 'q-learnin'; did you mean"),
         ("pong", "pongg", "nothing was run: the task 'pongg_wide': unknown task"),
         ("seed = 5", 'seed = 5\nscore = { preset = "none" }', "[score]: unknown preset 'none'"),
         ("seed = 5", "seed = 5\ntwin = true", "nothing was run: the batched engine does not support twins"),
@@ -170,7 +170,7 @@ def test_another_learner_than_a_protocol_has_is_not_passed_by(protocol: Path, tm
 )
 def test_what_is_wrong_with_a_protocol_is_said_of_its_file(tmp_path: Path, before: str, after: str, said: str) -> None:
     file = tmp_path / "mine.toml"
-    file.write_text(PROTOCOL.format(second="keeping-q").replace(before, after))
+    file.write_text(PROTOCOL.format(second="q-learning-per-task").replace(before, after))
     with pytest.raises(perdure.PerdureError) as found:
         perdure.prepare_protocol(file, tmp_path / "run", engine="batched" if "twin" in after else "local")
     assert str(found.value).startswith(f"{file}: {said}")
@@ -186,9 +186,9 @@ def test_a_line_that_is_no_toml_is_named(tmp_path: Path) -> None:
 
 
 def test_of_one_learner_the_score_stands_beside_its_run_or_is_said_to_be_none(protocol: Path, tmp_path: Path) -> None:
-    lived = perdure.run_protocol(protocol, tmp_path / "run", learner="forgetful-q", workers=0, score=False)
+    lived = perdure.run_protocol(protocol, tmp_path / "run", learner="q-learning", workers=0, score=False)
     assert lived.as_json()["score"] is None
-    scored = perdure.run_protocol(protocol, tmp_path / "run", learner="forgetful-q", workers=0)
+    scored = perdure.run_protocol(protocol, tmp_path / "run", learner="q-learning", workers=0)
     assert scored.lived == ()
     assert scored.scored is not None
     assert scored.as_json()["score"] == scored.scored.as_json()

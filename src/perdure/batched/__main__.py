@@ -16,7 +16,7 @@ from pathlib import Path
 from perdure import files
 from perdure.batched.devices import prepare_devices
 from perdure.errors import PerdureError
-from perdure.runner.plan import Job, Plan
+from perdure.runner.plan import Job, RunPlan
 from perdure.runner.protocol import Protocol, read_protocol
 
 
@@ -48,7 +48,7 @@ def lived(
     """Live all of a protocol into a run folder; the seconds of planning, starting, compiling, living and writing."""
     start = time.monotonic()
     prepare_devices()
-    plan = Plan(protocol)
+    plan = RunPlan(protocol)
     jobs = plan.jobs
     planned = time.monotonic()
     from perdure.batched.live import live
@@ -84,7 +84,7 @@ def _note(text: str) -> None:
 class _Told:
     """How far it is, and how long the rest will take, a line at a time."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RunPlan) -> None:
         self._start = time.monotonic()
         self._total = sum(job.experiences for job in plan.jobs)
         self._done: dict[str, int] = {}

@@ -22,12 +22,12 @@ from perdure.log.model import Direction
 from perdure.log.write.bulk import Cohort, write_cohorts
 from perdure.runner.engines.work import Event, Work
 from perdure.runner.folder import RunFolder
-from perdure.runner.plan import Job, Plan
+from perdure.runner.plan import Job, RunPlan
 
 _MEASURES: Mapping[str, Direction] = {"reward": "higher", "accuracy": "higher", "error": "lower"}
 
 
-def check_batched(plan: Plan, folder: RunFolder, jobs: Sequence[Job]) -> None:
+def check_batched(plan: RunPlan, folder: RunFolder, jobs: Sequence[Job]) -> None:
     """Refuse what could not be lived as one program; what was lived elsewhere already is not looked at."""
     if not _left(plan, folder, jobs):
         return
@@ -46,7 +46,7 @@ def check_batched(plan: Plan, folder: RunFolder, jobs: Sequence[Job]) -> None:
 
 def live_batched(jobs: Sequence[Job], work: Work) -> dict[str, str]:
     """Live all `jobs` at once; what failed, by id, and why."""
-    plan = Plan(work.folder.protocol())
+    plan = RunPlan(work.folder.protocol())
     notes: tuple[str, ...] = ()
     left = _left(plan, work.folder, jobs)
     if left:
@@ -80,7 +80,7 @@ def live_batched(jobs: Sequence[Job], work: Work) -> dict[str, str]:
     return failed
 
 
-def convert(plan: Plan, folder: RunFolder, wanted: set[str] | None = None) -> dict[str, str]:
+def convert(plan: RunPlan, folder: RunFolder, wanted: set[str] | None = None) -> dict[str, str]:
     """Make lifetimes of the chunks that were lived to their end, and remove their arrays; what failed, and why."""
     jobs = {job.id: job for job in plan.jobs}
     failed: dict[str, str] = {}
@@ -142,7 +142,7 @@ class _Gathered(Struct):
         self.jobs.append(job)
         self.values.append(values)
 
-    def cohort(self, plan: Plan) -> Cohort:
+    def cohort(self, plan: RunPlan) -> Cohort:
         protocol, scenario = plan.protocol, self.first.syllabus.scenario
         # Lives of one order come from seeds of their own, which the protocol tells by their ids.
         composed = {key: value for key, value in scenario.info.get("composed", {}).items() if key != "seed"}
@@ -160,7 +160,7 @@ class _Gathered(Struct):
         )
 
 
-def _write(plan: Plan, folder: RunFolder, some: Sequence[_Gathered]) -> None:
+def _write(plan: RunPlan, folder: RunFolder, some: Sequence[_Gathered]) -> None:
     """Lives, or experts, into one file more of the run folder."""
     place = folder.path / some[0].first.folder
     place.mkdir(parents=True, exist_ok=True)
@@ -201,13 +201,13 @@ def _lived(chunk: Chunk, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, n
         yield job, values, why
 
 
-def _whole(plan: Plan, folder: RunFolder) -> list[Chunk]:
+def _whole(plan: RunPlan, folder: RunFolder) -> list[Chunk]:
     """The chunks of this protocol that were lived to their end."""
     digest = plan.protocol.digest
     return [one for one in chunks_in(folder.arrays) if one.facts.protocol == digest and one.is_whole]
 
 
-def _left(plan: Plan, folder: RunFolder, jobs: Sequence[Job]) -> list[Job]:
+def _left(plan: RunPlan, folder: RunFolder, jobs: Sequence[Job]) -> list[Job]:
     """The jobs that no chunk holds to its end."""
     there = {identity for chunk in _whole(plan, folder) for identity in chunk.facts.jobs}
     return [job for job in jobs if job.id not in there]

@@ -17,7 +17,7 @@ from perdure.batched.tasks.chance import words_of
 from perdure.batched.tasks.family import FamilySwitch
 from perdure.batched.tasks.find import family_of, kind_of
 from perdure.errors import ProtocolError
-from perdure.runner.plan import Job, Plan
+from perdure.runner.plan import Job, RunPlan
 from perdure.scenario.distributions import drawn, is_drawn
 from perdure.scenario.model import Block, Task
 
@@ -25,7 +25,7 @@ from perdure.scenario.model import Block, Task
 class Program(Struct, frozen=True, dict=True):
     """A plan as the batched engine lives it."""
 
-    plan: Plan
+    plan: RunPlan
 
     def __post_init__(self) -> None:
         protocol = self.plan.protocol

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EXAMPLE = "perdure demo --into demo --lifetimes 3"
 
 _RIVALS: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]] = {
-    "arcade": (("forgetful-q", {}), ("keeping-q", {})),
+    "arcade": (("q-learning", {}), ("q-learning-per-task", {})),
     "digits": (("naive", {"rate": 0.2}), ("replay", {"rate": 0.2, "repeats": 2, "capacity": 3000, "recalled": 160})),
 }
 """For each protocol the learner that forgets, and the one that keeps."""
@@ -65,7 +65,7 @@ def demo(
         console.print(
             f"\n{duration(monotonic() - started)}. Open {into / 'arcade' / 'report.html'} and "
             f"{into / 'digits' / 'report.html'}. Each learner's folder holds lives/ and experts/. "
-            f"For all metrics: perdure score --all {into / 'arcade' / 'keeping-q'}",
+            f"For all metrics: perdure score --all {into / 'arcade' / 'q-learning-per-task'}",
             soft_wrap=True,
         )
     raise SystemExit(0 if all(one.whole for one in found) else 1)

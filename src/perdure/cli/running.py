@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from perdure.cli.console import Console
     from perdure.runner.engines.work import Event
-    from perdure.runner.plan import Job, Plan
+    from perdure.runner.plan import Job, RunPlan
     from perdure.runner.runner import PreparedRun, RunResult
     from perdure.stats.model import Estimate, Group
     from perdure.verbs.run import Evaluation, PreparedProtocol
@@ -115,7 +115,7 @@ def _resumable(run: PreparedRun) -> Iterator[None]:
         raise SystemExit(stop.code if isinstance(stop, Stopped) else 130) from None
 
 
-def cost_of(plans: Sequence[Plan]) -> str:
+def cost_of(plans: Sequence[RunPlan]) -> str:
     """What protocols cost, in words: lifetimes, experts, twins, and the experiences of all."""
     kinds = ("lives", "experts", "twins")
     lives, experts, twins = ([job for plan in plans for job in getattr(plan, kind)] for kind in kinds)

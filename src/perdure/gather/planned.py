@@ -71,9 +71,9 @@ def planned_names(run: Path) -> Planned:
 @lru_cache(maxsize=64)
 def _planned_names(run: Path, _changed: int) -> Planned:
     from perdure.runner.folder import RunFolder  # most logs are not in a run folder, and do without
-    from perdure.runner.plan import Plan
+    from perdure.runner.plan import RunPlan
 
-    return Plan(RunFolder(run).protocol()).names
+    return RunPlan(RunFolder(run).protocol()).names
 
 
 def _covered(place: Path, logs: Collection[str]) -> Iterator[tuple[str, str, Sequence[str]]]:

@@ -1,4 +1,4 @@
-"""Reference classifiers: naive, replay, joint and consolidating, on a network of one hidden layer."""
+"""Reference classifiers: naive, replay, joint and EWC, on a network of one hidden layer."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Joint(Replay):
         super().__init__(seed, rate, hidden, classes, repeats, 1_000_000, recalled, count_dormant)
 
 
-class Consolidating(Naive):
+class EWC(Naive):
     """Elastic weight consolidation (EWC; Kirkpatrick et al. 2017) in its online form (Schwarz et al. 2018).
 
     Each weight is pulled to its value after the last task by its importance: the squared gradients seen while tasks

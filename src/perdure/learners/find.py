@@ -20,12 +20,12 @@ from perdure.learners.torch import __name__ as METHODS_HOME  # noqa: N812
 from perdure.registry import Registry
 
 REFERENCE: Mapping[str, str] = {
-    "forgetful-q": "perdure.learners.q_learning:ForgetfulQ",
-    "keeping-q": "perdure.learners.q_learning:KeepingQ",
-    "separate-q": "perdure.learners.q_learning:SeparateQ",
+    "q-learning": "perdure.learners.q_learning:QLearning",
+    "q-learning-per-task": "perdure.learners.q_learning:QLearningPerTask",
+    "q-learning-independent": "perdure.learners.q_learning:QLearningIndependent",
     "naive": "perdure.learners.classifiers:Naive",
     "replay": "perdure.learners.classifiers:Replay",
-    "consolidating": "perdure.learners.classifiers:Consolidating",
+    "ewc": "perdure.learners.classifiers:EWC",
     "joint": "perdure.learners.classifiers:Joint",
     "ppo": "perdure.learners.sb3:PPOLearner",
 }

@@ -14,7 +14,7 @@ from perdure.learners.state import Arrays, Kept
 Table = npt.NDArray[np.float64]
 
 
-class ForgetfulQ(Kept):
+class QLearning(Kept):
     """Linear Q-learning on coarse features, with one table for all tasks, so that each task overwrites the others.
 
     An episode is learned from when it ends, from its last step back. The target of a step is the λ-return (Sutton
@@ -127,7 +127,7 @@ class ForgetfulQ(Kept):
         return self._seen[1]
 
 
-class KeepingQ(ForgetfulQ):
+class QLearningPerTask(QLearning):
     """Q-learning with a table per task: no task overwrites another.
 
     A task that was never learned begins with a copy of the table learned last, so skills carry over.
@@ -138,7 +138,7 @@ class KeepingQ(ForgetfulQ):
         return situation.task
 
 
-class SeparateQ(KeepingQ):
+class QLearningIndependent(QLearningPerTask):
     """A null learner: it learns each task exactly as that task's expert does, so any effect is chance."""
 
     def beginning(self) -> Table:

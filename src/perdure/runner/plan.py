@@ -50,7 +50,7 @@ class Job(Struct, frozen=True):
         return sum(1 if block.length is None else block.length for block in self.syllabus.scenario.blocks)
 
 
-class Plan(Struct, frozen=True, dict=True):
+class RunPlan(Struct, frozen=True, dict=True):
     """What a protocol comes to. Ids and seeds depend on keys alone: life 7 is the same life in any plan."""
 
     protocol: Protocol
@@ -160,7 +160,7 @@ class Shard(Struct, frozen=True):
             raise ProtocolError(f"--shard is {text!r}", "expected a part and a count, from 1/16 to 16/16")
         return cls(number, count)
 
-    def part_of(self, plan: Plan, jobs: Sequence[Job]) -> tuple[Job, ...]:
+    def part_of(self, plan: RunPlan, jobs: Sequence[Job]) -> tuple[Job, ...]:
         """Return the jobs of this shard: every `count`-th of the whole plan, so that all shards have as many."""
         mine = {job.id for job in plan.jobs[self.number - 1 :: self.count]}
         return tuple(job for job in jobs if job.id in mine)

@@ -19,14 +19,14 @@ from perdure.learners.find import find_maker
 from perdure.runner.engines import engine_check
 from perdure.runner.folder import RunFolder
 from perdure.runner.job import describe_failure
-from perdure.runner.plan import Job, Plan
+from perdure.runner.plan import Job, RunPlan
 from perdure.scenario.distributions import drawn
 from perdure.stopping import Stopped
 from perdure.tasks.resolve import check_params, task_kind
 
 
 def check_plan(
-    plan: Plan, folder: RunFolder, jobs: Sequence[Job], paths: Sequence[Path], engine: str = "local"
+    plan: RunPlan, folder: RunFolder, jobs: Sequence[Job], paths: Sequence[Path], engine: str = "local"
 ) -> None:
     """Refuse a folder with another protocol's lifetimes, and a learner or tasks that cannot be made.
 

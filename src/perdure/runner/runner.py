@@ -16,7 +16,7 @@ from perdure.results import Tabular
 from perdure.runner.engines import engine as engine_called
 from perdure.runner.engines.work import Event, Tell, Work
 from perdure.runner.folder import RunFolder
-from perdure.runner.plan import PRE_DEPLOYMENT, Job, Plan, Shard
+from perdure.runner.plan import PRE_DEPLOYMENT, Job, RunPlan, Shard
 from perdure.runner.preflight import check_plan, importable
 from perdure.runner.protocol import Protocol, parse_protocol, read_protocol
 
@@ -27,7 +27,7 @@ class RunResult(Tabular, Struct, frozen=True):
     """What a run came to: each life, expert and twin of one learner."""
 
     folder: RunFolder
-    plan: Plan
+    plan: RunPlan
     lived: tuple[str, ...]
     """What this run lived, in the plan's order; empty where everything was there."""
     failed: dict[str, str]
@@ -79,7 +79,7 @@ class PreparedRun(Tabular, Struct, frozen=True):
     into: str
     folder: RunFolder
     """Where it is worked on: `into`, or a copy of what that names."""
-    plan: Plan
+    plan: RunPlan
     chosen: tuple[Job, ...]
     """What was asked for."""
     missing: tuple[Job, ...]
@@ -221,7 +221,7 @@ def prepare_run(
         fix = "run into a folder here, and copy it, as with aws s3 sync"
         raise ProtocolError("a run cannot be written to a URL", fix, where=os.fspath(into))
     folder = RunFolder(Path(into))
-    plan, shard = Plan(folder.planned(protocol)), Shard.of(shard) if isinstance(shard, str) else shard
+    plan, shard = RunPlan(folder.planned(protocol)), Shard.of(shard) if isinstance(shard, str) else shard
     chosen = plan.chosen(tuple(only))
     if shard is not None:
         chosen = shard.part_of(plan, chosen)

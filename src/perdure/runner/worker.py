@@ -24,7 +24,7 @@ from perdure import files
 from perdure.runner.engines.work import Event
 from perdure.runner.folder import RunFolder
 from perdure.runner.job import run_job
-from perdure.runner.plan import Plan
+from perdure.runner.plan import RunPlan
 from perdure.stopping import Stopped
 
 TRACEBACK_DELAY_S = 0.5
@@ -43,7 +43,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
     threading.Thread(target=_exit_with, args=(parent,), name="perdure-parent", daemon=True).start()
     faulthandler.enable(2)
-    plan, cwd, send = Plan(folder.protocol()), os.getcwd(), _Sender(answers)
+    plan, cwd, send = RunPlan(folder.protocol()), os.getcwd(), _Sender(answers)
     limit = plan.protocol.limits.seconds_per_life
     for line in orders:
         job = plan.job(line.decode().strip())

@@ -106,14 +106,14 @@ def with_cost(
 
     `experts` per task are the protocol's unless given. How long it takes is known by the timestamps of a `pilot`.
     """
-    from perdure.runner.plan import Plan as Jobs
+    from perdure.runner.plan import RunPlan
     from perdure.runner.protocol import read_protocols
     from perdure.stats.pace import pace_of
     from perdure.stats.plan import cost_of
 
     most = max((one.lifetimes or 0 for one in plan.metrics.values()), default=0)
     one = read_protocols(os.fspath(protocol))[0].with_lifetimes(lifetimes or most or plan.exact or plan.rule)
-    jobs = Jobs(one.with_experts(one.experts if experts is None else experts))
+    jobs = RunPlan(one.with_experts(one.experts if experts is None else experts))
     lives, beside = [job.experiences for job in jobs.lives], [job.experiences for job in jobs.experts]
     pilot = (pilot,) if isinstance(pilot, str | os.PathLike) else pilot
     return replace(plan, cost=cost_of(lives, beside, pace_of(pilot), machines))

@@ -10,7 +10,7 @@ from perdure.settings.presets import STANDARD
 from perdure.text import plural
 
 if TYPE_CHECKING:
-    from perdure.runner.plan import Plan as Jobs
+    from perdure.runner.plan import RunPlan
     from perdure.runner.protocol import Protocol
 
 
@@ -26,7 +26,7 @@ def settings_of(protocol: Protocol) -> Settings:
     return settings
 
 
-def unanswered(plan: Jobs, settings: Settings) -> dict[str, list[str]]:
+def unanswered(plan: RunPlan, settings: Settings) -> dict[str, list[str]]:
     """For each scenario, the metrics with a threshold that it cannot answer."""
     from perdure.metrics.engine.presets import preset
     from perdure.scenario.lint import lint

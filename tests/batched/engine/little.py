@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from perdure.runner.plan import Plan
+from perdure.runner.plan import RunPlan
 from perdure.runner.protocol import parse_protocol
 
 LITTLE: dict[str, Any] = {
@@ -49,9 +49,9 @@ DIGITS: dict[str, Any] = {
 }
 
 
-def plan(document: Mapping[str, Any] = LITTLE, **changes: Any) -> Plan:
+def plan(document: Mapping[str, Any] = LITTLE, **changes: Any) -> RunPlan:
     """The plan of a little protocol."""
-    return Plan(parse_protocol({**document, **changes}))
+    return RunPlan(parse_protocol({**document, **changes}))
 
 
 def lives(chunks: Iterable[Any]) -> dict[str, dict[str, np.ndarray]]:

@@ -172,8 +172,8 @@ def test_where_memory_is_short_chunks_are_halved_and_that_is_noted(
 
 
 def test_what_the_engine_cannot_live_is_refused_with_what_can() -> None:
-    with pytest.raises(LearnerError, match=r"'forgetful-q' runs one lifetime at a time.*batched:q"):
-        _ = Program(plan(learner={"use": "forgetful-q"})).learner
+    with pytest.raises(LearnerError, match=r"'q-learning' runs one lifetime at a time.*batched:q"):
+        _ = Program(plan(learner={"use": "q-learning"})).learner
     with pytest.raises(LearnerError, match=r"unknown method 'naivee'; did you mean 'naive'"):
         _ = Program(plan(learner={"use": "batched:q", "params": {"method": "naivee"}})).learner
     with pytest.raises(LearnerError, match="takes no parameter 'ratee'; did you mean 'rate'"):

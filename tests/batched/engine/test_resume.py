@@ -104,6 +104,6 @@ def test_a_chunk_of_another_size_is_another_chunk(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "absent.toml"), "--into", str(tmp_path / "run")]) == 2
     assert "absent.toml: cannot be read" in capsys.readouterr().err
-    file = written(tmp_path, {**LITTLE, "learner": {"use": "forgetful-q"}})
+    file = written(tmp_path, {**LITTLE, "learner": {"use": "q-learning"}})
     assert main([str(file), "--into", str(tmp_path / "run")]) == 2
     assert "batched:q" in capsys.readouterr().err

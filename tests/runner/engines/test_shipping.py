@@ -14,7 +14,7 @@ from perdure.errors import LogError, PerdureError
 from perdure.runner.engines import shipping
 from perdure.runner.engines.shipping import Inbox, Outbox, believed, luggage, unpack
 from perdure.runner.folder import RunFolder
-from perdure.runner.plan import Job, Plan
+from perdure.runner.plan import Job, RunPlan
 from perdure.runner.protocol import read_protocol
 from perdure.runner.runner import run_learner
 
@@ -35,7 +35,7 @@ def broken(tmp_path: Path, write_protocol: WriteProtocol) -> tuple[Path, RunFold
     assert run_learner(file, tmp_path / "far", workers=1).failed
     (tmp_path / "mended").touch()
     folder = RunFolder(tmp_path / "far")
-    return file, folder, Plan(read_protocol(file)).lives[0]
+    return file, folder, RunPlan(read_protocol(file)).lives[0]
 
 
 def home(tmp_path: Path, name: str) -> RunFolder:
@@ -107,7 +107,7 @@ def test_luggage_is_what_a_life_goes_on_with(tmp_path: Path, write_protocol: Wri
 def test_a_life_that_did_not_arrive_whole_is_not_believed(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     file = write_protocol()
     run_learner(file, tmp_path / "far", workers=0)
-    far, job = RunFolder(tmp_path / "far"), Plan(read_protocol(file)).lives[0]
+    far, job = RunFolder(tmp_path / "far"), RunPlan(read_protocol(file)).lives[0]
     here = home(tmp_path, "home")
     pieces = list(outbox(far, job).pieces(over=True))
     Inbox(here, job).take(piece for piece in pieces if "blocks.jsonl" not in piece[0])
@@ -127,6 +127,6 @@ def test_a_life_that_did_not_arrive_whole_is_not_believed(tmp_path: Path, write_
 def test_what_is_no_part_of_the_life_is_not_taken(tmp_path: Path, write_protocol: WriteProtocol, path: str) -> None:
     file = write_protocol()
     run_learner(file, tmp_path / "far", workers=0)
-    here, job = home(tmp_path, "home"), Plan(read_protocol(file)).lives[0]
+    here, job = home(tmp_path, "home"), RunPlan(read_protocol(file)).lives[0]
     with pytest.raises(PerdureError, match="not part of its lifetime, and was rejected"):
         Inbox(here, job).take([(path, 0, b"x", True)])

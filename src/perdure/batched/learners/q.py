@@ -1,6 +1,6 @@
 """batched:q: Q-learning with traces, on a table of coarse features or on a small network.
 
-The table's features are those of the ordinary `forgetful-q`: each number cut into bins alone, and each pair together.
+The table's features are those of the ordinary `q-learning`: each number cut into bins alone, and each pair together.
 Where that learner learns from an episode at its end, this one learns at every step, along traces (Sutton and Barto
 2018, §12.5; replaced ones for the table, which keeps the steps small), because thousands of lives end no episode at
 the same time.

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 __all__ = ["METHODS"]
 
 METHODS: Mapping[str, str] = {
-    "naive": "perdure.learners.torch.naive:Naive",
-    "joint": "perdure.learners.torch.joint:Joint",
-    "expert": "perdure.learners.torch.expert:Expert",
-    "ewc": "perdure.learners.torch.ewc:EWC",
+    "naive": "perdure.learners.torch.naive:TorchNaive",
+    "joint": "perdure.learners.torch.joint:TorchJoint",
+    "expert": "perdure.learners.torch.expert:TorchExpert",
+    "ewc": "perdure.learners.torch.ewc:TorchEWC",
     "si": "perdure.learners.torch.si:SI",
-    "replay": "perdure.learners.torch.replay:Replay",
+    "replay": "perdure.learners.torch.replay:TorchReplay",
     "der++": "perdure.learners.torch.der:DERPlusPlus",
     "a-gem": "perdure.learners.torch.a_gem:AGEM",
     "lwf": "perdure.learners.torch.lwf:LwF",

@@ -7,10 +7,10 @@ from typing import Any
 from perdure.learners.interface import Situation
 from perdure.learners.torch.classifier import Batch, Classifier, Slopes
 from perdure.learners.torch.memory import Memory
-from perdure.learners.torch.replay import Replay
+from perdure.learners.torch.replay import TorchReplay
 
 
-class AGEM(Replay):
+class AGEM(TorchReplay):
     """Where the batch's slope g and that of `recalled` examples of earlier blocks, r, disagree: g − (g·r / r·r) r."""
 
     def __init__(self, seed: int = 0, capacity: int = 500, recalled: int = 256, **common: Any) -> None:

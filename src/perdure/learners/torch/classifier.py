@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from perdure.learners.interface import Answer, LearnerError, Situation
 from perdure.learners.state import Arrays, Kept
-from perdure.learners.torch.network import Network, new_network
+from perdure.learners.torch.network import TorchNetwork, new_network
 
 Slopes = dict[str, Tensor]
 """One tensor for each parameter of the network, by name."""
@@ -70,7 +70,7 @@ class Classifier(Kept):
         torch.set_num_threads(1)  # one life is one worker; two threads each would be slower than one
         self.rate, self.repeats, self.device = rate, repeats, device
         self._built_as = (network, hidden, layers)
-        self.network: Network | None = None
+        self.network: TorchNetwork | None = None
         self._head = 0
 
     def __init_subclass__(cls, **further: Any) -> None:
@@ -110,7 +110,7 @@ class Classifier(Kept):
     # -- what all share -----------------------------------------------------------------------------
 
     @property
-    def known(self) -> Network:
+    def known(self) -> TorchNetwork:
         """The network, once the first block has shown how large an example is."""
         if self.network is None:
             raise LearnerError(f"{type(self).__name__} classifies batches", "give it tasks that come in batches")
@@ -134,11 +134,11 @@ class Classifier(Kept):
         if situation.learning:
             self.begin(situation)
 
-    def network_for(self, situation: Situation) -> Network:
+    def network_for(self, situation: Situation) -> TorchNetwork:
         """The network that this task is learned and answered with: here the same for all."""
         return self.network or self.new_network(situation.inputs or ())
 
-    def new_network(self, inputs: tuple[int, ...]) -> Network:
+    def new_network(self, inputs: tuple[int, ...]) -> TorchNetwork:
         """A network that has learned nothing."""
         kind, hidden, layers = self._built_as
         return new_network(kind, inputs, hidden, layers, self.device, self.rng)

@@ -10,10 +10,10 @@ from torch.nn import functional
 
 from perdure.learners.torch.classifier import Batch, Classifier
 from perdure.learners.torch.network import ABSENT
-from perdure.learners.torch.replay import Replay
+from perdure.learners.torch.replay import TorchReplay
 
 
-class DERPlusPlus(Replay):
+class DERPlusPlus(TorchReplay):
     """The loss of the batch, `alpha` · squared change of old scores, and `beta` · loss of old labels."""
 
     def __init__(

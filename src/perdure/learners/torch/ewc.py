@@ -13,7 +13,7 @@ from perdure.learners.torch.classifier import Batch, Classifier, Slopes, part, p
 from perdure.learners.torch.memory import Memory
 
 
-class EWC(Classifier):
+class TorchEWC(Classifier):
     """Each earlier task pulls every weight to where that task left it, by the weight's Fisher information for it.
 
     The penalty is strength / 2 · Σ_t F_t (θ − θ_t)². The squares of all tasks add up to one: ΣF_t and ΣF_t θ_t are all
@@ -66,7 +66,7 @@ class EWC(Classifier):
         return total
 
     def knowledge(self) -> Arrays:
-        """Network and springs."""
+        """TorchNetwork and springs."""
         return {**super().knowledge(), **prefixed("importance", self.importance), **prefixed("pull", self.pull)}
 
     def know(self, arrays: Arrays) -> None:

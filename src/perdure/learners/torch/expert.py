@@ -7,17 +7,17 @@ from typing import Any
 from perdure.learners.interface import Situation
 from perdure.learners.state import Arrays
 from perdure.learners.torch.classifier import Classifier, part, prefixed
-from perdure.learners.torch.network import Network
+from perdure.learners.torch.network import TorchNetwork
 
 
-class Expert(Classifier):
+class TorchExpert(Classifier):
     """Forgets nothing and carries nothing over, since it always knows which task it is at: what each task allows."""
 
     def __init__(self, seed: int = 0, **common: Any) -> None:
         super().__init__(seed, **common)
-        self.networks: dict[str, Network] = {}
+        self.networks: dict[str, TorchNetwork] = {}
 
-    def network_for(self, situation: Situation) -> Network:
+    def network_for(self, situation: Situation) -> TorchNetwork:
         """The task's own, a fresh one where there is none yet."""
         if situation.task not in self.networks:
             self.networks[situation.task] = self.new_network(situation.inputs or ())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from perdure.learners.torch.replay import Replay
+from perdure.learners.torch.replay import TorchReplay
 
 _EVERYTHING = 10_000_000
 
 
-class Joint(Replay):
+class TorchJoint(TorchReplay):
     """Replay that forgets no example and recalls more of them: the upper baseline, not a lifelong learner."""
 
     def __init__(self, seed: int = 0, recalled: int = 256, repeats: int = 3, **common: Any) -> None:

@@ -16,7 +16,7 @@ from torch.nn import functional
 from perdure.learners.interface import Situation
 from perdure.learners.state import Arrays
 from perdure.learners.torch.classifier import Batch, Classifier, part, prefixed
-from perdure.learners.torch.network import Network
+from perdure.learners.torch.network import TorchNetwork
 
 
 class LwF(Classifier):
@@ -27,7 +27,7 @@ class LwF(Classifier):
         self.strength, self.temperature = strength, temperature
         self.seen: dict[str, set[int]] = {}
         """By head, the outputs that were ever right."""
-        self._teacher: Network | None = None
+        self._teacher: TorchNetwork | None = None
         self._taught: dict[int, list[int]] = {}
 
     def begin(self, situation: Situation) -> None:  # noqa: ARG002

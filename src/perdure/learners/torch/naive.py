@@ -5,5 +5,5 @@ from __future__ import annotations
 from perdure.learners.torch.classifier import Classifier
 
 
-class Naive(Classifier):
+class TorchNaive(Classifier):
     """Gradient descent on the batch at hand: the lower baseline."""

@@ -52,7 +52,7 @@ def convolutional(inputs: Shape, hidden: int, layers: int) -> nn.Module:
 BODIES: Mapping[str, Body] = {"mlp": multilayer, "conv": convolutional}
 
 
-class Network(nn.Module):
+class TorchNetwork(nn.Module):
     """Scores for each example, by the head that its task is told by."""
 
     def __init__(self, inputs: Shape, body: nn.Module) -> None:
@@ -117,12 +117,14 @@ class Network(nn.Module):
         self.load_state_dict(weights)
 
 
-def new_network(kind: str, inputs: Shape, hidden: int, layers: int, device: str, rng: np.random.Generator) -> Network:
+def new_network(
+    kind: str, inputs: Shape, hidden: int, layers: int, device: str, rng: np.random.Generator
+) -> TorchNetwork:
     """A network with a fresh body, drawn from `rng`: of BODIES, or what `package.module:function` makes."""
     make = BODIES.get(kind) or _imported(kind)
     with torch.random.fork_rng(devices=[]):  # PyTorch's own random numbers stay as they were
         torch.manual_seed(int(rng.integers(2**31)))
-        return Network(inputs, make(inputs, hidden, layers)).to(device)
+        return TorchNetwork(inputs, make(inputs, hidden, layers)).to(device)
 
 
 class _ChannelsFirst(nn.Module):

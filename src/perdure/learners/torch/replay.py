@@ -11,7 +11,7 @@ from perdure.learners.torch.classifier import Batch, Classifier, part, prefixed
 from perdure.learners.torch.memory import Memory
 
 
-class Replay(Classifier):
+class TorchReplay(Classifier):
     """Naive with a memory of `capacity` examples, of which `recalled` join each batch."""
 
     def __init__(self, seed: int = 0, capacity: int = 500, recalled: int = 32, **common: Any) -> None:
@@ -32,7 +32,7 @@ class Replay(Classifier):
         return Batch.of(self.memory.draw(self.recalled, self.rng), self.device)
 
     def knowledge(self) -> Arrays:
-        """Network and memory."""
+        """TorchNetwork and memory."""
         return {**super().knowledge(), **prefixed("memory", self.memory.knowledge())}
 
     def know(self, arrays: Arrays) -> None:

@@ -54,7 +54,7 @@ class SI(Classifier):
         return {name: one.detach().clone() for name, one in self.known.named_parameters()}
 
     def knowledge(self) -> Arrays:
-        """Network and springs."""
+        """TorchNetwork and springs."""
         return {**super().knowledge(), **prefixed("importance", self.importance), **prefixed("anchor", self.anchor)}
 
     def know(self, arrays: Arrays) -> None:

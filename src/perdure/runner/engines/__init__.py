@@ -9,12 +9,12 @@ from typing import Any
 from perdure.errors import UnknownNameError
 from perdure.runner.engines.work import Work
 from perdure.runner.folder import RunFolder
-from perdure.runner.plan import Job, Plan
+from perdure.runner.plan import Job, RunPlan
 
 __all__ = ["CHECKS", "ENGINES", "Check", "Engine", "engine", "engine_check"]
 
 Engine = Callable[[Sequence[Job], Work], dict[str, str]]
-Check = Callable[[Plan, RunFolder, Sequence[Job]], None]
+Check = Callable[[RunPlan, RunFolder, Sequence[Job]], None]
 
 ENGINES: Mapping[str, str] = {
     "local": "perdure.runner.engines.local:run_locally",

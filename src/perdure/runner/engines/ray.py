@@ -29,7 +29,7 @@ from perdure.runner.engines.local import run_in_workers
 from perdure.runner.engines.shipping import Inbox, Outbox, Piece, believed, luggage, unpack
 from perdure.runner.engines.work import Event, Failures, Work
 from perdure.runner.folder import RunFolder
-from perdure.runner.plan import Job, Plan
+from perdure.runner.plan import Job, RunPlan
 from perdure.runner.protocol import Resources
 
 _TRIES = 6  # in which a life gets no block further
@@ -286,7 +286,7 @@ class Host:
         (folder.path / ".run").mkdir(parents=True)
         write_object(folder.path / "protocol.json", document)
         unpack(luggage, folder.path)
-        job = Plan(folder.protocol()).job(identity)
+        job = RunPlan(folder.protocol()).job(identity)
         self._outbox = Outbox(folder, job)
         self._pieces: Iterator[Piece] = iter(())
         places = [root / "code", *(Path(one) for one in paths if os.path.isdir(one))]

@@ -1,7 +1,7 @@
 """ewc: holds on to the weights that earlier tasks needed (Kirkpatrick et al. 2017).
 
 What a task needed is judged by the squared pushes seen while it was learned (the online form of Schwarz et al. 2018):
-one anchor and one importance per weight, however many tasks there were. The ordinary `consolidating` does the same.
+one anchor and one importance per weight, however many tasks there were. The ordinary `ewc` does the same.
 """
 
 from __future__ import annotations
