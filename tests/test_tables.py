@@ -38,7 +38,8 @@ def test_every_format_has_the_caption_the_cells_and_the_note(table: Table) -> No
     assert r"| x \| y |" in markdown
     assert markdown.endswith("\n\nA note.")
     latex = table.to_latex("one")
-    assert r"\caption{A caption. A note.}" in latex
+    assert r"\caption{A caption.}" in latex
+    assert "\n    A note.\n" in latex
     assert r"    a\_b & 1.5 &  & 1.5 {*} \\" in latex
     assert r"\begin{tabular}{lrll}" in latex
 

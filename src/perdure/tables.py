@@ -31,10 +31,15 @@ class Column(msgspec.Struct, frozen=True):
     """The head of a column."""
 
     name: str
-    kind: Literal["text", "number", "span", "id", "verdict"] = "text"
-    """A span is text that must not be wrapped, such as an interval or a threshold."""
+    kind: Literal["text", "number", "value", "span", "id", "verdict"] = "text"
+    """A value is a mean with its interval and stars; a span is other text that must not be wrapped."""
     about: str = ""
-    """What its values are."""
+    """Description of its cells."""
+
+    @property
+    def right(self) -> bool:
+        """Whether its cells are aligned on the right."""
+        return self.kind in ("number", "value")
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -101,7 +106,7 @@ class Table(msgspec.Struct, frozen=True):
             f"**{escape_markdown(self.caption)}**",
             "",
             f"| {' | '.join(escape_markdown(column.name) for column in self.columns)} |",
-            f"|{'|'.join('--:' if column.kind == 'number' else '---' for column in self.columns)}|",
+            f"|{'|'.join('--:' if column.right else '---' for column in self.columns)}|",
         ]
         for row in self.texts:
             cells = (
@@ -111,27 +116,53 @@ class Table(msgspec.Struct, frozen=True):
         return "\n".join([*lines, "", *([escape_markdown(self.note)] if self.note else [])])
 
     def to_latex(self, label: str, *, wide: str = "") -> str:
-        """Return a floating table, which needs the package booktabs; the column `wide` is wrapped."""
-        kinds = "".join(
-            "p{0.4\\linewidth}" if column.name == wide else "r" if column.kind == "number" else "l"
-            for column in self.columns
-        )
-        note = f" {escape_latex(self.note)}" if self.note else ""
+        """Return a floating table, which needs the package booktabs; the column `wide` is wrapped.
+
+        Columns of values need the package siunitx, which aligns their numbers at the decimal point.
+        """
+        kinds, heads = list[str](), list[str]()
+        for place, column in enumerate(self.columns):
+            name = escape_latex(column.name)
+            if column.kind == "value":
+                kinds.append(f"S[table-format={_number_format([texts[place] for texts in self.texts])}]@{{}}l")
+                heads.append(rf"\multicolumn{{2}}{{c}}{{{name}}}")
+            else:
+                kinds.append("p{0.4\\linewidth}" if column.name == wide else "r" if column.right else "l")
+                heads.append(name)
+        rows = [
+            " & ".join(
+                _latex_value(cell) if column.kind == "value" else escape_latex(cell)
+                for column, cell in zip(self.columns, row, strict=True)
+            )
+            for row in self.texts
+        ]
         lines = [
             r"\begin{table}",
-            rf"  \caption{{{escape_latex(self.caption)}.{note}}}",
+            r"  \centering",
+            rf"  \caption{{{escape_latex(self.caption)}.}}",
             rf"  \label{{tab:{label}}}",
-            r"  \centering\small",
-            rf"  \begin{{tabular}}{{{kinds}}}",
+            r"  \small\setlength{\tabcolsep}{4pt}",
+            *(
+                [r"  \sisetup{text-series-to-math = true}"]
+                if "value" in [column.kind for column in self.columns]
+                else []
+            ),
+            rf"  \begin{{tabular}}{{{''.join(kinds)}}}",
             r"    \toprule",
-            "    " + " & ".join(escape_latex(column.name) for column in self.columns) + r" \\",
+            rf"    {' & '.join(heads)} \\",
             r"    \midrule",
-            *("    " + " & ".join(map(escape_latex, row)) + r" \\" for row in self.texts),
+            *(rf"    {row} \\" for row in rows),
             r"    \bottomrule",
             r"  \end{tabular}",
-            r"\end{table}",
         ]
-        return "\n".join(lines)
+        if self.note:
+            lines += [
+                r"  \par\smallskip",
+                r"  \begin{minipage}{\linewidth}\footnotesize",
+                f"    {escape_latex(self.note)}",
+                r"  \end{minipage}",
+            ]
+        return "\n".join([*lines, r"\end{table}"])
 
     def to_html(self, most: int | None = None) -> str:
         """Return an HTML table without attributes, of at most `most` rows."""
@@ -145,10 +176,10 @@ class Table(msgspec.Struct, frozen=True):
         from rich.markup import escape as plain
         from rich.table import Table as RichTable
 
-        made = RichTable(title=plain(self.caption), title_justify="left", box=None, pad_edge=False)
+        made = RichTable(title=plain(self.caption) or None, title_justify="left", box=None, pad_edge=False)
         made.padding = (0, 1, 0, 0)
         for column in self.columns:
-            if column.kind == "number":
+            if column.right:
                 made.add_column(plain(column.name), justify="right", no_wrap=True)
             else:
                 made.add_column(plain(column.name), no_wrap=not wrap, overflow="fold")
@@ -175,6 +206,36 @@ _LATEX = {
     **{letter: rf"$\{name}$" for letter, _, name in (pair.partition("=") for pair in _GREEK.split())},
 }  # fmt: skip
 _LAST_OF_PDFLATEX = "\u017f"  # the last letter of Latin Extended-A; pdfTeX knows few characters beyond it
+
+
+_VALUE = re.compile(r"(−?\d+(?:\.\d+)?(?:e[−+]?\d+)?)(?: (± \S+?|\[.*?\]))?([*†]*)")
+"""A mean, its interval, and the mark of its test."""
+
+
+def _latex_value(cell: str) -> str:
+    """Return a value in two columns: its number, then its interval and mark; both in bold if the cell is."""
+    value = _VALUE.fullmatch(cell)
+    if not value:
+        return f"{{{escape_latex(cell)}}} & "
+    mean, spread, mark = value.groups(default="")
+    spread = spread.replace("± ", r"{}\pm ").replace("[", r"\;[").replace("−", "-").replace(", ", r",\, ")
+    exponent = "^{" + mark.replace("†", r"\dagger") + "}" if mark else ""
+    bold, bold_math = (r"\bfseries ", r"\boldmath") if isinstance(cell, Strong) else ("", "")
+    rest = f"{bold_math}${spread or '{}'}{exponent}$" if spread or mark else ""
+    return f"{bold}{mean.replace('−', '-')} & {rest}"
+
+
+def _number_format(cells: Sequence[str]) -> str:
+    """Return the width of a column's numbers for siunitx: `-2.2`."""
+    numbers = [value[1] for cell in cells if (value := _VALUE.fullmatch(cell))]
+    sign = "-" if any(number.startswith("−") for number in numbers) else ""
+    parts = [number.removeprefix("−").partition("e")[0].partition(".") for number in numbers]
+    before = max((len(whole) for whole, _, _ in parts), default=1)
+    after = max((len(rest) for _, _, rest in parts), default=0)
+    powers = [power for number in numbers if (power := number.partition("e")[2])]
+    digits = max((len(power.lstrip("−+0")) or 1 for power in powers), default=0)
+    exponent = f"e{'-' if any('−' in power for power in powers) else ''}{digits}" if powers else ""
+    return f"{sign}{before}{f'.{after}' if after else ''}{exponent}"
 
 
 def escape_markdown(text: str) -> str:

@@ -17,10 +17,9 @@ import perdure
 from perdure import PerdureError, write_report
 from perdure.errors import UnknownNameError
 from perdure.reports.data import gather
-from perdure.reports.formats.paper import csv_table, latex_table, markdown_table
-from perdure.reports.paper import PaperTable, paper_tables
+from perdure.reports.paper import combined, latex_document, markdown_document, paper_tables
 from perdure.stats.scored import GroupedSurvey
-from perdure.tables import escape_latex
+from perdure.tables import Cell, Strong, Table, escape_latex
 
 Tell = Callable[..., GroupedSurvey]
 KEEPS = {"der++": 0.93, "naive": 0.6, "ewc_online": 0.8}
@@ -51,7 +50,7 @@ def matrices(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def table(matrices: Path) -> PaperTable:
+def table(matrices: Path) -> Table:
     (one,) = paper_tables(gather([matrices]), baseline="naive")
     return one
 
@@ -104,75 +103,79 @@ def test_the_whole_report_as_latex_compiles_whatever_learners_are_called(hostile
     compiled(tmp_path / "appendix.tex", tmp_path)
 
 
-def test_latex_markdown_and_csv_have_the_same_cells(table: PaperTable) -> None:
-    texts = [[cell.text for cell in row.cells] for row in table.rows]
-    read = list(csv.reader(csv_table([table]).splitlines()))
-    assert read[0] == ["method", "n", *(one.text for one in table.headings)]
+def test_latex_markdown_and_csv_have_the_same_cells(table: Table) -> None:
+    texts = [[str(cell) for cell in row[2:]] for row in table.rows]
+    read = list(csv.reader(combined([table]).to_csv().splitlines()))
+    assert read[0] == ["method", "n", *(column.name for column in table.columns[2:])]
     assert [row[2:] for row in read[1:]] == texts
-    lines = [line.replace("\\", "") for line in markdown_table([table]).splitlines() if line.startswith("|")][2:]
+    lines = [line.replace("\\", "") for line in markdown_document([table]).splitlines() if line.startswith("|")][2:]
     found = [[re.sub(r"^\*\*(.*)\*\*$", r"\1", cell.strip()) for cell in line.split("|")[3:-1]] for line in lines]
     assert found == texts
-    body = latex_table([table]).partition(r"\midrule")[2].partition(r"\bottomrule")[0]
+    body = latex_document([table]).partition(r"\midrule")[2].partition(r"\bottomrule")[0]
     bare = re.sub(r"\\boldmath|\\bfseries|\\;|[{}$^]", "", body).replace(r"\pm", "±").replace("-", "−")
     for row, line in zip(texts, bare.strip().splitlines(), strict=True):
-        cells = [one.strip() for one in line.strip().removesuffix(r"\\").split("&")][2:]
+        cells = [cell.strip() for cell in line.strip().removesuffix(r"\\").split("&")][2:]
         assert [f"{mean} {rest}".strip() for mean, rest in zip(cells[::2], cells[1::2], strict=True)] == row
 
 
-def test_what_every_abbreviation_stands_for_is_noted(table: PaperTable) -> None:
-    assert "BWT" in {one.brief for one in table.headings}
-    assert all(f"{one.brief}: " in table.notes[0] for one in table.headings)
+def test_what_every_abbreviation_stands_for_is_noted(table: Table) -> None:
+    briefs = [column.name.partition(" ")[0] for column in table.columns[2:]]
+    assert "BWT" in briefs
+    assert all(f"{brief}: " in table.note for brief in briefs)
 
 
-def test_a_mark_is_the_adjusted_p_of_the_comparison(matrices: Path, table: PaperTable) -> None:
+def stars(cell: Cell) -> int:
+    return str(cell).count("*")
+
+
+def test_a_mark_is_the_adjusted_p_of_the_comparison(matrices: Path, table: Table) -> None:
     found = perdure.compare(matrices, baseline="runs/naive")
     held = {one.system.removeprefix("runs/"): one.differences for one in found}
-    for row in table.rows:
-        for heading, cell in zip(table.headings, row.cells, strict=True):
-            if row.method == "naive":
-                assert cell.mark == ""
+    for method, _, *cells in table.rows:
+        for column, cell in zip(table.columns[2:], cells, strict=True):
+            if method == "naive":
+                assert stars(cell) == 0
                 continue
-            p = held[row.method][heading.metric].p_holm
+            p = held[str(method)][column.about].p_holm
             assert p is not None
-            assert len(cell.mark) == (p < 0.05) + (p < 0.01) + (p < 0.001)
-    assert {len(cell.mark) for row in table.rows for cell in row.cells} >= {0, 3}
-    assert any("adjusted by Holm over 4 metrics" in note for note in table.notes)
+            assert stars(cell) == (p < 0.05) + (p < 0.01) + (p < 0.001)
+    assert {stars(cell) for row in table.rows for cell in row} >= {0, 3}
+    assert "adjusted by Holm over 4 metrics" in table.note
 
 
-def test_bold_is_the_best_mean_by_the_metrics_own_direction(matrices: Path, table: PaperTable) -> None:
+def test_bold_is_the_best_mean_by_the_metrics_own_direction(matrices: Path, table: Table) -> None:
     means = {one.group: one.estimates for one in perdure.groups(perdure.survey(matrices))}
-    for at, heading in enumerate(table.headings):
-        best = (max if heading.better == "higher" else min)(
-            means, key=lambda who: means[who][heading.metric].mean or 0.0
-        )
-        assert [row.method for row in table.rows if row.cells[at].best] == [best]
-    assert {one.better for one in table.headings} == {"higher", "lower"}
+    for place, column in enumerate(table.columns[2:], 2):
+        best = (max if column.name.endswith("↑") else min)(means, key=lambda who: means[who][column.about].mean or 0.0)
+        assert [row[0] for row in table.rows if isinstance(row[place], Strong)] == [best]
+    assert {column.name[-1] for column in table.columns[2:]} == {"↑", "↓"}
 
 
-def test_a_cell_holds_the_mean_and_half_its_interval(matrices: Path, table: PaperTable) -> None:
+def test_a_cell_holds_the_mean_and_half_its_interval(matrices: Path, table: Table) -> None:
     found = {one.group: one.estimates for one in perdure.groups(perdure.survey(matrices))}
-    for row in table.rows:
-        assert row.n == 4
-        for heading, cell in zip(table.headings, row.cells, strict=True):
-            one = found[row.method][heading.metric]
-            assert one.mean is not None
-            assert one.width is not None
-            mean, half = (float(text.replace("−", "-").strip("±* ")) for text in cell.text.split("±"))
-            decimals = len(cell.mean.partition(".")[2])
-            assert mean == pytest.approx(one.mean, abs=0.5001 * 10**-decimals)
-            assert half == pytest.approx(one.width / 2, abs=0.5001 * 10**-decimals)
+    for method, count, *cells in table.rows:
+        assert count == 4
+        for column, cell in zip(table.columns[2:], cells, strict=True):
+            estimate = found[str(method)][column.about]
+            assert estimate.mean is not None
+            assert estimate.width is not None
+            mean, half = (text.replace("−", "-").strip("±* ") for text in str(cell).split("±"))
+            decimals = len(mean.partition(".")[2])
+            assert float(mean) == pytest.approx(estimate.mean, abs=0.5001 * 10**-decimals)
+            assert float(half) == pytest.approx(estimate.width / 2, abs=0.5001 * 10**-decimals)
 
 
 def test_ratios_are_written_with_both_ends_of_their_interval(told: Tell) -> None:
     material = told(2, 3)
     (one,) = paper_tables(material)
-    at = [heading.metric for heading in one.headings].index("forward_transfer")
+    place = [column.about for column in one.columns].index("forward_transfer")
     estimates = {each.learner: each.estimates["forward_transfer"] for each in material.groups}
     for row in one.rows:
-        low, high = map(float, row.cells[at].spread.strip("[]").split(", "))
-        assert low < float(row.cells[at].mean) < high
-        assert (low, high) == pytest.approx((estimates[row.method].low, estimates[row.method].high), rel=0.01)
-    assert any("geometric mean" in note for note in one.notes)
+        mean, low, high = (float(text.strip("[],*")) for text in str(row[place]).split(" "))
+        assert low < mean < high
+        estimate = estimates[str(row[0])]
+        assert (low, high) == pytest.approx((estimate.low, estimate.high), rel=0.01)
+    assert "geometric mean" in one.note
 
 
 def test_what_is_shown_changes_no_mark(matrices: Path, tmp_path: Path) -> None:
@@ -190,26 +193,27 @@ def test_what_is_shown_changes_no_mark(matrices: Path, tmp_path: Path) -> None:
 
 def test_one_method_has_no_bold_and_no_marks(tmp_path: Path) -> None:
     (one,) = paper_tables(gather([write_matrices(tmp_path / "runs", {"naive": 0.6})]))
-    assert not any(cell.best or cell.mark for row in one.rows for cell in row.cells)
-    assert not any("gainst" in note for note in one.notes)
+    assert not any(isinstance(cell, Strong) or stars(cell) for row in one.rows for cell in row)
+    assert "gainst" not in one.note
 
 
 def test_two_lifetimes_are_not_tested_and_it_is_said(tmp_path: Path) -> None:
     (one,) = paper_tables(gather([write_matrices(tmp_path / "runs", KEEPS, seeds=2)]))
-    assert not any(cell.mark for row in one.rows for cell in row.cells)
-    assert any(note.startswith("Not tested against") for note in one.notes)
+    assert not any(stars(cell) for row in one.rows for cell in row)
+    assert "Not tested against" in one.note
 
 
 def test_one_seed_gives_no_interval(tmp_path: Path) -> None:
     (one,) = paper_tables(gather([write_matrices(tmp_path / "runs", KEEPS, seeds=1)]))
-    assert all(cell.spread == "" and cell.mean != "–" for row in one.rows for cell in row.cells)
+    assert all(re.fullmatch(r"[−\d.]+", str(cell)) for row in one.rows for cell in row[2:])
 
 
 def test_scenario_types_are_tables_of_their_own(two_runs: tuple[Path, Path]) -> None:
     tables = paper_tables(gather(two_runs))
-    assert [[row.method for row in one.rows] for one in tables] == [["keeper", "forgetter"]] * 2
+    assert [[row[0] for row in one.rows] for one in tables] == [["keeper", "forgetter"]] * 2
     assert [one.caption.rpartition(" ")[2] for one in tables] == ["condensed", "dispersed"]
-    assert {row[0] for row in csv.reader(csv_table(tables).splitlines())} == {"table", *(one.caption for one in tables)}
+    rows = csv.reader(combined(tables).to_csv().splitlines())
+    assert {row[0] for row in rows} == {"table", *(one.caption for one in tables)}
 
 
 def test_a_baseline_that_nobody_is_called_is_refused(matrices: Path) -> None:

@@ -17,7 +17,7 @@ from perdure.metrics.engine.settings import Settings
 from perdure.registry import Registry
 from perdure.reports.data import gather
 from perdure.reports.model import Report, report_of
-from perdure.reports.paper import PaperTable, paper_tables
+from perdure.reports.paper import combined, latex_document, markdown_document, paper_tables
 from perdure.stats.scored import group_survey
 from perdure.tables import escape_latex, escape_markdown
 
@@ -103,7 +103,11 @@ def write_report(
     suffix = target.suffix.lower()
     if chosen == "table":
         tables = paper_tables(data, title=title, baseline=baseline, metrics=asked)
-        text = _table_text(tables, suffix, report.provenance, for_spreadsheets=for_spreadsheets)
+        about = f"Perdure {report.provenance['perdure']}, {now}{f': {command}' if command else ''}"
+        if suffix == ".csv":
+            text = combined(tables).to_csv(for_spreadsheets=for_spreadsheets)
+        else:
+            text = latex_document(tables, about) if suffix == ".tex" else markdown_document(tables, about)
     else:
         text = as_text(report, suffix) if chosen == "report" else _methods_text(report, suffix)
     try:
@@ -114,18 +118,6 @@ def write_report(
             f"cannot be written ({problem.strerror or problem})", "choose another place", file=target
         ) from problem
     return report
-
-
-def _table_text(
-    tables: Sequence[PaperTable], suffix: str, provenance: Mapping[str, Any], *, for_spreadsheets: bool
-) -> str:
-    from perdure.reports.formats.paper import csv_table, latex_table, markdown_table
-
-    if suffix == ".csv":
-        return csv_table(tables, for_spreadsheets=for_spreadsheets)
-    command = f": {provenance['command']}" if provenance["command"] else ""
-    about = f"Perdure {provenance['perdure']}, {provenance['written']}{command}"
-    return latex_table(tables, about) if suffix == ".tex" else markdown_table(tables, about)
 
 
 def _methods_text(report: Report, suffix: str) -> str:
