@@ -22,7 +22,7 @@ from .log.read import lifetimes as lifetimes
 from .log.read import read as read
 from .log.write.bulk import write_lives as write_lives
 from .log.write.journal import Journal as Journal
-from .log.write.recorder import Recorder as Recorder
+from .log.write.journal import Recorder as Recorder
 from .metrics import METRICS as METRICS
 from .metrics.engine.declare import metric as metric
 from .metrics.engine.metric import Metric as Metric

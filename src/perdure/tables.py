@@ -89,7 +89,7 @@ class Table(msgspec.Struct, frozen=True):
 
     def to_csv(self, *, for_spreadsheets: bool = False) -> str:
         """Return CSV; `for_spreadsheets` escapes text that a spreadsheet would run as a formula."""
-        from perdure.log.export import without_formula
+        from perdure.log.write.export import without_formula
 
         def cell_text(cell: Cell) -> Cell:
             return without_formula(cell) if for_spreadsheets and isinstance(cell, str) else cell

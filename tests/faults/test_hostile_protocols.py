@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from perdure.errors import PerdureError, ProtocolError
-from perdure.log.write.manifest import object_text
+from perdure.log.manifest import object_text
 from perdure.runner.plan import RunPlan
 from perdure.runner.protocol import parse_protocol, read_protocol
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import perdure
-from perdure.log.export import export, without_formulas
+from perdure.log.write.export import export, without_formulas
 
 HOSTILE = ["=cmd|'/C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\r=x", "＝1", "|x", "%0A"]
 

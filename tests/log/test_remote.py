@@ -11,8 +11,8 @@ import pytest
 
 from perdure.errors import LogError, MissingExtraError, NotALogError
 from perdure.log import read
+from perdure.log.places import is_url
 from perdure.log.read import Options, find, lifetimes, locate
-from perdure.log.remote import is_url
 from perdure.log.write.journal import Journal
 
 TEXT = "task_name,block_type,reward\na,train,1\na,test,2\n"
@@ -107,7 +107,7 @@ def test_an_address_that_is_none_is_said(memory: Any, url: str) -> None:
 
 
 def test_a_name_that_leads_out_of_its_folder_is_not_written(memory: Any) -> None:
-    from perdure.log.remote import _within
+    from perdure.log.places import _within
 
     found = {f"root/{name}": {"type": "file", "size": 1} for name in ("a.csv", "../evil.csv", "b/../../evil.csv")}
     assert [relative for relative, _ in _within(found, "root")] == [("a.csv",)]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import perdure
 from perdure.errors import LogError
 from perdure.log import rows
+from perdure.log.places import Source
 from perdure.log.rows import (
     Checksums,
     UnparsedError,
@@ -31,7 +32,6 @@ from perdure.log.rows import (
     table_in,
     tables,
 )
-from perdure.log.sources import Source
 
 CELL = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=6)
 ROWS = st.lists(st.lists(CELL, min_size=2, max_size=2), min_size=1, max_size=6)

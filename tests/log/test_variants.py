@@ -137,7 +137,7 @@ def lives(draw: st.DrawFn) -> dict[str, list[Row]]:
 def test_every_experience_has_the_task_that_the_definition_gives_it(given_lives: dict[str, list[Row]]) -> None:
     read = {name: life(rows, name) for name, rows in given_lives.items()}
     settled = settle([sets_of(one) for one in read.values()])
-    with patch("perdure.log.parameters._MANY", 0):  # a long lifetime's short cut, in short ones
+    with patch("perdure.log.variants._MANY", 0):  # a long lifetime's short cut, in short ones
         shorter = settle([sets_of(life(rows, name)) for name, rows in given_lives.items()])
     assert shorter == settled
     found = {name: one.passage(None, "params", settled) for name, one in read.items()}

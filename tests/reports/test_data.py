@@ -69,7 +69,7 @@ def test_learners_of_two_run_folders_are_compared_by_their_own_values(two_runs: 
 def test_groups_keep_their_protocols_where_only_these_tell_them_apart(two_runs: Runs) -> None:
     import json
 
-    from perdure.log.write.manifest import rewrite
+    from perdure.log.manifest import rewrite
 
     for number in range(2, 4):
         log = two_runs[0] / "lives" / f"life-{number}"

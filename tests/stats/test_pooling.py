@@ -11,7 +11,7 @@ from tests.stats.lives import life
 
 from perdure.errors import PerdureError
 from perdure.gather.survey import survey
-from perdure.log.write.manifest import rewrite
+from perdure.log.manifest import rewrite
 from perdure.metrics.engine.settings import Settings
 from perdure.stats.groups import groups, not_pooled, split
 

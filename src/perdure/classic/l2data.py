@@ -17,9 +17,8 @@ from perdure.curves.experts import Experts, read_experts
 from perdure.errors import LogError, NotALogError
 from perdure.gather.find import find_lifetimes
 from perdure.gather.worker import read_own_experts
-from perdure.log.manifest import MANIFEST
 from perdure.log.model import Lifetime
-from perdure.log.places import taskinfo_file
+from perdure.log.places import MANIFEST, taskinfo_file
 from perdure.log.read import Options, find, lifetimes, locate
 
 _DEFAULTS = Options()

@@ -8,9 +8,9 @@ from pathlib import PurePath
 from typing import Any
 
 from perdure.errors import RecordError
-from perdure.log.manifest import LOGGER_INFO, SCENARIO_INFO
+from perdure.log.manifest import rewrite
+from perdure.log.places import LOGGER_INFO, SCENARIO_INFO
 from perdure.log.write.journal import Journal
-from perdure.log.write.manifest import rewrite
 
 
 class _Lenient(Journal):

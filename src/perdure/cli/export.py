@@ -51,7 +51,7 @@ def export(
     learnkit: writes every lifetime to DIR/logs/<syllabus>-<timestamp>/<worker>/<phase>/<task>/data-log.tsv.
     taskinfo: writes the saturation of each task's experts to DIR/taskinfo/info.json.
     """
-    from perdure.log.write.trackers import is_tracker
+    from perdure.log.write.export import is_tracker
 
     if to in ("learnkit", "taskinfo"):
         _into_data_folder(log, settings, to, into, json, quiet)
@@ -66,8 +66,8 @@ def export(
 def _into_file(
     log: Path, settings: Settings, to: str, json: str | None, quiet: bool, *, for_spreadsheets: bool
 ) -> None:
-    from perdure.log.export import export as write
     from perdure.log.read import read
+    from perdure.log.write.export import export as write
 
     lifetime = read(log, columns=settings.columns, max_unpacked=settings.max_unpacked)
     write(lifetime, Path(to), for_spreadsheets=for_spreadsheets)
@@ -97,7 +97,7 @@ def _into_tracker(log: Path, settings: Settings, to: str, json: str | None, quie
 
 def _into_data_folder(log: Path, settings: Settings, to: str, into: Path | None, json: str | None, quiet: bool) -> None:
     from perdure.classic.l2data import write_experts, write_trees
-    from perdure.log.places import data_folder
+    from perdure.files import data_folder
 
     folder = into or data_folder()
     facts: dict[str, Any]

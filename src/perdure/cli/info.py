@@ -22,7 +22,8 @@ def info(
     from datetime import datetime
 
     from perdure import __version__
-    from perdure.log.places import data_folder, latest_log, logs_folder
+    from perdure.files import data_folder
+    from perdure.log.places import latest_log, logs_folder
 
     latest = latest_log()
     when = datetime.fromtimestamp(latest.stat().st_mtime).isoformat(timespec="seconds") if latest else None

@@ -11,8 +11,8 @@ from perdure import files
 from perdure.errors import PerdureError
 from perdure.gather.model import Survey
 from perdure.lazy import pl
-from perdure.log.export import without_formulas
 from perdure.log.read import refuse_overwriting
+from perdure.log.write.export import without_formulas
 from perdure.metrics.engine.score import DEFINITIONS, DORMANT
 from perdure.results import sealed
 

@@ -15,8 +15,8 @@ from perdure.errors import LogError, PerdureError
 from perdure.files import folder_name
 from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
-from perdure.log.manifest import MANIFEST, object_in
-from perdure.log.places import PARTS, PROTOCOL, as_text
+from perdure.log.manifest import object_in
+from perdure.log.places import MANIFEST, PARTS, PROTOCOL, as_text
 from perdure.text import listed, plural
 
 Planned = Mapping[str, Sequence[str]]

@@ -13,7 +13,7 @@ from perdure.errors import LogError, NotALogError, PerdureError
 from perdure.gather.find import find_lifetimes
 from perdure.gather.survey import survey
 from perdure.log.read import lifetimes
-from perdure.log.write.trackers import open_tracker, scalars_of
+from perdure.log.write.export import open_tracker, scalars_of
 from perdure.metrics.engine.settings import Settings
 
 

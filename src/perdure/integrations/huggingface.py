@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from perdure.errors import PerdureError
 from perdure.lazy import of_extra
-from perdure.log.write.recorder import Recorder
+from perdure.log.write.journal import Recorder
 
 if TYPE_CHECKING:
     from perdure.log.write.journal import Journal

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log.model import EXPERIENCE_STATUSES, Passage
-from perdure.log.parameters import ParameterTable, parameters, table_of
-from perdure.log.variants import Settled, names, settle, task_of
+from perdure.log.variants import ParameterTable, Settled, names, parameters, settle, table_of, task_of
 from perdure.scenario import variants as whose
 from perdure.scenario.model import Block, Mode, Scenario, Subtype, Task
 from perdure.scenario.parameters import same_value

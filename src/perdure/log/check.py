@@ -12,16 +12,15 @@ from perdure import files
 from perdure.errors import LogError, nearest
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import Unit
-from perdure.log.broken_rules import across, repeated, within
 from perdure.log.formats.l2logger import L2LOGGER
 from perdure.log.formats.matrix import Rows
-from perdure.log.manifest import MANIFEST, SCENARIO_INFO, manifest_in, measures_of, object_in, role_of
+from perdure.log.manifest import manifest_in, measures_of, object_in, role_of
 from perdure.log.model import Lifetime
+from perdure.log.places import MANIFEST, SCENARIO_INFO, Source, sources
 from perdure.log.problem import Check, Level, Note, Problem
 from perdure.log.read import Options, lifetimes, locate, recognise
 from perdure.log.rows import Examined, examine
-from perdure.log.rules import OPTIONAL_COLUMNS, STANDARD_COLUMNS
-from perdure.log.sources import Source, sources
+from perdure.log.rules import OPTIONAL_COLUMNS, STANDARD_COLUMNS, across, repeated, within
 from perdure.log.verify import Ledger, Seen, compared, description_problems, ledger_of, seen_in
 from perdure.text import plural
 

@@ -19,8 +19,7 @@ from perdure.scenario.model import Scenario, Task
 from perdure.scenario.variants import Variants, mode
 
 if TYPE_CHECKING:
-    from perdure.log.parameters import ParameterTable
-    from perdure.log.variants import Sets, Settled
+    from perdure.log.variants import ParameterTable, Sets, Settled
 
 __all__ = [
     "BLOCK_SUBTYPES",

@@ -211,7 +211,7 @@ def locate(path: str | os.PathLike[str]) -> Path:
     if place.exists():
         return place
     if ":/" in os.fspath(path):  # most paths are none, and need none of it
-        from perdure.log.remote import fetched, is_url
+        from perdure.log.places import fetched, is_url
 
         if is_url(path):
             return fetched(path)
@@ -244,10 +244,7 @@ def refuse_overwriting(target: str | os.PathLike[str], inputs: Iterable[str | os
 
     `inputs` are the files and folders of logs that are read to make what is written.
     """
-    from perdure.log.manifest import LOGGER_INFO
-    from perdure.log.places import PARTS, PROTOCOL
-    from perdure.log.sources import DATA_FILE
-    from perdure.log.verify import BLOCKS_FILE
+    from perdure.log.places import BLOCKS_FILE, DATA_FILE, LOGGER_INFO, PARTS, PROTOCOL
 
     place = Path(os.path.realpath(target))
     around = (place, *place.parents)[: _DEEPEST + 1]

@@ -26,8 +26,8 @@ import numpy.typing as npt
 from perdure import files
 from perdure.errors import LogError
 from perdure.lazy import pl
+from perdure.log.places import Source
 from perdure.log.problem import Level, Note, Problem
-from perdure.log.sources import Source
 
 Counts = npt.NDArray[np.int64]
 Opened = Callable[[Source], AbstractContextManager[IO[bytes]]]

@@ -16,12 +16,9 @@ import msgspec
 
 from perdure import files
 from perdure.errors import LogError, UnverifiedError
+from perdure.log.places import BLOCKS_FILE, MANIFEST, Source, sources
 from perdure.log.problem import Problem
 from perdure.log.rows import records_in
-from perdure.log.sources import Source, sources
-
-BLOCKS_FILE = "blocks.jsonl"
-MANIFEST = "manifest.json"
 
 _RESTORE = "restore it from a copy"
 _AT_MOST = 3  # problems named in one message; the rest is counted

@@ -22,11 +22,9 @@ from perdure import files
 from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
-from perdure.log.manifest import object_in
-from perdure.log.places import PARTS, PROTOCOL
-from perdure.log.sources import DATA_FILE
+from perdure.log.manifest import object_in, write_object
+from perdure.log.places import DATA_FILE, PARTS, PROTOCOL
 from perdure.log.verify import ended
-from perdure.log.write.manifest import write_object
 from perdure.runner.lock import held
 from perdure.runner.plan import PRE_DEPLOYMENT, Job, Shard
 from perdure.runner.protocol import OUTSIDE, Protocol, ProtocolError, parse_protocol

@@ -13,8 +13,8 @@ from perdure.errors import LogError, OutOfTimeError, PerdureError, WriteError, m
 from perdure.learners.digest import chained, continues
 from perdure.learners.find import learner_digest, make_learner
 from perdure.learners.interface import LearnerError, Saved
-from perdure.log.manifest import MANIFEST, object_in
-from perdure.log.write.manifest import rewrite
+from perdure.log.manifest import object_in, rewrite
+from perdure.log.places import MANIFEST
 from perdure.runner.engines.work import Event, Tell
 from perdure.runner.folder import RunFolder
 from perdure.runner.lifetime import Life, live

@@ -25,11 +25,10 @@ from msgspec.structs import replace
 from perdure import files
 from perdure.errors import LogError, WriteError, message_of
 from perdure.learners.interface import LearnerError, Saved
-from perdure.log.manifest import MANIFEST
+from perdure.log.manifest import write_object
+from perdure.log.places import BLOCKS_FILE, DATA_FILE, MANIFEST
 from perdure.log.rows import records_in
-from perdure.log.sources import DATA_FILE
-from perdure.log.verify import BLOCKS_FILE, ledger_of, refusal, verify
-from perdure.log.write.manifest import write_object
+from perdure.log.verify import ledger_of, refusal, verify
 from perdure.runner.seeds import Seeds
 from perdure.stopping import Stopped
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from perdure.errors import PerdureError, ProtocolError
 from perdure.lazy import pl
-from perdure.log.remote import is_url
+from perdure.log.places import is_url
 from perdure.results import Tabular
 from perdure.runner.engines import engine as engine_called
 from perdure.runner.engines.work import Event, Tell, Work

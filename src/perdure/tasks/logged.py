@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
 
-from perdure.log.write.recorder import Recorder
+from perdure.log.write.journal import Recorder
 
 if TYPE_CHECKING:
     from perdure.log.write.journal import Journal

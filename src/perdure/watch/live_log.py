@@ -16,10 +16,9 @@ from perdure.gather.find import Found
 from perdure.gather.model import Life
 from perdure.gather.score_files import is_score_file, read_score_file
 from perdure.gather.worker import ScoreResult, ScoreWorker
-from perdure.log.manifest import DESCRIBING_FILES, MANIFEST, manifest_in
-from perdure.log.places import as_text
-from perdure.log.sources import DATA_FILE
-from perdure.log.verify import BLOCKS_FILE, ended, ledger_of
+from perdure.log.manifest import manifest_in
+from perdure.log.places import BLOCKS_FILE, DATA_FILE, DESCRIBING_FILES, MANIFEST, as_text
+from perdure.log.verify import ended, ledger_of
 from perdure.metrics.engine.metric import Metric
 from perdure.metrics.engine.score import Score
 from perdure.reports.thinned import ThinnedLifetime, thinned

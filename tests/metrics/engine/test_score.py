@@ -21,7 +21,7 @@ from perdure.errors import UnknownNameError
 from perdure.gather.outputs import FILES, block_table, lifetime_table, write_outputs
 from perdure.gather.survey import score, survey
 from perdure.log.model import Lifetime
-from perdure.log.sources import DATA_FILE
+from perdure.log.places import DATA_FILE
 from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
 from perdure.metrics.engine.presets import PRESETS
 from perdure.metrics.engine.scorer import Scorer, prepared_table

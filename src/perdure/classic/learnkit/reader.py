@@ -16,13 +16,12 @@ from perdure.errors import LogError, nearest
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.blocks import in_order
-from perdure.log.manifest import MANIFEST, direction_of, manifest_in, role_of
+from perdure.log.manifest import direction_of, manifest_in, role_of
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
-from perdure.log.parameters import parameters
-from perdure.log.places import as_text
+from perdure.log.places import DATA_FILE, MANIFEST, as_text, sources
 from perdure.log.read import Options
 from perdure.log.rows import Table, tables
-from perdure.log.sources import DATA_FILE, sources
+from perdure.log.variants import parameters
 from perdure.text import some
 
 # Working columns. No header can hold such a name, because a NUL byte in text is refused.

@@ -12,18 +12,15 @@ from typing import cast
 from perdure.errors import EmptyLogError, LogError, nearest
 from perdure.lazy import pl
 from perdure.log.blocks import in_order, is_complete
-from perdure.log.broken_rules import repeated
 from perdure.log.cells import folded, typed
-from perdure.log.manifest import LOGGER_INFO, MANIFEST, SCENARIO_INFO, manifest_in, measures_of, object_in, role_of
+from perdure.log.manifest import manifest_in, measures_of, object_in, role_of
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
-from perdure.log.places import as_text
+from perdure.log.places import BLOCKS_FILE, LOGGER_INFO, MANIFEST, SCENARIO_INFO, Source, as_text, sources
 from perdure.log.problem import Note, Problem
 from perdure.log.read import Options
 from perdure.log.rows import Checksums, UnparsedError, examine, parse, pieces
-from perdure.log.rules import FILLED_COLUMNS, MEASURE, OPTIONAL_COLUMNS, RULES
-from perdure.log.sources import Source, sources
+from perdure.log.rules import FILLED_COLUMNS, MEASURE, OPTIONAL_COLUMNS, RULES, repeated
 from perdure.log.verify import (
-    BLOCKS_FILE,
     Ledger,
     Seen,
     as_it_stands,

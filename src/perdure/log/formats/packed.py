@@ -14,8 +14,8 @@ from typing import IO, cast
 
 from perdure import files
 from perdure.errors import LogError
+from perdure.log.places import Source
 from perdure.log.rows import Table, bytes_of, cells, reading, tables
-from perdure.log.sources import Source
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from perdure import files
 from perdure.errors import LogError, PerdureError, RecordError, message_of
-from perdure.log.manifest import LOGGER_INFO, MANIFEST, SCENARIO_INFO, measures_of, object_in
+from perdure.log.manifest import describe, described, measures_of, object_in, object_text, provenance, write_text
 from perdure.log.model import STANDARD_COLUMNS, Direction, Role
+from perdure.log.places import BLOCKS_FILE, DATA_FILE, LOGGER_INFO, MANIFEST, SCENARIO_INFO
 from perdure.log.rows import header_of
 from perdure.log.rules import BEYOND
-from perdure.log.sources import DATA_FILE
-from perdure.log.verify import BLOCKS_FILE
-from perdure.log.write.manifest import describe, described, object_text, provenance, write_text
 from perdure.log.write.record import (
     DEFAULT_WORKER,
     cell,
@@ -37,7 +35,7 @@ from perdure.log.write.stream import Stream
 from perdure.scenario.model import Scenario
 
 if TYPE_CHECKING:
-    from perdure.log.write.trackers import Mirror
+    from perdure.log.write.export import Mirror
 
 
 _SYNC_EVERY_S = 0.5  # at most one second may be lost to a power cut; this leaves the disk half of it
@@ -112,7 +110,7 @@ class Journal:
         else:
             self._join(manifest)
         if mirror is not None:
-            from perdure.log.write.trackers import Mirror
+            from perdure.log.write.export import Mirror
 
             self._mirror = Mirror(mirror, name, list(self.measures), {"method": learner, "seed": seed})
         self._stop = threading.Event()
@@ -198,7 +196,7 @@ class Journal:
 
         The rules are those of `log`, and all are checked before anything is written.
         """
-        from perdure.log.write.columns import parts
+        from perdure.log.write.record import parts
 
         with self._lock:
             if self._refusal is not None:
@@ -395,3 +393,37 @@ def _disown() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_disown)
+
+
+class Recorder:
+    """Where a lifetime stands: which task is learned or evaluated, and how many records there are.
+
+    A block lasts while mode and task stay the same; `begin` opens one of the same kind anew.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = weakref.proxy(journal)  # whoever keeps recorders by journal keeps no journal open
+        self._block = -1
+        self._experience = 0
+        self._at: tuple[str, str] | None = None
+
+    def begin(self, mode: str, task: str) -> None:
+        """Open a block: mode is "learn" or "evaluate"."""
+        if mode not in ("learn", "evaluate"):
+            raise RecordError(f"mode is {mode!r}", "expected 'learn' or 'evaluate'")
+        self._block += 1
+        self._at = (mode, task)
+
+    def log(self, mode: str, task: str, params: Mapping[str, Any] | None = None, /, **values: Any) -> None:
+        """Write one experience, with its task's parameters; a new block is opened where mode or task changed."""
+        if (mode, task) != self._at:
+            self.begin(mode, task)
+        self._journal.log(
+            block_num=self._block,
+            exp_num=self._experience,
+            block_type="train" if mode == "learn" else "test",
+            task_name=task,
+            task_params=params,
+            **values,
+        )
+        self._experience += 1

@@ -15,11 +15,10 @@ from typing import TypeVar
 from perdure import files
 from perdure.errors import LogError, RecordError, WriteError
 from perdure.log.model import STANDARD_COLUMNS
+from perdure.log.places import DATA_FILE
 from perdure.log.rows import end_of_records, header_of, records_in
-from perdure.log.sources import DATA_FILE
 from perdure.log.verify import append_event, ledger_of
-from perdure.log.write.columns import BlockRecords
-from perdure.log.write.record import quoted
+from perdure.log.write.record import BlockRecords, quoted
 
 try:
     import fcntl

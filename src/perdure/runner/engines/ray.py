@@ -24,7 +24,7 @@ from msgspec import Struct
 from perdure import files
 from perdure.cluster import ONE_THREAD, code_for, guests, joined
 from perdure.errors import LogError, PerdureError, ProtocolError
-from perdure.log.write.manifest import write_object
+from perdure.log.manifest import write_object
 from perdure.runner.engines.local import run_in_workers
 from perdure.runner.engines.shipping import Inbox, Outbox, Piece, believed, luggage, unpack
 from perdure.runner.engines.work import Event, Failures, Work

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 
 from perdure import files
 from perdure.errors import LogError, PerdureError
-from perdure.log.sources import DATA_FILE
-from perdure.log.verify import BLOCKS_FILE, ledger_of, refusal, verify
+from perdure.log.places import BLOCKS_FILE, DATA_FILE
+from perdure.log.verify import ledger_of, refusal, verify
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import PRE_DEPLOYMENT, Job
 
