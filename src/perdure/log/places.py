@@ -191,7 +191,8 @@ def _opened(url: str) -> tuple[Any, str]:
         urlsplit(url)  # which refuses an address that no library could take
         files, at = url_to_fs(url)
     except ImportError as problem:
-        raise MissingExtraError(f"a file system for {scheme} ({_reason(problem)})", "remote", f"reading {url}") from problem
+        what = f"a file system for {scheme} ({_reason(problem)})"
+        raise MissingExtraError(what, "remote", f"reading {url}") from problem
     except Exception as problem:
         raise LogError(
             f"no file system for {scheme!r} ({_reason(problem)})", "give a path, or another URL", file=url
