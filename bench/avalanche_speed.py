@@ -52,7 +52,7 @@ def ours(folder: str) -> None:
             }
         },
     }
-    perdure.run_protocol(protocol, folder, workers=0, score=False)
+    perdure.run(protocol, folder, workers=0, score=False)
     found = perdure.score(folder)
     lived = sum(one.block.length or 0 for one in found.blocks if one.block.mode == "learn")
     assert lived == len(PAIRS) * LEARN, lived

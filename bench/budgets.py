@@ -147,7 +147,7 @@ def budgets(root: Path) -> Iterator[tuple[str, Callable[[], Budget]]]:
         blocks = [Block(modes[mode], task, 50) for mode, task in alternating(20)]  # type: ignore[arg-type]
         values = (np.random.default_rng(at).normal(0.5, 0.2, (100, 50 * len(blocks))) for at in range(100))
         file = root / "bulk.parquet"
-        perdure.write_lives(file, values=values, scenario=Scenario.of("bulk", blocks), learner="bulk")
+        perdure.write_lifetimes(file, values=values, scenario=Scenario.of("bulk", blocks), learner="bulk")
         return Budget("bulk", "10,000 lifetimes of 1,000 rows in one file", 30, 600, score(file))
 
     def blocks() -> Budget:

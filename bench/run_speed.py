@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from perdure.runner.lifetime import live
+from perdure.runner.lifetime import run_lifetime
 from perdure.runner.protocol import parse_protocol
 from perdure.runner.runner import cores, run_learner
 from perdure.scenario.compose import single
@@ -50,7 +50,7 @@ def bare(task: Task, actions: Any) -> float:
 
 def logged(task: Task, actions: Any, folder: Path) -> float:
     """Seconds per step of the same loop as a life."""
-    life = live(single(task, learn=EPISODES), folder, f"life-{time.time_ns()}")
+    life = run_lifetime(single(task, learn=EPISODES), folder, f"life-{time.time_ns()}")
     start, steps = time.perf_counter(), 0
     for block in life:
         for episode in block.episodes():
@@ -73,7 +73,7 @@ def start_up() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(10):
             start = time.perf_counter()
-            life = live(single(Task("pong", params=GAME), learn=1), folder, f"life-{number}")
+            life = run_lifetime(single(Task("pong", params=GAME), learn=1), folder, f"life-{number}")
             for block in life:
                 for episode in block.episodes():
                     episode.reset()

@@ -74,7 +74,7 @@ def seeds(into: Path) -> None:
     table.write_csv(logs / "csv" / "long.csv")
     table.write_csv(logs / "tsv" / "long.tsv", separator="\t")
     table.write_parquet(logs / "parquet" / "long.parquet")
-    perdure.write_lives(logs / "parquet" / "bulk.parquet", lives)
+    perdure.write_lifetimes(logs / "parquet" / "bulk.parquet", lives)
     (logs / "csv" / "wide.csv").write_text(
         "step,eval/pong,eval/chess\n" + "".join(f"{n},{n / 9},{1 - n / 9}\n" for n in range(9))
     )

@@ -41,8 +41,8 @@ def study(folder: Path) -> None:
         learner = IdealLearner(name=name, forgetting=forgetting, pace=30, noise=0.05, spread=0.2)
         lives = lifetimes(learner, scenario, 4, seed=100 * (name == "naive"))
         made = [_timed(life, seconds * (1 + at / 20)) for at, life in enumerate(lives)]
-        perdure.write_lives(folder / "lives" / name, made)
-        perdure.write_lives(folder / "experts" / name, [_timed(one, 1.0) for one in experts(learner, scenario)])
+        perdure.write_lifetimes(folder / "lives" / name, made)
+        perdure.write_lifetimes(folder / "experts" / name, [_timed(one, 1.0) for one in experts(learner, scenario)])
 
 
 def _timed(life: perdure.Lifetime, seconds: float) -> perdure.Lifetime:
@@ -64,7 +64,7 @@ def gallery() -> tuple[str, dict[str, bytes]]:
         material, old = gather(run), gather(run, settings=perdure.Settings(preset=_OLD))
         for name, kind in perdure.FIGURES.items():
             capable = name == "capabilities"
-            perdure.save_figure(perdure.draw(name, old if capable else material), drawn)
+            perdure.save_figure(perdure.figure(name, old if capable else material), drawn)
             pictures[f"{name}.svg"] = drawn.read_bytes()
             command = f"perdure figure {name} run{f' --preset {_OLD}' if capable else ''} --to {name}.svg"
             shown = f"![{kind.summary}](gallery/{name}.svg)"

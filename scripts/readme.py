@@ -40,7 +40,7 @@ def picture(demo: Path, to: Path) -> None:
     with TemporaryDirectory() as folder, sync_playwright() as browsers:
         page = Path(folder) / "report.html"
         runs = [demo / "digits" / learner for learner in LEARNERS]
-        perdure.write_report(runs, page, title="naive and replay: do they keep what they learn?")
+        perdure.report(runs, page, title="naive and replay: do they keep what they learn?")
         chromium = shutil.which("chromium") or shutil.which("google-chrome")
         browser = browsers.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         opened = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})

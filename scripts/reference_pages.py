@@ -19,7 +19,7 @@ from scripts.notebooks import NOTEBOOKS, page
 from scripts.troubleshooting import troubleshooting
 
 if TYPE_CHECKING:
-    from perdure.curves.model import Prep
+    from perdure.curves.model import Preparation
     from perdure.log.rules import Rule
     from perdure.metrics.engine.declare import Preset
 
@@ -160,7 +160,7 @@ def _preset(one: Preset) -> str:
     return "".join(parts)
 
 
-def _preparation(prep: Prep) -> Iterable[str]:
+def _preparation(prep: Preparation) -> Iterable[str]:
     """How values become comparable, step by step."""
     if prep.window == "none":
         yield "Smoothing: none before the metrics."

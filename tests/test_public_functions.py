@@ -36,11 +36,11 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         r"settings is a dict; give perdure.Settings\(preset=…, …\)",
     ),
     "a dict instead of settings of a report": (
-        lambda: perdure.write_report("logs", to="r.html", settings=cast("Any", {"preset": "standard"})),
+        lambda: perdure.report("logs", to="r.html", settings=cast("Any", {"preset": "standard"})),
         r"settings is a dict",
     ),
     "an unknown role": (
-        lambda: perdure.live("x.json", role=cast("Any", "expret")),
+        lambda: perdure.run_lifetime("x.json", role=cast("Any", "expret")),
         "unknown role 'expret'; did you mean 'expert'",
     ),
     "an unknown window": (

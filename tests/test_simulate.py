@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 import perdure
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.errors import PerdureError, ScenarioError
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
@@ -56,7 +56,7 @@ def scenario(tasks: str = "ab", superblocks: int = 1) -> Scenario:
 def scored(learner: IdealLearner, beside: IdealLearner = LEARNER, tasks: str = "ab") -> Score:
     """Given bounds and no smoothing, so that the numbers can be worked out by hand."""
     lived = scenario(tasks)
-    prep = Prep(window="none", bounds=dict.fromkeys(tasks, (0.0, 1.0)))
+    prep = Preparation(window="none", bounds=dict.fromkeys(tasks, (0.0, 1.0)))
     return score(lifetime(learner, lived), experts(beside, lived), Settings(prep=prep))
 
 
@@ -183,7 +183,7 @@ def test_with_noise_and_smoothing_a_metric_still_follows_its_cause(
 
 def test_relearning_what_was_forgotten_shows_as_recovery() -> None:
     lived = scenario("ab", superblocks=4)
-    prep = Prep(window="none", bounds={"a": (0.0, 1.0), "b": (0.0, 1.0)})
+    prep = Preparation(window="none", bounds={"a": (0.0, 1.0), "b": (0.0, 1.0)})
     found = score(lifetime(LEARNER.but(forgetting=0.5, pace=20), lived), settings=Settings(prep=prep))
     assert found["recovery_time"] == pytest.approx(9)  # half of 20 experiences' worth is lost; counted from 0
     assert found["droop"] is not None
@@ -210,7 +210,7 @@ def test_thousands_at_once_are_the_numbers_that_score_gives(monkeypatch: pytest.
     lived = scenario("abc", superblocks=2)
     learner = IdealLearner(forgetting=0.2, forward=0.1, backward=0.05, noise=0.05, spread=0.3)
     beside = IdealLearner(pace=30)
-    prep = Prep(bounds=dict.fromkeys("abc", (0.0, 1.0)))
+    prep = Preparation(bounds=dict.fromkeys("abc", (0.0, 1.0)))
     one_by_one = [score(life, experts(beside, lived), Settings(prep=prep)) for life in lifetimes(learner, lived, 4)]
     rows = [performance(learner, lived, 1, np.random.default_rng([seed, 1])) for seed in range(4)]
     monkeypatch.setattr("perdure.simulate.values.performance", lambda *_: np.concatenate(rows))
@@ -245,7 +245,7 @@ def test_without_forgetting_and_transfer_every_layout_is_a_null(layout: str) -> 
             [alike.values[alike.starts[at] : alike.starts[at + 1]] for at in lived.where("learn", task)]
         )
         assert joined == pytest.approx(expert(LEARNER, task, len(joined)).passage().values)
-    prep = Prep(window="none", bounds=dict.fromkeys(labels, (0.0, 1.0)))
+    prep = Preparation(window="none", bounds=dict.fromkeys(labels, (0.0, 1.0)))
     found = score(lifetime(LEARNER, lived), experts(LEARNER, lived), Settings(prep=prep))
     for name, neutral in NEUTRAL.items():
         assert found[name] is None or found[name] == pytest.approx(neutral), name
@@ -376,7 +376,7 @@ def test_a_block_counted_in_steps_cannot_be_simulated() -> None:
 def test_the_notional_learners_lie_where_the_figures_put_them(name: str, side: int) -> None:
     # New et al. 2022: PM, RP and SE above their thresholds in Figs. 7 and 8, below them in Figs. 9 and 10
     lived = scenario("ab", superblocks=2)
-    prep = Prep(bounds={"a": (0.0, 1.0), "b": (0.0, 1.0)})
+    prep = Preparation(bounds={"a": (0.0, 1.0), "b": (0.0, 1.0)})
     found = score(lifetime(NOTIONAL[name], lived), experts(NOTIONAL["expert"], lived), Settings(prep=prep))
     for metric, threshold in (("performance_maintenance", 0), ("relative_performance", 1), ("sample_efficiency", 1)):
         value = found[metric]

@@ -74,7 +74,7 @@ def _of_a_log(folder: Path) -> Iterator[Any]:
 def _of_a_protocol(folder: Path) -> Iterator[Any]:
     protocol = {**SMALL, "lifetimes": 1, "experts": 0}
     prepared = perdure.prepare_protocol(protocol, folder / "run")
-    done = perdure.run_protocol(protocol, folder / "run", workers=0)
+    done = perdure.run(protocol, folder / "run", workers=0)
     yield from (prepared, *prepared, done, *done)
     file = folder / "protocol.toml"
     file.write_text(
@@ -90,7 +90,7 @@ def test_every_result_is_a_table_json_and_a_short_word(frame: pl.DataFrame, tmp_
     planned = perdure.plan(pilot=frame.filter(pl.col("method") == "keeps"), detect={"PM": 5})
     syllabus = perdure.compose("condensed", ["pong", "breakout"], learn=20, evaluate=3)
     made = [found, one, perdure.compare(found), perdure.correlate(found), planned, perdure.plan()]
-    made += [perdure.lint(syllabus), perdure.write_report(found, tmp_path / "report.md")]
+    made += [perdure.lint(syllabus), perdure.report(found, tmp_path / "report.md")]
     made += [*perdure.groups(found), *_of_a_log(tmp_path)]
     for result in (*made, *_of_a_protocol(tmp_path)):
         assert result.table().height > 0
@@ -135,7 +135,7 @@ WRONG: dict[str, tuple[Callable[[pl.DataFrame], object], str]] = {
     "columns of two lengths": (lambda _: perdure.score({"a": [1], "b": [1, 2]}), "no table: .*; give each column"),
     "a level in percent": (lambda _: perdure.Settings(level=95), "level is 95; give a number from 0.5 to 0.999"),
     "a protocol for a syllabus": (lambda _: perdure.lint("mine.toml"), "mine.toml: a protocol, .*lint_protocol"),
-    "no workers": (lambda _: perdure.run_protocol(SMALL, "nowhere", workers=-1), "-1 workers; give 1 or more"),
+    "no workers": (lambda _: perdure.run(SMALL, "nowhere", workers=-1), "-1 workers; give 1 or more"),
 }
 
 
@@ -160,7 +160,7 @@ def test_a_clean_check_is_no_failure_and_a_record_is_a_short_word_too(tmp_path: 
     assert clean.table().height == 0
     assert repr(life).startswith("Lifetime('life', life, 1 records")
     assert "<table" in life._repr_html_()
-    assert len(repr(perdure.draw("lifetime", life))) < 160
+    assert len(repr(perdure.figure("lifetime", life))) < 160
     assert repr(perdure.METRICS).startswith("Registry('metric', ")
 
 

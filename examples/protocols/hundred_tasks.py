@@ -42,7 +42,7 @@ def protocol(learner: str = "naive", **lengths: int) -> dict[str, Any]:
 
 def main(into: Path, **lengths: int) -> None:
     """Live it, and say how it went."""
-    perdure.run_protocol(protocol("naive", **lengths), into, score=False)
+    perdure.run(protocol("naive", **lengths), into, score=False)
     (score,) = perdure.survey(into, settings=perdure.Settings(metrics=METRICS)).scores
     for name, one in score.metrics.items():
         print(f"{name:20}", one.why if one.value is None else f"{one.value:.4f}")

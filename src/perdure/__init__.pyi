@@ -1,9 +1,12 @@
 __version__: str
 __all__: list[str]
 
+from .api import check as check
+from .api import figure as figure
+from .api import report as report
 from .classic.learnkit.writer import write_learnkit as write_learnkit
 from .curves.model import Curve as Curve
-from .curves.model import Prep as Prep
+from .curves.model import Preparation as Preparation
 from .curves.prepare import smooth as smooth
 from .errors import LogError as LogError
 from .errors import PerdureError as PerdureError
@@ -20,7 +23,7 @@ from .log.problem import Check as Check
 from .log.read import find as find
 from .log.read import lifetimes as lifetimes
 from .log.read import read as read
-from .log.write.bulk import write_lives as write_lives
+from .log.write.bulk import write_lifetimes as write_lifetimes
 from .log.write.journal import Journal as Journal
 from .log.write.journal import Recorder as Recorder
 from .metrics import METRICS as METRICS
@@ -31,17 +34,16 @@ from .metrics.engine.metric import Value as Value
 from .metrics.engine.score import Score as Score
 from .metrics.engine.settings import settings_for as settings_for
 from .reports.figures import FIGURES as FIGURES
-from .reports.figures import View as View
-from .reports.figures import draw as draw
+from .reports.figures import FigureView as FigureView
+from .reports.figures import save_figure as save_figure
 from .reports.model import Report as Report
 from .reports.svg import Figure as Figure
-from .reports.write import write_report as write_report
-from .runner.lifetime import Life as Life
-from .runner.lifetime import live as live
+from .runner.lifetime import LiveRun as LiveRun
+from .runner.lifetime import run_lifetime as run_lifetime
 from .runner.runner import PreparedRun as PreparedRun
 from .runner.runner import RunResult as RunResult
 from .scenario.compose import compose as compose
-from .scenario.compose import single_of as single_of
+from .scenario.compose import single_task_syllabus as single_task_syllabus
 from .scenario.lint import LintReport as LintReport
 from .scenario.model import Block as Block
 from .scenario.model import Scenario as Scenario
@@ -67,11 +69,9 @@ from .verbs.correlate import correlate as correlate
 from .verbs.lint import ProtocolLint as ProtocolLint
 from .verbs.lint import lint as lint
 from .verbs.lint import lint_protocol as lint_protocol
-from .verbs.names import check as check
-from .verbs.names import save_figure as save_figure
+from .verbs.plan import estimate_cost as estimate_cost
 from .verbs.plan import plan as plan
-from .verbs.plan import with_cost as with_cost
 from .verbs.run import Evaluation as Evaluation
 from .verbs.run import PreparedProtocol as PreparedProtocol
 from .verbs.run import prepare_protocol as prepare_protocol
-from .verbs.run import run_protocol as run_protocol
+from .verbs.run import run as run

@@ -65,7 +65,7 @@ def test_the_records_score_like_any_others(run: RunResult, tmp_path: Path) -> No
     # The same lives and experts in one file, written by the way that takes any lifetime, have the same values.
     lives = [*lifetimes(run.folder.path / "lives" / "batch-000.parquet", Options())]
     experts = [*lifetimes(run.folder.path / "experts" / "batch-000.parquet", Options())]
-    perdure.write_lives(tmp_path / "apart.parquet", [*lives, *experts])
+    perdure.write_lifetimes(tmp_path / "apart.parquet", [*lives, *experts])
     apart = perdure.survey(tmp_path / "apart.parquet").table()
     for name in ("relative_performance", "performance_maintenance", "bwt"):
         values = table[name].to_list()

@@ -112,7 +112,7 @@ def test_every_life_of_a_run_becomes_a_tree_that_scores_the_same(tmp_path: Path,
 def test_what_lives_are_held_against_becomes_a_tree_only_where_it_alone_is_given(tmp_path: Path, data: Path) -> None:
     life = perdure.read(logged(tmp_path / "logs", "life", [("train", "a", RISING), ("test", "a", [1.0])]))
     beside = [replace(life, id=role, role=role) for role in ("expert", "twin")]
-    perdure.write_lives(tmp_path / "all.parquet", [life, *beside])
+    perdure.write_lifetimes(tmp_path / "all.parquet", [life, *beside])
     (tree,) = write_trees(tmp_path / "all.parquet", data).files
     assert tree.name.startswith("all.parquet-life-")
     for one in beside:

@@ -304,7 +304,7 @@ def test_lifetimes_in_one_file_are_compared_one_by_one(folder: Path) -> None:
     for part in ("lives", "experts"):
         logs = [perdure.read(one) for one in sorted((folder / part).iterdir())]
         shutil.rmtree(folder / part)
-        perdure.write_lives(folder / part / "batch-000.parquet", logs)
+        perdure.write_lifetimes(folder / part / "batch-000.parquet", logs)
     assert scored(folder, code=0)["left_out"] == []
     lower(folder, lifetimes=2, experts=3, twin=False)
     found = scored(folder, code=1)
@@ -329,7 +329,7 @@ def test_experts_in_one_file_serve_their_run_also_from_the_folder_above(folder: 
     for part in ("lives", "experts"):
         logs = [perdure.read(one) for one in sorted((folder / part).iterdir())]
         shutil.rmtree(folder / part)
-        perdure.write_lives(folder / part / "batch-000.parquet", logs)
+        perdure.write_lifetimes(folder / part / "batch-000.parquet", logs)
     shutil.copytree(folder, tmp_path / "runs" / "a")
     above, alone = (scored(place, code=0)["lifetimes"] for place in (tmp_path / "runs", folder))
     values = [[one["metrics"]["relative_performance"]["value"] for one in lives] for lives in (above, alone)]
@@ -355,7 +355,7 @@ OF_A_LOG = [
 def test_no_output_replaces_a_file_of_a_log(folder: Path, name: str) -> None:
     target = folder / name
     if target.suffix == ".parquet":
-        perdure.write_lives(target, [perdure.read(folder / "lives" / "life-000")])
+        perdure.write_lifetimes(target, [perdure.read(folder / "lives" / "life-000")])
     before = target.read_bytes() if target.exists() else None
     for verb, *options in (
         ("score", folder, "--json", target),
@@ -394,7 +394,7 @@ def test_no_output_replaces_a_table_that_is_read(folder: Path, tmp_path: Path, g
         refused = run_verb(verb, log, option, table)
         assert "is read here, and would be overwritten" in str(refused.exception)
     with pytest.raises(PerdureError, match="is read here"):
-        perdure.write_report(log, table)
+        perdure.report(log, table)
     assert table.read_bytes() == before
 
 

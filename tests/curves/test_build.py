@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from perdure.curves.build import curves
 from perdure.curves.experts import compare_with_experts
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.curves.prepare import smooth
 from perdure.errors import LogError, MetricError, PerdureError, UnknownNameError
 from perdure.log.model import Lifetime
@@ -30,10 +30,10 @@ def life(**values: list[float]) -> Lifetime:
 
 def test_learning_is_smoothed_and_evaluation_is_not() -> None:
     two = lifetime_of([Block("learn", "a", 40), Block("evaluate", "a", 40)], values=[NOISY, NOISY])
-    made = curves(two, Prep(scale="none"))
+    made = curves(two, Preparation(scale="none"))
     np.testing.assert_array_equal(made.over((1,)).values, NOISY)
     assert np.std(made.over((0,)).values) < np.std(NOISY) / 2
-    both = curves(two, Prep(scale="none", smooth_evaluation=True))
+    both = curves(two, Preparation(scale="none", smooth_evaluation=True))
     np.testing.assert_array_equal(both.over((1,)).values, both.over((0,)).values)
 
 
@@ -60,36 +60,36 @@ def test_unsmoothed_values_go_through_the_same_scale() -> None:
 
 
 def test_one_range_for_the_run_keeps_tasks_apart() -> None:
-    made = curves(life(a=[0.0, 1.0], b=[9.0, 10.0]), Prep(scale="run"))
+    made = curves(life(a=[0.0, 1.0], b=[9.0, 10.0]), Preparation(scale="run"))
     np.testing.assert_allclose(made.values, [1, 11, 91, 101])
 
 
 def test_without_scaling_values_are_as_measured() -> None:
-    made = curves(life(a=[0.0, 1.0], b=[9.0, 10.0]), Prep(scale="none"))
+    made = curves(life(a=[0.0, 1.0], b=[9.0, 10.0]), Preparation(scale="none"))
     assert made.values.tolist() == [0.0, 1.0, 9.0, 10.0]
     assert made.over((1,)).range == 1.0
 
 
 def test_given_bounds_scale_and_do_not_clip_unless_clamped() -> None:
     bounds = {"A": (0.0, 10.0)}
-    assert curves(life(a=[5.0, 20.0]), Prep(bounds=bounds)).values.tolist() == [51.0, 201.0]
-    assert curves(life(a=[5.0, 20.0]), Prep(bounds=bounds, clamp=True)).values.tolist() == [51.0, 101.0]
+    assert curves(life(a=[5.0, 20.0]), Preparation(bounds=bounds)).values.tolist() == [51.0, 201.0]
+    assert curves(life(a=[5.0, 20.0]), Preparation(bounds=bounds, clamp=True)).values.tolist() == [51.0, 101.0]
 
 
 def test_bounds_must_name_every_task() -> None:
     with pytest.raises(MetricError, match=r"no bounds are given for task 'b' \(given: a\)"):
-        curves(life(a=[1.0], b=[2.0]), Prep(bounds={"a": (0, 1)}))
+        curves(life(a=[1.0], b=[2.0]), Preparation(bounds={"a": (0, 1)}))
 
 
 def test_clamping_cuts_at_the_tenth_and_ninetieth_percentile() -> None:
     values = [float(value) for value in range(11)]
-    made = curves(life(a=values), Prep(clamp=True, scale="none"))
+    made = curves(life(a=values), Preparation(clamp=True, scale="none"))
     assert (made.values.min(), made.values.max()) == (1.0, 9.0)
 
 
 def test_an_outlier_of_an_expert_does_not_widen_a_clamped_range() -> None:
     own, beside = NOISY.tolist(), [*NOISY[:-1].tolist(), 1000.0]
-    plain = Prep(clamp=True, window="none")
+    plain = Preparation(clamp=True, window="none")
     expert = lifetime_of([Block("learn", "a", 40)], values=[beside], name="e")
     made = curves(life(a=own), plain, experts=[expert])
     low, high = np.percentile([*own, *beside], (10, 90))
@@ -99,7 +99,7 @@ def test_an_outlier_of_an_expert_does_not_widen_a_clamped_range() -> None:
 
 def test_lower_better_values_are_negated_and_bounds_with_them() -> None:
     worse = replace(life(error=[0.2, 0.8]), measures={"reward": "lower"})
-    np.testing.assert_allclose(curves(worse, Prep(bounds={"error": (0.0, 1.0)})).values, [81.0, 21.0])
+    np.testing.assert_allclose(curves(worse, Preparation(bounds={"error": (0.0, 1.0)})).values, [81.0, 21.0])
     assert curves(worse).measured.tolist() == [-0.2, -0.8]
 
 
@@ -115,19 +115,19 @@ def test_a_constant_task_scales_to_one_and_is_noted() -> None:
 
 def test_a_range_from_the_data_is_noted_and_given_bounds_are_not() -> None:
     assert any("came from the data" in note for note in curves(life(a=[0.0, 1.0])).notes)
-    assert not curves(life(a=[0.0, 1.0]), Prep(bounds={"a": (0, 1)})).notes
+    assert not curves(life(a=[0.0, 1.0]), Preparation(bounds={"a": (0, 1)})).notes
 
 
 def test_noise_is_repeatable_and_as_wide_as_asked() -> None:
     many = life(a=np.linspace(0, 1, 4000).tolist())
-    quiet, noisy, again = curves(many), curves(many, Prep(noise=2.0)), curves(many, Prep(noise=2.0))
+    quiet, noisy, again = curves(many), curves(many, Preparation(noise=2.0)), curves(many, Preparation(noise=2.0))
     np.testing.assert_array_equal(noisy.values, again.values)
     assert np.std(noisy.values - quiet.values) == pytest.approx(2.0, rel=0.1)
 
 
 def test_two_lives_do_not_share_their_noise() -> None:
     one = life(a=np.linspace(0, 1, 50).tolist())
-    noisy, other = Prep(noise=2.0), replace(one, id="another")
+    noisy, other = Preparation(noise=2.0), replace(one, id="another")
     assert (curves(one, noisy).values != curves(other, noisy).values).all()
     np.testing.assert_array_equal(curves(one).values, curves(other).values)
 
@@ -136,7 +136,7 @@ def test_variant_agnostic_pools_ranges_and_experts_and_joins_blocks_by_base_name
     values = {"pong_wide": [0.0, 1.0], "pong_narrow": [1.0, 4.0]}
     expert = lifetime_of([Block("learn", "pong_other", 2)], values=[[2.0, 8.0]], name="e")
     stranger = lifetime_of([Block("learn", "ponglike_1", 2)], values=[[2.0, 80.0]], name="s")
-    made = curves(life(**values), Prep(variants="agnostic"), [expert, stranger])
+    made = curves(life(**values), Preparation(variants="agnostic"), [expert, stranger])
     assert [task.label for task in made.scenario.tasks] == ["pong"]
     assert (made.ranges["pong"].low, made.ranges["pong"].high) == (0.0, 8.0)
     assert [one.id for one in made.experts["pong"]] == ["e"]
@@ -169,7 +169,7 @@ def test_an_expert_of_another_measure_is_refused_by_name() -> None:
 def test_experts_are_smoothed_as_the_learner_is_and_sleep_is_left_out_of_their_curve() -> None:
     blocks = [Block("learn", "a", 40), Block("learn", "a", 40, subtype="sleep", group=1)]
     expert = lifetime_of(blocks, values=[NOISY, NOISY], name="e")
-    [one] = curves(life(a=NOISY.tolist()), Prep(scale="none"), [expert]).experts["a"]
+    [one] = curves(life(a=NOISY.tolist()), Preparation(scale="none"), [expert]).experts["a"]
     np.testing.assert_array_equal(one.curve.values, smooth(NOISY, np.array([0, 40]), (0,)))
     assert len(one.all_learning) == 80
 
@@ -197,15 +197,15 @@ def recording(lived: Lifetime, **bounds: object) -> Lifetime:
 def test_recorded_bounds_are_the_range_as_if_they_were_given() -> None:
     lived = life(a=[5.0, 20.0])
     made = curves(recording(lived, A=[0, 10]))
-    assert made.values.tolist() == curves(lived, Prep(bounds={"a": (0, 10)})).values.tolist() == [51.0, 201.0]
+    assert made.values.tolist() == curves(lived, Preparation(bounds={"a": (0, 10)})).values.tolist() == [51.0, 201.0]
     assert made.ranges["a"].given
     assert made.notes == ("the bounds are those recorded in the log",)
 
 
 def test_given_bounds_overrule_recorded_ones_and_a_preparation_may_ignore_them() -> None:
     lived = recording(life(a=[5.0, 20.0]), a=[0, 10])
-    assert curves(lived, Prep(bounds={"a": (0, 20)})).values.tolist() == [26.0, 101.0]
-    assert curves(lived, Prep(recorded_bounds=False)).values.tolist() == [1.0, 101.0]
+    assert curves(lived, Preparation(bounds={"a": (0, 20)})).values.tolist() == [26.0, 101.0]
+    assert curves(lived, Preparation(recorded_bounds=False)).values.tolist() == [1.0, 101.0]
 
 
 def test_a_task_without_recorded_bounds_takes_its_range_from_the_data_and_is_named() -> None:
@@ -222,7 +222,7 @@ def test_recorded_bounds_of_a_lower_better_measure_are_negated_with_its_values()
 
 def test_recorded_bounds_of_variants_are_pooled_where_variants_do_not_count() -> None:
     lived = recording(life(pong_wide=[0.0, 1.0], pong_narrow=[1.0, 4.0]), pong_wide=[-2, 1], pong_narrow=[0, 8])
-    found = curves(lived, Prep(variants="agnostic")).ranges["pong"]
+    found = curves(lived, Preparation(variants="agnostic")).ranges["pong"]
     assert (found.low, found.high, found.given) == (-2.0, 8.0, True)
 
 
@@ -242,18 +242,18 @@ def test_recorded_bounds_that_make_no_sense_are_not_used(bad: object) -> None:
 def test_clamping_cuts_at_recorded_bounds_and_elsewhere_at_percentiles() -> None:
     values = [float(value) for value in range(11)]
     lived = recording(life(a=values, b=values), a=[0, 5], b=None)
-    made = curves(lived, Prep(clamp=True, scale="none", window="none"))
+    made = curves(lived, Preparation(clamp=True, scale="none", window="none"))
     assert [made.over((block,)).values.max() for block in (0, 1)] == [5.0, 9.0]
 
 
 def test_one_range_for_the_run_spans_recorded_bounds_and_found_ones() -> None:
-    made = curves(recording(life(a=[0.0, 1.0], b=[9.0, 10.0]), a=[-10, 5], b=None), Prep(scale="run"))
+    made = curves(recording(life(a=[0.0, 1.0], b=[9.0, 10.0]), a=[-10, 5], b=None), Preparation(scale="run"))
     np.testing.assert_allclose(made.values, [51, 56, 96, 101])
     assert not made.ranges["a"].given
 
 
-@pytest.mark.parametrize("prep", [Prep(), Prep(scale="none"), Prep(scale="none", window="none")])
-def test_nothing_that_a_formula_is_given_can_be_changed(prep: Prep) -> None:
+@pytest.mark.parametrize("prep", [Preparation(), Preparation(scale="none"), Preparation(scale="none", window="none")])
+def test_nothing_that_a_formula_is_given_can_be_changed(prep: Preparation) -> None:
     learner, expert = life(a=[1.0, 2.0, 3.0, 4.0, 5.0]), life(a=[2.0, 4.0, 6.0])
     made = curves(learner, prep, [expert])
     (one,) = made.experts["a"]
@@ -279,13 +279,13 @@ def test_nothing_that_a_formula_is_given_can_be_changed(prep: Prep) -> None:
 )
 def test_a_preparation_that_means_nothing_is_refused(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(PerdureError, match=said):
-        Prep(**wrong)
+        Preparation(**wrong)
 
 
 def test_an_expert_is_known_by_itself_and_not_by_its_name() -> None:
     learner = lifetime_of([Block("learn", "a", 3), Block("learn", "b", 3)], values=[[1, 2, 3], [1, 2, 3]])
     same = [replace(life(a=[1.0, 2.0]), id="expert"), replace(life(c=[1.0, 2.0]), id="expert")]
-    assert "experts of c match no task here; without an expert: b" in curves(learner, Prep(), same).notes
+    assert "experts of c match no task here; without an expert: b" in curves(learner, Preparation(), same).notes
 
 
 # --- a measure for each task ----------------------------------------------------------------------
@@ -325,14 +325,14 @@ def test_an_expert_is_measured_as_its_task_is() -> None:
 
 
 def test_given_bounds_are_turned_with_their_task() -> None:
-    made = curves(two_measures(), Prep(bounds={"a": (0.0, 6.0), "b": (0.0, 60.0)}), measure=BOTH)
+    made = curves(two_measures(), Preparation(bounds={"a": (0.0, 6.0), "b": (0.0, 60.0)}), measure=BOTH)
     np.testing.assert_allclose(made.over((0,)).values, [1.0, 1 + 100 / 6, 1 + 200 / 6, 51.0])
     np.testing.assert_allclose(made.over((1,)).values, [51.0, 1 + 400 / 6, 1 + 500 / 6, 101.0])
 
 
 def test_measures_of_their_own_share_no_range() -> None:
     with pytest.raises(MetricError, match="no common range"):
-        curves(two_measures(), Prep(scale="run"), measure=BOTH)
+        curves(two_measures(), Preparation(scale="run"), measure=BOTH)
 
 
 @pytest.mark.parametrize("value", [1.7e308, -1.1e300])
@@ -348,7 +348,7 @@ def test_experts_averaged_over_time_are_one_as_long_as_the_shortest() -> None:
         experts = [
             lifetime_of([Block("learn", "a", len(one))], values=[one], name=f"e{at}") for at, one in enumerate(values)
         ]
-        own = curves(life(a=NOISY.tolist()), Prep(bounds={"a": (0.0, 10.0)}), experts)
+        own = curves(life(a=NOISY.tolist()), Preparation(bounds={"a": (0.0, 10.0)}), experts)
         (found,) = compare_with_experts(own, "a", (0,), "time")
         return msgspec.structs.astuple(replace(found, expert=""))
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 import perdure
 from perdure.curves.experts import Experts, expert_logs, merge_experts, read_experts, seconds_learning
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.errors import LogError, NotALogError
 from perdure.log.read import Options
 from perdure.metrics.engine.contract import lifetime_of
@@ -125,7 +125,7 @@ def test_a_copy_of_an_expert_counts_once_and_one_of_another_task_is_none(tmp_pat
         written(tmp_path / place, "expert", task)
     experts = read_experts([tmp_path / place for place in ("first", "again", "other")]).lifetimes
     assert len(experts) == 3
-    served, left_out = expert_logs(experts, "reward", "higher", Prep())
+    served, left_out = expert_logs(experts, "reward", "higher", Preparation())
     assert [one.task for one in served] == ["a_1", "b_1"]
     ((path, why),) = left_out
     assert Path(path).parent.name == "again"

@@ -411,7 +411,7 @@ def test_the_printed_classification_loop_runs_and_is_logged_by_itself(data: Path
     composed = perdure.compose("condensed", ["zero-one", "two-three"], learn=3, evaluate=2)
     updates: list[int] = []
     names = {
-        "syllabus": perdure.live(composed, into=data / "logs", name="loop", seed=1),
+        "syllabus": perdure.run_lifetime(composed, into=data / "logs", name="loop", seed=1),
         "do_inference": lambda inputs: np.zeros(len(inputs), dtype=int),
         "calculate_loss_and_update_model": lambda y, y_hat: updates.append(len(y_hat)),
     }

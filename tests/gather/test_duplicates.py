@@ -47,7 +47,7 @@ def journal_and_bulk(folder: Path, logs: Path) -> None:
     shutil.copytree(logs, folder / "logs")
     values = np.array([experience_values(seed) for seed in range(COUNT)])
     scenario = perdure.read(logs / "l0").scenario
-    perdure.write_lives(folder / "bulk.parquet", values=values, scenario=scenario, learner="q", seeds=range(COUNT))
+    perdure.write_lifetimes(folder / "bulk.parquet", values=values, scenario=scenario, learner="q", seeds=range(COUNT))
 
 
 def two_tables(folder: Path, logs: Path) -> None:

@@ -27,7 +27,7 @@ def test_what_is_given_twice_counts_once(tmp_path: Path) -> None:
 def test_lives_in_a_bulk_file_are_no_experts_of_each_other(tmp_path: Path) -> None:
     one = perdure.read(written(tmp_path, "one", LIFE))
     alone = perdure.read(written(tmp_path, "alone", [("train", "a_1", [1.0, 2.0, 3.0])]))
-    perdure.write_lives(tmp_path / "lives.parquet", [one, alone])
+    perdure.write_lifetimes(tmp_path / "lives.parquet", [one, alone])
     found = survey(tmp_path / "lives.parquet")
     assert found.left_out == ()
     assert [score["relative_performance"] for score in found.scores] == [None, None]
@@ -36,7 +36,7 @@ def test_lives_in_a_bulk_file_are_no_experts_of_each_other(tmp_path: Path) -> No
 def test_experts_in_a_file_serve_its_lives_and_are_none(tmp_path: Path) -> None:
     one = perdure.read(written(tmp_path, "one", LIFE))
     expert = perdure.read(written(tmp_path, "a", [("train", "a_1", [1.0, 2.0, 3.0])], role="expert"))
-    perdure.write_lives(tmp_path / "lives.parquet", [one, expert])
+    perdure.write_lifetimes(tmp_path / "lives.parquet", [one, expert])
     (score,) = survey(tmp_path / "lives.parquet").scores
     assert score["relative_performance"] == survey(tmp_path / "one", tmp_path / "a").scores[0]["relative_performance"]
 
@@ -44,7 +44,7 @@ def test_experts_in_a_file_serve_its_lives_and_are_none(tmp_path: Path) -> None:
 def parts(folder: Path, lives: int, seed: int) -> Path:
     rng = np.random.default_rng(seed)
     scenario = perdure.Scenario.of("s", [perdure.Block("learn", "a", 2000)])
-    return perdure.write_lives(folder, values=rng.random((lives, 2000)), scenario=scenario, learner="x")
+    return perdure.write_lifetimes(folder, values=rng.random((lives, 2000)), scenario=scenario, learner="x")
 
 
 def test_parts_of_a_folder_belong_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

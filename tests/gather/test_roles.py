@@ -113,11 +113,11 @@ def test_a_role_with_a_capital_in_a_manifest_is_no_lifetime(tmp_path: Path, form
     assert [life["id"] for life in facts["lifetimes"]] == ["logs/l0"]
 
 
-@pytest.mark.parametrize("write", [perdure.write_lives, perdure.write_learnkit])
+@pytest.mark.parametrize("write", [perdure.write_lifetimes, perdure.write_learnkit])
 def test_no_writer_takes_an_unknown_role(tmp_path: Path, write: Callable[..., Path]) -> None:
     lifetime = perdure.read(as_journal(tmp_path, "l0", experience_values(0)))
     odd = replace(lifetime, role="Expert")
-    given = (tmp_path / "bulk.parquet", [odd]) if write is perdure.write_lives else (odd, tmp_path, "tree")
+    given = (tmp_path / "bulk.parquet", [odd]) if write is perdure.write_lifetimes else (odd, tmp_path, "tree")
     with pytest.raises(PerdureError, match="role is 'Expert'"):
         write(*given)
 

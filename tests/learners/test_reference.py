@@ -10,7 +10,7 @@ import pytest
 
 import perdure
 from perdure.learners.find import REFERENCE, make_learner
-from perdure.runner.lifetime import live
+from perdure.runner.lifetime import run_lifetime
 from perdure.runner.loop import lead
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Block, Scenario, Task
@@ -37,7 +37,7 @@ def evaluations(
         Block(one.mode, one.task, one.length, described[one.task].params, group=at) for at, one in enumerate(blocks)
     ]
     learner = make_learner(use, 1, params)
-    lead(live(Scenario.of("test", blocks, tasks), folder, use, seed=2, learner=learner), learner)
+    lead(run_lifetime(Scenario.of("test", blocks, tasks), folder, use, seed=2, learner=learner), learner)
     passage = perdure.read(folder / use).passage()
     return [
         float(passage.values[passage.starts[at] : passage.starts[at + 1]].mean())
@@ -58,8 +58,10 @@ def test_what_was_learned_last_meets_a_similar_task(tmp_path: Path) -> None:
     first, after_its_own = evaluations(tmp_path, "q-learning-per-task", (BREAKOUT,), 100, 20)
     scenario = compose("condensed", [PONG], learn=100, evaluate=0, seed=0)
     learner = make_learner("q-learning-per-task", 1, {})
-    lead(live(scenario, tmp_path, "pong-first", seed=2), learner)
-    lead(live(compose("condensed", [BREAKOUT], learn=1, evaluate=20, seed=0), tmp_path, "then", seed=2), learner)
+    lead(run_lifetime(scenario, tmp_path, "pong-first", seed=2), learner)
+    lead(
+        run_lifetime(compose("condensed", [BREAKOUT], learn=1, evaluate=20, seed=0), tmp_path, "then", seed=2), learner
+    )
     passage = perdure.read(tmp_path / "then").passage()
     zero_shot = float(passage.values[: passage.starts[1]].mean())
     assert zero_shot > first + 1.0
@@ -70,7 +72,7 @@ def test_a_table_per_task_that_begins_empty_learns_as_if_alone(tmp_path: Path) -
     def table(tasks: tuple[Task, ...], name: str) -> Any:
         learner = make_learner("q-learning-independent", 1, {})
         blocks = [Block("learn", task.label, 20, task.params, group=at) for at, task in enumerate(tasks)]
-        lead(live(Scenario.of("test", blocks, tasks), tmp_path, name, seed=2, learner=learner), learner)
+        lead(run_lifetime(Scenario.of("test", blocks, tasks), tmp_path, name, seed=2, learner=learner), learner)
         return learner.tables
 
     alone, among = table((PONG,), "alone"), table((PONG, INVERTED, BREAKOUT), "among")
@@ -111,7 +113,7 @@ def test_a_learner_saved_and_restored_is_the_same_learner(tmp_path: Path, name: 
     batches = not name.startswith("q-learning")
     tasks = (UPRIGHT, TILTED) if batches else (PONG, INVERTED)
     learner = make_learner(name, 1, {})
-    lead(live(compose("condensed", tasks, learn=3, evaluate=1, seed=0), tmp_path, "life"), learner)
+    lead(run_lifetime(compose("condensed", tasks, learn=3, evaluate=1, seed=0), tmp_path, "life"), learner)
     learner.save(tmp_path)
     again = make_learner(name, 2, {})
     assert again.fingerprint() != learner.fingerprint()
@@ -166,4 +168,4 @@ def test_an_action_space_without_numbers_is_refused_in_words(tmp_path: Path) -> 
     learner = make_learner("q-learning", 1, {})
     scenario = Scenario.of("test", [Block("learn", "pendulum", 1)], [Task("pendulum", env="Pendulum-v1")])
     with pytest.raises(LearnerError, match=r"block 0 \(learn pendulum\).*needs a Discrete action space, found Box"):
-        lead(live(scenario, tmp_path, "box"), learner)
+        lead(run_lifetime(scenario, tmp_path, "box"), learner)

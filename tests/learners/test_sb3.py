@@ -17,7 +17,7 @@ from perdure.learners.find import find_learner, make_learner
 from perdure.learners.interface import LearnerError
 from perdure.learners.sb3 import PPOLearner, flat_size, flattened
 from perdure.runner.contract import EPISODES, check_learner
-from perdure.runner.lifetime import live
+from perdure.runner.lifetime import run_lifetime
 from perdure.runner.loop import lead
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Task
@@ -44,7 +44,7 @@ def test_its_absence_gives_the_command_that_installs_it(tmp_path: Path, monkeypa
     learner = PPOLearner()
     syllabus = compose("single", [Task("pong", params={"points": 1})], learn=1, evaluate=0)
     with pytest.raises(MissingExtraError, match=r"pip install 'perdure\[sb3\]'"):
-        lead(live(syllabus, tmp_path, "absent"), learner)
+        lead(run_lifetime(syllabus, tmp_path, "absent"), learner)
 
 
 @pytest.mark.slow
@@ -53,7 +53,7 @@ def test_ppo_learns_a_grid(tmp_path: Path) -> None:
     pytest.importorskip("minigrid")
     learner = PPOLearner(seed=1)
     syllabus = compose("single", ["minigrid5x5"], learn=150, evaluate=3)
-    lead(live(syllabus, tmp_path, "grid", 1, learner=learner), learner)
+    lead(run_lifetime(syllabus, tmp_path, "grid", 1, learner=learner), learner)
     passage = perdure.read(tmp_path / "grid").passage()
     first, learned, last = (passage.values[passage.starts[at] : passage.starts[at + 1]].mean() for at in range(3))
     assert first < 0.5
@@ -89,7 +89,7 @@ def test_an_algorithm_that_there_is_not_offers_the_nearest_and_one_that_cannot_a
         find_learner("sb3:DQM")
     learner = make_learner("sb3:SAC", 1, {})
     with pytest.raises(LearnerError, match=r"block 0 \(evaluate pong_wide\): SAC cannot be made for Discrete\(3\)"):
-        lead(live(compose("condensed", EPISODES, learn=1, evaluate=1, seed=0), tmp_path, "life"), learner)
+        lead(run_lifetime(compose("condensed", EPISODES, learn=1, evaluate=1, seed=0), tmp_path, "life"), learner)
 
 
 def test_without_the_extra_an_algorithm_gives_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ def test_what_is_damaged_in_a_folder_is_left_out_with_a_reason(tmp_path: Path, d
     packed = gzip.compress(last.read_bytes())
     if damage == "a cut Parquet file":
         lifetime = perdure.read(last)
-        perdure.write_lives(tmp_path / "logs" / "bulk.parquet", [lifetime])
+        perdure.write_lifetimes(tmp_path / "logs" / "bulk.parquet", [lifetime])
         content = (tmp_path / "logs" / "bulk.parquet").read_bytes()
         (tmp_path / "logs" / "bulk.parquet").write_bytes(content[: len(content) // 2])
     elif damage == "a journal without data":

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.log.variant_lives import Row, blocks, life, tasks
 
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.errors import LogError, UnknownNameError
 from perdure.gather.survey import score
 from perdure.log.variants import sets_of, settle
@@ -236,9 +236,9 @@ def test_variants_that_somebody_named_stay_apart_though_their_sets_are_equal() -
 
 
 def test_an_unknown_word_is_refused_and_aware_is_another_word_for_name() -> None:
-    assert Prep(variants="aware") == Prep(variants="name")
+    assert Preparation(variants="aware") == Preparation(variants="name")
     with pytest.raises(UnknownNameError, match=r"variants 'parms'.*did you mean 'params'"):
-        Prep(variants="parms")  # type: ignore[arg-type]
+        Preparation(variants="parms")  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="variants"):
         life(blocks(("a", {}, 2))).passage(None, "nome")  # type: ignore[arg-type]
 

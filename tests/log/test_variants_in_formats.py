@@ -15,7 +15,7 @@ import perdure
 from perdure.classic.learnkit.writer import write_learnkit
 from perdure.curves.build import curves
 from perdure.curves.experts import Experts
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.log.variants import settle
@@ -43,14 +43,14 @@ def test_an_expert_serves_the_task_that_has_its_set() -> None:
     assert facts(made) == facts(Scorer(experts=Experts(tuple(experts)), settled=settled).score(learner))
     alone = perdure.score(learner, experts[:1])
     assert list(alone.metrics["relative_performance"].by) == ["pong_v1"]
-    named = perdure.score(learner, experts, Settings(prep=Prep(variants="name")))
+    named = perdure.score(learner, experts, Settings(prep=Preparation(variants="name")))
     assert named.tasks == ("pong",)
     assert len(named.metrics["relative_performance"].by["pong"]) == 3
 
 
 def test_bounds_of_a_label_hold_for_its_sets_and_bounds_of_a_set_go_before() -> None:
     lived = life(rewarded(blocks(("pong", {"w": 1}, 30), ("pong", {"w": 2}, 30))), variants="params")
-    made = curves(lived, Prep(bounds={"pong": (0, 10), "pong_v2": (0, 20)}))
+    made = curves(lived, Preparation(bounds={"pong": (0, 10), "pong_v2": (0, 20)}))
     assert {task: one.high for task, one in made.ranges.items()} == {"pong_v1": 10, "pong_v2": 20}
 
 
@@ -180,6 +180,6 @@ def test_recovery_says_where_only_variants_differ(formats: dict[str, Lifetime]) 
             f"needs a task learned at least {often} while awake; "
             "only the variants of pong differ: --variants agnostic takes them for one task"
         )
-    assert score(formats["own"], settings=Settings(prep=Prep(variants="agnostic")))["recovery_time"] is not None
+    assert score(formats["own"], settings=Settings(prep=Preparation(variants="agnostic")))["recovery_time"] is not None
     different = life(rewarded(blocks(("pong", {}, 30), ("breakout", {}, 30))))
     assert score(different).metrics["recovery_time"].why == "needs a task learned at least twice while awake"

@@ -10,7 +10,7 @@ import pytest
 from tests.metrics.new_definitions import Life, Part
 
 from perdure.curves.experts import Experts, compare_with_experts
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.scorer import Scorer
@@ -197,7 +197,7 @@ def test_experts_of_one_name_that_measured_different_things_are_told_apart() -> 
 def test_noise_is_added_to_the_learner_alone_after_scaling() -> None:
     parts = [Part("learn", "t", np.linspace(0, 1, 50))]
     beside = Experts((lifetime_of("expert", parts),))
-    prep = Prep(noise=1.0, noise_seed=4, bounds={"t": (0.0, 1.0)})
+    prep = Preparation(noise=1.0, noise_seed=4, bounds={"t": (0.0, 1.0)})
     scorer = Scorer(Settings(prep=prep), beside)
     score, curves = scorer.scored(lifetime_of("life", parts))
     (pair,) = compare_with_experts(curves, "t", (0,))

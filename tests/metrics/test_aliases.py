@@ -13,7 +13,7 @@ from perdure.log.formats.matrix import matrix_lifetime
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.settings import settings_for
 from perdure.reports.data import gather
-from perdure.reports.figures import View
+from perdure.reports.figures import FigureView
 from perdure.reports.figures.declare import figure_metrics
 from perdure.settings import Settings
 
@@ -84,7 +84,7 @@ def test_functions_take_them(matrices: Path) -> None:
     assert set(found.scores[0].metrics) == {"average_accuracy", "forgetting"}
     assert found.scores[0]["AA"] == found.scores[0]["average_accuracy"]
     assert set(found.by_task("aa")) == {"task1", "task2", "task3"}
-    assert figure_metrics(gather(matrices), View(metrics=("AA",))) == ("average_accuracy",)
+    assert figure_metrics(gather(matrices), FigureView(metrics=("AA",))) == ("average_accuracy",)
 
 
 def test_scores_made_before_are_found_by_them(matrices: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from scipy.special import stdtrit  # type: ignore[import-untyped]
 
 from perdure.curves.build import curves
-from perdure.curves.model import Curve, Curves, Expert, Prep
+from perdure.curves.model import Curve, Curves, Expert, Preparation
 from perdure.log.model import Lifetime
 from perdure.metrics import METRICS
 from perdure.metrics.engine.arithmetic import (
@@ -29,7 +29,7 @@ from perdure.metrics.engine.measure import Measured, measure
 from perdure.metrics.engine.metric import NoValue, Value
 from perdure.scenario.model import Block
 
-PLAIN = Prep(scale="none", window="none")
+PLAIN = Preparation(scale="none", window="none")
 
 
 def life(*blocks: tuple[str, Sequence[float]], name: str = "life") -> Lifetime:
@@ -50,7 +50,9 @@ def life(*blocks: tuple[str, Sequence[float]], name: str = "life") -> Lifetime:
     )
 
 
-def as_measured(*blocks: tuple[str, Sequence[float]], experts: tuple[Lifetime, ...] = (), prep: Prep = PLAIN) -> Curves:
+def as_measured(
+    *blocks: tuple[str, Sequence[float]], experts: tuple[Lifetime, ...] = (), prep: Preparation = PLAIN
+) -> Curves:
     return curves(life(*blocks), prep, experts)
 
 
@@ -307,7 +309,7 @@ def test_theil_sen_is_the_median_of_all_pairwise_slopes() -> None:
 def test_droop_is_read_before_smoothing() -> None:
     first = [0.0] * 18 + [10.0, 10.0]
     later = [2.0, 4.0] + [12.0] * 18
-    made = as_measured(("A", first), ("A", later), prep=Prep(scale="none", window="flat"))
+    made = as_measured(("A", first), ("A", later), prep=Preparation(scale="none", window="flat"))
     terminal = made.over((0,)).terminal
     assert value("droop", made).by["a"] == pytest.approx((terminal - 3.0,))
 
@@ -373,7 +375,13 @@ def test_mean_evaluation_reads_the_visible_evaluations() -> None:
 
 def test_a_constant_task_is_shown_and_not_counted() -> None:
     made = as_measured(
-        ("A", [0, 1]), ("a?", [0.5]), ("B", [3, 3]), ("b?", [3]), ("a?", [1.0]), ("b?", [3]), prep=Prep(window="none")
+        ("A", [0, 1]),
+        ("a?", [0.5]),
+        ("B", [3, 3]),
+        ("b?", [3]),
+        ("a?", [1.0]),
+        ("b?", [3]),
+        prep=Preparation(window="none"),
     )
     found = value("performance_maintenance", made)
     assert found.by == {"a": (50.0,), "b": (0.0,)}
@@ -382,7 +390,7 @@ def test_a_constant_task_is_shown_and_not_counted() -> None:
 
 
 def test_a_life_of_constants_has_no_value_and_says_why() -> None:
-    made = as_measured(("A", [3, 3]), ("a?", [3]), ("a?", [3]), prep=Prep(window="none"))
+    made = as_measured(("A", [3, 3]), ("a?", [3]), ("a?", [3]), prep=Preparation(window="none"))
     assert value("performance_maintenance", made).value is None
     assert "carries no information" in str(value("performance_maintenance", made).why)
 

@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from perdure.curves.build import curves
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.errors import MetricError
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
@@ -235,7 +235,7 @@ def test_who_stays_below_a_fifth_of_the_experts_best_did_not_learn(
 ) -> None:
     rising = np.arange(1.0, 5.0)
     lived, alone = (lifetime_of([Block("learn", "a", 4)], values=[one]) for one in (height * rising, rising))
-    made = curves(lived, Prep(scale="none", window="none"), [replace(alone, id="expert")])
+    made = curves(lived, Preparation(scale="none", window="none"), [replace(alone, id="expert")])
     found = measure(declared()["sample_efficiency"], made)
     assert found.value == (pytest.approx(height) if learned else None)
     assert learned or "below a fifth" in str(found.why)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import perdure
-from perdure import write_report
+from perdure.reports import write_report
 from perdure.reports.data import gather, table_metrics
 from perdure.reports.model import report_of
 from perdure.stats.scored import GroupedSurvey

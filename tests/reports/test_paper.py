@@ -14,8 +14,9 @@ import pytest
 from tests.reports.conftest import write_life
 
 import perdure
-from perdure import PerdureError, write_report
+from perdure import PerdureError
 from perdure.errors import UnknownNameError
+from perdure.reports import write_report
 from perdure.reports.data import gather
 from perdure.reports.paper import combined, latex_document, markdown_document, paper_tables
 from perdure.stats.scored import GroupedSurvey

@@ -108,12 +108,12 @@ def test_a_sentence_and_the_table_give_the_same_p(report: Report) -> None:
 def test_transfer_that_helps_and_harms_alike_lies_alike_far_from_the_middle(told: Tell) -> None:
     import numpy as np
 
-    from perdure.reports.figures import View
+    from perdure.reports.figures import FigureView
     from perdure.reports.figures.transfer import departures, transfer_matrices
 
     ahead = departures(np.array([[np.nan, 4.0], [0.25, np.nan]]), 1.0)
     assert ahead[0, 1] == -ahead[1, 0] == 2
-    found = transfer_matrices(told(3, 2), View())
+    found = transfer_matrices(told(3, 2), FigureView())
     assert [one.metric for one in found] == ["forward_transfer", "backward_transfer"]
     for one in found:
         places, words = zip(*one.ticks, strict=True)

@@ -100,7 +100,7 @@ def change(file: Path, before: str = "ACTION = 0", after: str = "ACTION = 1") ->
 
 def run(file: Path, into: Path, **how: Any) -> Evaluation:
     """Run a protocol by a worker process, which imports the learner anew."""
-    return perdure.run_protocol(file, into, workers=1, **{"score": False, **how})
+    return perdure.run(file, into, workers=1, **{"score": False, **how})
 
 
 def rows(life: Path) -> pl.DataFrame:
@@ -279,7 +279,7 @@ def test_installed_code_is_its_version_and_code_without_a_file_is_unknown(
         file = write_protocol(tmp_path, use=use)
         file.write_text(file.read_text().replace("params = { sp", "#"))
         into = tmp_path / use.partition(":")[0]
-        result = perdure.run_protocol(file, into, workers=0)
+        result = perdure.run(file, into, workers=0)
         assert digests(into) == dict.fromkeys(("life-000", "life-001"), expected)
         assert [group.n for group in result.groups] == [2]
 
@@ -338,7 +338,7 @@ def batched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ev
     def live(into: str, **how: Any) -> Evaluation:
         monkeypatch.delitem(sys.modules, "many", raising=False)
         how = {"score": False, **how}
-        return perdure.run_protocol(content, tmp_path / into, engine="batched", paths=tmp_path, **how)
+        return perdure.run(content, tmp_path / into, engine="batched", paths=tmp_path, **how)
 
     return live
 

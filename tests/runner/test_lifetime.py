@@ -15,7 +15,7 @@ from msgspec.structs import replace
 import perdure
 from perdure.errors import LogError, ScenarioError
 from perdure.learners.interface import Answer, LearnerError, Situation, Transition
-from perdure.runner.lifetime import Life, live
+from perdure.runner.lifetime import LiveRun, run_lifetime
 from perdure.runner.loop import lead
 from perdure.runner.seeds import Seeds
 from perdure.scenario.compose import compose
@@ -37,7 +37,7 @@ def pictures(learn: int = 3, evaluate: int = 2) -> Syllabus:
     return compose("condensed", DIGITS, learn=learn, evaluate=evaluate, seed=1)
 
 
-def rows(life: Life) -> pl.DataFrame:
+def rows(life: LiveRun) -> pl.DataFrame:
     return perdure.read(life.path).experiences
 
 
@@ -54,7 +54,7 @@ def play(episode: gymnasium.Env[Any, Any]) -> list[float]:
 
 
 def test_a_learner_that_owns_its_loop_lives_every_block(tmp_path: Path) -> None:
-    life = live(games(), tmp_path, "mine", seed=3)
+    life = run_lifetime(games(), tmp_path, "mine", seed=3)
     for block in life:
         for episode in block.episodes():
             assert isinstance(episode, gymnasium.Env)
@@ -76,7 +76,7 @@ def test_the_loop_of_s003_runs_as_printed(tmp_path: Path) -> None:
     def calculate_loss_and_update_model(y: Any, y_hat: Any) -> None:
         learned.append((y, y_hat))
 
-    syllabus = live(pictures(), tmp_path, "printed", seed=3)
+    syllabus = run_lifetime(pictures(), tmp_path, "printed", seed=3)
     for dataset in syllabus.datasets():
         dataset.reset()
         done = False
@@ -92,7 +92,7 @@ def test_the_loop_of_s003_runs_as_printed(tmp_path: Path) -> None:
 
 
 def test_next_batch_before_the_answer_is_an_error(tmp_path: Path) -> None:
-    with live(pictures(), tmp_path, "early", seed=3) as life:
+    with run_lifetime(pictures(), tmp_path, "early", seed=3) as life:
         datasets = life.datasets()
         dataset = next(datasets)
         dataset.reset()
@@ -102,7 +102,7 @@ def test_next_batch_before_the_answer_is_an_error(tmp_path: Path) -> None:
 
 
 def test_rewards_and_infos_are_withheld_in_evaluation_and_logged_all_the_same(tmp_path: Path) -> None:
-    life = live(games(evaluate=6), tmp_path, "withheld", seed=3)
+    life = run_lifetime(games(evaluate=6), tmp_path, "withheld", seed=3)
     for block in life:
         for episode in block.episodes():
             given = play(episode)
@@ -125,7 +125,7 @@ def test_how_episodes_fall_out_follows_the_environments_seed_alone(
     def seen(name: str, seeds: Seeds) -> tuple[list[int], list[list[float]]]:
         found = []
         made.clear()
-        for block in live(games(), tmp_path, name, seeds=seeds):
+        for block in run_lifetime(games(), tmp_path, name, seeds=seeds):
             for episode in block.episodes():
                 observation, _ = episode.reset()
                 over = False
@@ -143,7 +143,7 @@ def test_how_episodes_fall_out_follows_the_environments_seed_alone(
 
 
 def test_labels_are_withheld_in_evaluation(tmp_path: Path) -> None:
-    for dataset in live(pictures(), tmp_path, "labels", seed=3).datasets():
+    for dataset in run_lifetime(pictures(), tmp_path, "labels", seed=3).datasets():
         dataset.reset()
         done = False
         while not done:
@@ -156,7 +156,7 @@ def test_updates_disabled_in_a_learning_block_withhold_too(tmp_path: Path) -> No
     text = """{"instructions": [{"$phase": "1.train"}, {"$info": {"disable_updates": true}},
         {"$repeat": {"$episode": "zero-one"}, "count": 2}]}"""
     syllabus = parse_syllabus(text)[0]
-    for dataset in live(syllabus, tmp_path, "disabled").datasets():
+    for dataset in run_lifetime(syllabus, tmp_path, "disabled").datasets():
         dataset.reset()
         batch, _, _ = dataset.next_batch()
         assert dataset.get_labels(batch["id"], np.zeros(32, dtype=int)) is None
@@ -201,7 +201,7 @@ class Watched:
 
 def test_the_thin_loop_tells_each_block_and_teaches_only_in_learning(tmp_path: Path) -> None:
     learner = Watched()
-    lead(live(games(), tmp_path, "thin", seed=3, learner=learner), learner)
+    lead(run_lifetime(games(), tmp_path, "thin", seed=3, learner=learner), learner)
     assert [what for what, _ in learner.told] == ["started", "ended"] * len(games().scenario.blocks)
     assert [one.task for what, one in learner.told if what == "started"] == [
         one.task for one in games().scenario.blocks
@@ -215,7 +215,7 @@ def test_the_thin_loop_tells_each_block_and_teaches_only_in_learning(tmp_path: P
 
 def test_the_thin_loop_gives_labelled_batches_to_a_classifier(tmp_path: Path) -> None:
     learner = Watched()
-    lead(live(pictures(), tmp_path, "batches", seed=3, learner=learner), learner)
+    lead(run_lifetime(pictures(), tmp_path, "batches", seed=3, learner=learner), learner)
     assert len(learner.learned) == 2 * 3
     answer = learner.learned[0]
     assert isinstance(answer, Answer)
@@ -231,13 +231,13 @@ def test_a_learner_that_changes_in_evaluation_is_refused_and_the_block_is_named(
     learner = Watched("learns in evaluation")
     first = syllabus.scenario.blocks[0]
     with pytest.raises(LearnerError, match=rf"block 0 \(evaluate {first.task}\): the learner changed"):
-        lead(live(syllabus, tmp_path, "cheat", learner=learner), learner)
+        lead(run_lifetime(syllabus, tmp_path, "cheat", learner=learner), learner)
     assert perdure.read(tmp_path / "cheat").complete is False
 
 
 def test_a_loop_of_ones_own_is_checked_for_changes_too(tmp_path: Path) -> None:
     learner = Watched()
-    life = live(games(), tmp_path, "own", learner=learner)
+    life = run_lifetime(games(), tmp_path, "own", learner=learner)
 
     def loop() -> None:
         for block in life:
@@ -251,7 +251,7 @@ def test_a_loop_of_ones_own_is_checked_for_changes_too(tmp_path: Path) -> None:
 
 def test_a_learner_may_build_itself_at_first_sight_but_not_freeze_later(tmp_path: Path) -> None:
     learner = Watched()
-    life = live(games(), tmp_path, "late", learner=learner)
+    life = run_lifetime(games(), tmp_path, "late", learner=learner)
     for block in life:
         learner.state += not block.learning
         life.freeze()
@@ -265,14 +265,14 @@ def test_a_learner_may_build_itself_at_first_sight_but_not_freeze_later(tmp_path
 def test_a_wrong_action_names_the_block_and_the_space(tmp_path: Path) -> None:
     learner = Watched("shape")
     with pytest.raises(TaskError, match=r"block 0 \(evaluate pong_wide\).*action array.*not in Discrete"):
-        lead(live(games(), tmp_path, "shape", learner=learner), learner)
+        lead(run_lifetime(games(), tmp_path, "shape", learner=learner), learner)
 
 
 def test_a_learner_cannot_write_into_what_it_is_shown(tmp_path: Path) -> None:
     learner = Watched("mutates")
     said = r"block 0 \(.*\): the learner wrote into an observation; copy it first \(test_lifetime\.py:\d+: .*read-only"
     with pytest.raises(LearnerError, match=said):
-        lead(live(games(), tmp_path, "mutates", learner=learner), learner)
+        lead(run_lifetime(games(), tmp_path, "mutates", learner=learner), learner)
 
 
 def test_a_classifier_that_writes_into_a_batch_is_told_to_copy_it(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_a_classifier_that_writes_into_a_batch_is_told_to_copy_it(tmp_path: Path
             return np.zeros(len(inputs), dtype=int)
 
     with pytest.raises(LearnerError, match=r"block 0 .*: the learner wrote into the inputs of a batch; copy it first"):
-        lead(live(pictures(), tmp_path, "scales"), Scales())
+        lead(run_lifetime(pictures(), tmp_path, "scales"), Scales())
 
 
 def test_a_value_error_of_the_learners_own_stays_what_it_is(tmp_path: Path) -> None:
@@ -291,12 +291,12 @@ def test_a_value_error_of_the_learners_own_stays_what_it_is(tmp_path: Path) -> N
             raise ValueError("my own trouble")
 
     with pytest.raises(ValueError, match="my own trouble"):
-        lead(live(games(), tmp_path, "wrong"), Wrong())
+        lead(run_lifetime(games(), tmp_path, "wrong"), Wrong())
 
 
 def test_a_task_is_noted_only_where_every_episode_was_cut_at_the_step_limit(tmp_path: Path) -> None:
-    life = live(games(), tmp_path, "cut", step_limit=2)
-    assert not live(games(), tmp_path, "unlived", step_limit=2).notes
+    life = run_lifetime(games(), tmp_path, "cut", step_limit=2)
+    assert not run_lifetime(games(), tmp_path, "unlived", step_limit=2).notes
     for block in life:
         for episode in block.episodes():
             play(episode)
@@ -309,29 +309,29 @@ def test_a_task_is_noted_only_where_every_episode_was_cut_at_the_step_limit(tmp_
 
 def test_a_learner_without_act_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LearnerError, match=r"object has neither act\(observation\) nor live\(life\)"):
-        lead(live(games(), tmp_path, "nothing"), object())
+        lead(run_lifetime(games(), tmp_path, "nothing"), object())
 
 
 def test_a_learner_that_returns_early_is_refused(tmp_path: Path) -> None:
     class Lazy:
-        def live(self, life: Life) -> None:
+        def live(self, life: LiveRun) -> None:
             for block in life:
                 for episode in block.episodes():
                     play(episode)
                 return
 
     with pytest.raises(LearnerError, match=r"Lazy.live returned before the lifetime was over"):
-        lead(live(games(), tmp_path, "lazy"), Lazy())
+        lead(run_lifetime(games(), tmp_path, "lazy"), Lazy())
 
 
 def test_a_block_left_early_is_refused_by_name(tmp_path: Path) -> None:
-    life = live(games(), tmp_path, "early")
+    life = run_lifetime(games(), tmp_path, "early")
     with pytest.raises(LearnerError, match=r"block 0 \(evaluate pong_wide\): left after 1 of 2 episodes"):
         [play(next(block.episodes())) for block in life]
 
 
 def test_an_episode_left_or_begun_again_is_logged_as_incomplete(tmp_path: Path) -> None:
-    life = live(games(), tmp_path, "half", seed=3)
+    life = run_lifetime(games(), tmp_path, "half", seed=3)
     for block in life:
         for number, episode in enumerate(block.episodes()):
             episode.reset()
@@ -348,7 +348,7 @@ def test_an_episode_left_or_begun_again_is_logged_as_incomplete(tmp_path: Path) 
 
 
 def test_an_episode_that_is_over_or_never_begun_is_refused(tmp_path: Path) -> None:
-    with live(games(), tmp_path, "over") as life:
+    with run_lifetime(games(), tmp_path, "over") as life:
         blocks = iter(life)
         episodes = next(blocks).episodes()
         episode = next(episodes)
@@ -365,7 +365,7 @@ def test_an_episode_that_is_over_or_never_begun_is_refused(tmp_path: Path) -> No
 def test_a_block_measured_in_steps_ends_when_they_are_used_up(tmp_path: Path) -> None:
     text = """{"instructions": [{"$phase": "1.train"},
         {"$repeat": {"$episode": "Pong", "points": 1, "steps": 10}, "steps": 35}]}"""
-    life = live(parse_syllabus(text)[0], tmp_path, "steps")
+    life = run_lifetime(parse_syllabus(text)[0], tmp_path, "steps")
     for block in life:
         assert block.length is None
         for episode in block.episodes():
@@ -376,7 +376,7 @@ def test_a_block_measured_in_steps_ends_when_they_are_used_up(tmp_path: Path) ->
 
 
 def test_a_block_can_be_one_environment_that_goes_on_by_itself(tmp_path: Path) -> None:
-    life = live(games(), tmp_path, "env")
+    life = run_lifetime(games(), tmp_path, "env")
     for block in life:
         env = block.env()
         env.reset()
@@ -391,7 +391,9 @@ def test_a_block_can_be_one_environment_that_goes_on_by_itself(tmp_path: Path) -
 
 def test_parameters_are_logged_as_drawn_and_depend_on_their_place_alone(tmp_path: Path) -> None:
     drawn = Task("pong", params={**SHORT, "bot/paddle/width": {"$uniform": [0.2, 0.4]}})
-    lives = [live(compose("single", [drawn], learn=5, evaluate=0), tmp_path, name, seed=7) for name in ("a", "b")]
+    lives = [
+        run_lifetime(compose("single", [drawn], learn=5, evaluate=0), tmp_path, name, seed=7) for name in ("a", "b")
+    ]
     for life in lives:
         for block in life:
             for episode in block.episodes():
@@ -403,7 +405,7 @@ def test_parameters_are_logged_as_drawn_and_depend_on_their_place_alone(tmp_path
 
 
 def test_the_manifest_holds_three_seeds_and_the_log_its_own_syllabus(tmp_path: Path) -> None:
-    life = live(games(), tmp_path, "seeds", seed=11)
+    life = run_lifetime(games(), tmp_path, "seeds", seed=11)
     life.close()
     import msgspec
 
@@ -416,31 +418,31 @@ def test_the_manifest_holds_three_seeds_and_the_log_its_own_syllabus(tmp_path: P
 
 def test_without_a_place_a_life_goes_where_info_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("L2DATA", str(tmp_path))
-    life = live(games())
+    life = run_lifetime(games())
     life.close()
     assert life.path.parent == tmp_path / "logs"
     assert life.path.name.startswith("condensed-1-")
 
 
 def test_a_life_that_exists_is_not_written_over(tmp_path: Path) -> None:
-    live(games(), tmp_path, "once").close()
+    run_lifetime(games(), tmp_path, "once").close()
     with pytest.raises(LogError, match="exists already"):
-        live(games(), tmp_path, "once")
+        run_lifetime(games(), tmp_path, "once")
 
 
 def test_an_unknown_task_fails_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(perdure.PerdureError, match=r"unknown task or environment 'pung'; did you mean 'pong'"):
-        live(compose("single", ["pung"], learn=1, evaluate=0), tmp_path, "unknown")
+        run_lifetime(compose("single", ["pung"], learn=1, evaluate=0), tmp_path, "unknown")
     assert not (tmp_path / "unknown").exists()
 
 
 def test_a_bare_scenario_can_be_lived(tmp_path: Path) -> None:
     scenario = Scenario.of("bare", [Block("learn", "zero-one", 2), Block("evaluate", "zero-one", 1)])
     learner = Watched()
-    lead(live(scenario, tmp_path, "bare"), learner)
+    lead(run_lifetime(scenario, tmp_path, "bare"), learner)
     assert len(learner.learned) == 2
     with pytest.raises(ScenarioError, match="a block without length"):
-        live(Scenario.of("bare", [Block("learn", "zero-one", None)]), tmp_path, "endless")
+        run_lifetime(Scenario.of("bare", [Block("learn", "zero-one", None)]), tmp_path, "endless")
 
 
 def test_a_mixed_life_has_the_measures_of_both_kinds(tmp_path: Path) -> None:
@@ -448,7 +450,7 @@ def test_a_mixed_life_has_the_measures_of_both_kinds(tmp_path: Path) -> None:
         "mixed", [Block("learn", "pong", 1), Block("learn", "zero-one", 2)], [Task("pong", params=SHORT)]
     )
     learner = Watched()
-    lead(live(scenario, tmp_path, "mixed"), learner)
+    lead(run_lifetime(scenario, tmp_path, "mixed"), learner)
     lifetime = perdure.read(tmp_path / "mixed")
     assert list(lifetime.measures) == ["reward", "accuracy", "error"]
     assert lifetime.experiences["reward"].null_count() == 2

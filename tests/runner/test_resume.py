@@ -13,7 +13,7 @@ import pytest
 import perdure
 from perdure.errors import LogError, UnverifiedError
 from perdure.learners.find import make_learner
-from perdure.runner.lifetime import live
+from perdure.runner.lifetime import run_lifetime
 from perdure.runner.loop import lead
 from perdure.runner.resume import States
 from perdure.runner.seeds import Seeds
@@ -50,7 +50,10 @@ def lived(
 ) -> None:
     learner = make_learner(use, 7, {})
     progress = cut_at(stop) if stop else None
-    lead(live(SYLLABUS, folder, name, seed, learner=learner, states=folder / "states", progress=progress), learner)
+    lead(
+        run_lifetime(SYLLABUS, folder, name, seed, learner=learner, states=folder / "states", progress=progress),
+        learner,
+    )
 
 
 def records(place: Path) -> pl.DataFrame:
@@ -146,7 +149,7 @@ def test_a_learner_that_comes_back_different_is_refused(tmp_path: Path) -> None:
             return "nothing"
 
     with pytest.raises(LogError, match="Amnesiac came back from restore with another fingerprint"):
-        live(SYLLABUS, tmp_path, "life", 3, learner=Amnesiac(), states=tmp_path / "states")
+        run_lifetime(SYLLABUS, tmp_path, "life", 3, learner=Amnesiac(), states=tmp_path / "states")
 
 
 def test_two_states_are_kept_and_one_that_was_altered_is_refused(tmp_path: Path) -> None:

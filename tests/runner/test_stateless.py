@@ -98,13 +98,13 @@ def test_a_twin_knows_nothing_of_the_block_before(run: Path) -> None:
         def block_started(self, situation: object) -> None:
             seen.append(self.blocks)
 
-    from perdure.runner.lifetime import live
+    from perdure.runner.lifetime import run_lifetime
     from perdure.runner.loop import lead
     from perdure.runner.plan import RunPlan
 
     job = RunPlan(parse_protocol(PROTOCOL)).twins[0]
 
-    lead(live(job.syllabus, run / "more", "life", learner="remembering"), Stateless(Remembering))
+    lead(run_lifetime(job.syllabus, run / "more", "life", learner="remembering"), Stateless(Remembering))
     assert seen == [0] * len(job.syllabus.scenario.blocks)
 
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 import perdure
-from perdure.runner.lifetime import live
+from perdure.runner.lifetime import run_lifetime
 from perdure.runner.loop import lead
 from perdure.scenario.syllabus import Syllabus, read_syllabus
 
@@ -40,7 +40,7 @@ def test_every_block_of_a_published_syllabus_can_be_lived(tmp_path: Path, name: 
         pytest.importorskip("minigrid")
     syllabus = read_syllabus(SYLLABI / f"{name}.json")
     learner = Still()
-    lead(live(shortened(syllabus), tmp_path, name, learner=learner), learner)
+    lead(run_lifetime(shortened(syllabus), tmp_path, name, learner=learner), learner)
     lifetime = perdure.read(tmp_path / name)
     assert lifetime.complete
     assert [one.task for one in lifetime.scenario.blocks] == [one.task for one in syllabus.scenario.blocks]
@@ -50,5 +50,5 @@ def test_every_block_of_a_published_syllabus_can_be_lived(tmp_path: Path, name: 
 @pytest.mark.parametrize(("name", "episodes"), [("s003-annotated", 20_060), ("s003-continual", 15_500)])
 def test_a_published_syllabus_runs_in_full(tmp_path: Path, name: str, episodes: int) -> None:
     learner = Still()
-    lead(live(SYLLABI / f"{name}.json", tmp_path, name, learner=learner), learner)
+    lead(run_lifetime(SYLLABI / f"{name}.json", tmp_path, name, learner=learner), learner)
     assert perdure.read(tmp_path / name).experiences.height == episodes

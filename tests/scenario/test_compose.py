@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.errors import ScenarioError, UnknownNameError
-from perdure.scenario.compose import chosen_tasks, compose, parse_task, single, single_of
+from perdure.scenario.compose import chosen_tasks, compose, parse_task, single, single_task_syllabus
 from perdure.scenario.layouts import LAYOUTS
 from perdure.scenario.lint import lint
 from perdure.scenario.model import Task
@@ -116,7 +116,7 @@ def test_ant_c_learns_the_variants_of_a_task_together() -> None:
 
 def test_an_expert_learns_as_much_as_the_life_it_is_compared_with() -> None:
     life = compose("dispersed", SIX, learn=3001, evaluate=10, seed=1)
-    expert = single_of(life, "park:night", evaluate=10)
+    expert = single_task_syllabus(life, "park:night", evaluate=10)
     assert learned(expert) == [("park_night", 3001)]
     assert evaluations(expert) == [["park_night"]] * 2
     assert expert.scenario.info["scenario_type"] == "ste"
@@ -125,9 +125,9 @@ def test_an_expert_learns_as_much_as_the_life_it_is_compared_with() -> None:
 def test_an_expert_takes_parameters_and_bounds_along() -> None:
     task = Task("Pong", "wide", "ALE/Pong-v5", {"w": 0.3}, (-21, 21))
     life = compose("condensed", [task, "breakout"], learn=20, evaluate=5)
-    block = single_of(life, "pong_wide").scenario.blocks[0]
+    block = single_task_syllabus(life, "pong_wide").scenario.blocks[0]
     assert (block.task, dict(block.params)) == ("pong_wide", {"w": 0.3})
-    assert single_of(life, "pong_wide").scenario.tasks[0].bounds == (-21, 21)
+    assert single_task_syllabus(life, "pong_wide").scenario.tasks[0].bounds == (-21, 21)
 
 
 def test_an_expert_counts_wake_blocks_only_and_keeps_steps() -> None:
@@ -137,7 +137,7 @@ def test_an_expert_counts_wake_blocks_only_and_keeps_steps() -> None:
       {"$phase": "2.train"}, {"$repeat": {"$episode": "a"}, "steps": 300},
       {"$repeat": {"$episode": "b"}, "count": 3}]}"""
     life, _ = parse_syllabus(text)
-    expert = single_of(life, "a", evaluate=2)
+    expert = single_task_syllabus(life, "a", evaluate=2)
     assert expert.steps == (None, 800, None)
     assert learned(expert) == [("a", None)]
     assert parse_syllabus(syllabus_text(expert))[0] == expert
@@ -146,7 +146,7 @@ def test_an_expert_counts_wake_blocks_only_and_keeps_steps() -> None:
 def test_an_expert_for_a_task_that_is_never_learned_is_refused() -> None:
     text = '{"instructions": [{"$phase": "1.train"}, {"$episode": "a"}, {"$phase": "1.test"}, {"$episode": "b"}]}'
     with pytest.raises(ScenarioError, match=r"'b' is never learned.*choose one that is: a"):
-        single_of(parse_syllabus(text)[0], "b")
+        single_task_syllabus(parse_syllabus(text)[0], "b")
 
 
 def test_the_seed_decides_the_order_and_is_recorded_with_it() -> None:

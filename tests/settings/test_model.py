@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.settings import OPTIONS, UNDECIDING, Settings, read_settings, settings_from
 
@@ -25,14 +25,14 @@ def test_what_a_caller_gives_is_given_and_said_to_be() -> None:
 
 
 def test_what_is_given_comes_before_the_preset_and_the_rest_from_it() -> None:
-    assert Settings(window="hanning").prepared(Prep(clamp=True)) == Prep(clamp=True, window="hanning")
-    assert Settings(window="hanning", prep=Prep(noise=1.0)).prepared(Prep(clamp=True)) == Prep(
+    assert Settings(window="hanning").prepared(Preparation(clamp=True)) == Preparation(clamp=True, window="hanning")
+    assert Settings(window="hanning", prep=Preparation(noise=1.0)).prepared(Preparation(clamp=True)) == Preparation(
         noise=1.0, window="hanning"
     )
 
 
 def test_every_setting_is_in_the_json_and_has_a_source() -> None:
-    written = Settings().as_json(Prep())
+    written = Settings().as_json(Preparation())
     assert set(OPTIONS) <= set(written)
     assert set(Settings().sources()) == set(OPTIONS)
     assert json.loads(json.dumps(written, allow_nan=False)) == written
@@ -130,5 +130,6 @@ def test_what_is_wrong_in_a_file_is_named_by_its_key(content: dict[str, object],
 def test_settings_show_what_was_given_and_nothing_else() -> None:
     assert repr(Settings()) == "Settings()"
     assert repr(Settings(level=0.9, metrics="bwt")) == "Settings(metrics=('bwt',), level=0.9)"
-    assert repr(Settings(measure={"Pong": "score"}, prep=Prep())) == "Settings(measure={'pong': 'score'}, prep=…)"  # type: ignore[arg-type]
+    by_task = Settings(measure={"Pong": "score"}, prep=Preparation())  # type: ignore[arg-type]
+    assert repr(by_task) == "Settings(measure={'pong': 'score'}, prep=…)"
     assert len(repr(Settings(learned={f"task-{n}": float(n) for n in range(500)}))) < 120

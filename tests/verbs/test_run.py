@@ -1,4 +1,4 @@
-"""A protocol from end to end, from Python: what `perdure run` comes to, `run_protocol` comes to."""
+"""A protocol from end to end, from Python: what `perdure run` comes to, `run` comes to."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def as_read(found: perdure.Evaluation) -> Any:
 @pytest.mark.parametrize("learner", [None, "q-learning-independent"])
 def test_python_and_the_command_line_come_to_the_same(protocol: Path, tmp_path: Path, learner: str | None) -> None:
     into = tmp_path / "run"
-    found = perdure.run_protocol(protocol, into, learner=learner, workers=0)
+    found = perdure.run(protocol, into, learner=learner, workers=0)
     assert found.whole
     assert len(found.lived) == (8 if learner is None else 4)
     assert found.report == str(into / "report.html")
     assert Path(found.report).stat().st_size > 10_000
     # Costs are measured in seconds, so one and the same life is looked at.
-    again = perdure.run_protocol(protocol, into, learner=learner, workers=0)
+    again = perdure.run(protocol, into, learner=learner, workers=0)
     named = [] if learner is None else ["--learner", learner]
     assert as_read(again) == facts(protocol, "--into", into, *named)
     assert again.lived == ()
@@ -84,18 +84,18 @@ def test_a_prepared_protocol_is_what_a_dry_run_shows_and_nothing_is_written(prot
 def test_what_is_wrong_with_the_last_learner_is_said_before_the_first_lives(protocol: Path, tmp_path: Path) -> None:
     protocol.write_text(PROTOCOL.format(second="q-learning-per-tas"))
     with pytest.raises(ProtocolError, match="did you mean 'q-learning-per-task'"):
-        perdure.run_protocol(protocol, tmp_path / "run", workers=0)
+        perdure.run(protocol, tmp_path / "run", workers=0)
     assert not (tmp_path / "run").exists()
 
 
 def test_a_part_is_whole_and_not_scored_and_names_are_places(protocol: Path, tmp_path: Path) -> None:
-    part = perdure.run_protocol(protocol, tmp_path / "run", workers=0, shard="1/2")
+    part = perdure.run(protocol, tmp_path / "run", workers=0, shard="1/2")
     assert part.whole
     assert (part.survey, part.report) == (None, None)
     assert part.groups == ()
     left = set(part.missing)
     assert {name.partition("/")[0] for name in left} == {"q-learning", "other"}
-    rest = perdure.run_protocol(protocol, tmp_path / "run", workers=0, score=False)
+    rest = perdure.run(protocol, tmp_path / "run", workers=0, score=False)
     assert set(rest.lived) == left
     assert rest.survey is None
     assert not (tmp_path / "run" / "report.html").exists()
@@ -108,7 +108,7 @@ def test_a_learner_that_fails_is_named_and_the_other_is_scored(protocol: Path, t
         "    def act(self, observation): raise RuntimeError('no idea')\n"
     )
     protocol.write_text(PROTOCOL.format(second="mine:Mine"))
-    found = perdure.run_protocol(protocol, tmp_path / "run", workers=0)
+    found = perdure.run(protocol, tmp_path / "run", workers=0)
     assert not found.whole
     assert all(name.startswith("other/") and "no idea" in why for name, why in found.failed.items())
     assert found.failed
@@ -122,7 +122,7 @@ def test_a_learner_that_fails_is_named_and_the_other_is_scored(protocol: Path, t
 @pytest.mark.parametrize("lifetimes", [None, 4])
 def test_a_plan_costs_what_its_lifetimes_and_experts_live(protocol: Path, lifetimes: int | None) -> None:
     plan = perdure.plan(2.0)
-    cost = perdure.with_cost(plan, protocol, lifetimes=lifetimes, experts=3).cost
+    cost = perdure.estimate_cost(plan, protocol, lifetimes=lifetimes, experts=3).cost
     assert cost is not None
     count = lifetimes or plan.exact or 0
     # A lifetime learns two variants for 8 experiences each, and is evaluated six times for 4; an expert learns one.
@@ -186,9 +186,9 @@ def test_a_line_that_is_no_toml_is_named(tmp_path: Path) -> None:
 
 
 def test_of_one_learner_the_score_stands_beside_its_run_or_is_said_to_be_none(protocol: Path, tmp_path: Path) -> None:
-    lived = perdure.run_protocol(protocol, tmp_path / "run", learner="q-learning", workers=0, score=False)
+    lived = perdure.run(protocol, tmp_path / "run", learner="q-learning", workers=0, score=False)
     assert lived.as_json()["score"] is None
-    scored = perdure.run_protocol(protocol, tmp_path / "run", learner="q-learning", workers=0)
+    scored = perdure.run(protocol, tmp_path / "run", learner="q-learning", workers=0)
     assert scored.lived == ()
     assert scored.scored is not None
     assert scored.as_json()["score"] == scored.scored.as_json()

@@ -42,7 +42,7 @@ def bulk(root: Path) -> Path:
     blocks.append(Block("evaluate", "a", 5))
     rewards = np.random.default_rng(0).normal(size=(4, 55))
     scenario = Scenario.of("two", blocks)
-    return perdure.write_lives(root / "many.parquet", values=rewards, scenario=scenario, learner="toy")
+    return perdure.write_lifetimes(root / "many.parquet", values=rewards, scenario=scenario, learner="toy")
 
 
 def trees(root: Path) -> Path:

@@ -13,7 +13,7 @@ import numpy as np
 
 from perdure.classic import sites2019
 from perdure.curves.arrays import Array
-from perdure.curves.model import Curve, Curves, Expert, Prep
+from perdure.curves.model import Curve, Curves, Expert, Preparation
 from perdure.curves.prepare import window_means
 from perdure.metrics.engine.arithmetic import flat, ratio
 from perdure.metrics.engine.declare import metric
@@ -24,7 +24,7 @@ from perdure.scenario.sites import Site
 from perdure.settings import Settings
 from perdure.settings.presets import FRAMEWORK_2019
 
-PREP = Prep(window="none", scale="none", recorded_bounds=False)
+PREP = Preparation(window="none", scale="none", recorded_bounds=False)
 
 PRESET = FRAMEWORK_2019
 declared_2019 = partial(metric, combine=flat, source="Metrics Framework, 5 Dec 2019", preset=PRESET)
@@ -44,7 +44,7 @@ FIXES = {
 }
 
 
-def refuses(_settings: Settings, prep: Prep) -> str | None:
+def refuses(_settings: Settings, prep: Preparation) -> str | None:
     """Refuse a moving average of an even length, which has no middle."""
     if prep.width is not None and prep.width >= 1 and prep.width % 2 == 0:
         return f"--width {prep.width} is even; its moving average has a middle, so give an odd number of experiences"

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.arrays import Array, dot
-from perdure.curves.model import Curves, Expert, Prep
+from perdure.curves.model import Curves, Expert, Preparation
 from perdure.curves.prepare import smooth
 from perdure.metrics.engine.arithmetic import first_of_each, theil_sen
 from perdure.metrics.engine.declare import metric
@@ -33,7 +33,7 @@ from perdure.settings.presets import L2METRICS_31 as _PRESET
 
 _SOURCE = "l2metrics 3.1"
 
-PREP = Prep(
+PREP = Preparation(
     alignment="lagging",
     unit="row",
     matching="prefix",
@@ -44,7 +44,7 @@ PREP = Prep(
 )
 
 
-def refuses(settings: Settings, _prep: Prep) -> str | None:
+def refuses(settings: Settings, _prep: Preparation) -> str | None:
     """What l2metrics could not be told."""
     if settings.measures:
         return "l2metrics scores one measure for all tasks; give --measure NAME, or take another preset"

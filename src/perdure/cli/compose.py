@@ -61,7 +61,7 @@ def compose(
     tasks = composers.chosen_tasks(source, task or ())
     if layout == "single" and source and learn is None:
         label = composers.only_task(tasks).label
-        made = composers.single_of(source, label, evaluate=evaluate, name=name)
+        made = composers.single_task_syllabus(source, label, evaluate=evaluate, name=name)
     else:
         lengths = {"learn": _given(learn), "evaluate": evaluate}
         made = composers.compose(layout, tasks, **lengths, superblocks=superblocks, seed=seed, name=name)

@@ -69,7 +69,7 @@ def figure(
     from functools import partial
 
     from perdure.errors import PerdureError
-    from perdure.reports.figures import View, canvas_of, figure_kind, read_style, save, view_of
+    from perdure.reports.figures import FigureView, canvas_of, figure_kind, read_style, save_figure, view_of
     from perdure.reports.thinned import thin_lifetime
     from perdure.stats.scored import group_survey
 
@@ -80,10 +80,10 @@ def figure(
     if not logs:
         raise PerdureError(f"perdure figure {kind} needs a log", f"give folders of lifetimes, as in: {EXAMPLE}")
     found = group_survey(surveyed(logs, experts, settings, quiet, look=partial(thin_lifetime, columns=1500)))
-    view = view_of(found, of, View(axis=axis, values=values, metrics=settings.ids))
+    view = view_of(found, of, FigureView(axis=axis, values=values, metrics=settings.ids))
     drawn = chosen.draw(found, view, canvas)
     target = to or Path(f"{kind}.svg")
-    save(drawn, target, style=css)
+    save_figure(drawn, target, style=css)
     if json:
         emit_json(_facts(kind, target, found, drawn, settings), json)
     if not quiet and json != "-":

@@ -87,7 +87,7 @@ def plan(
     say how the pilot is scored.
     """
     from perdure.cli.plan_table import show_plan
-    from perdure.verbs.plan import experts_in, with_cost
+    from perdure.verbs.plan import estimate_cost, experts_in
     from perdure.verbs.plan import plan as planned
 
     _refuse_idle(pilot, settings, detect=bool(detect), scenario=bool(scenario), k=k, expert_sd=expert_sd)
@@ -110,7 +110,7 @@ def plan(
         seed=seed,
     )
     if protocol:
-        made = with_cost(made, protocol, lifetimes=lifetimes, experts=each, pilot=pilot or (), machines=machines)
+        made = estimate_cost(made, protocol, lifetimes=lifetimes, experts=each, pilot=pilot or (), machines=machines)
     if picture:
         _draw(made, picture)
     if json:
@@ -122,7 +122,7 @@ def plan(
 
 def _draw(made: Plan, file: Path) -> None:
     """Draw the power curve as `perdure figure power` draws one."""
-    from perdure.reports.figures import canvas_of, save
+    from perdure.reports.figures import canvas_of, save_figure
     from perdure.reports.figures.groups import draw_power
 
     effect = f"{made.k:g} sd"
@@ -136,7 +136,7 @@ def _draw(made: Plan, file: Path) -> None:
     }
     panels = [{"group": "", "curves": [curve]}]
     data = {"metrics": [effect], "lifetimes": lifetimes, "panels": panels, "wanted": 1 - made.beta}
-    save(draw_power(data, canvas_of("page", f"Power to see {effect} at α = {made.alpha:g}")), file)
+    save_figure(draw_power(data, canvas_of("page", f"Power to see {effect} at α = {made.alpha:g}")), file)
 
 
 def _refuse_idle(

@@ -23,7 +23,7 @@ from perdure.curves.experts import (
     scale_expert,
     values_of,
 )
-from perdure.curves.model import Curves, Prep, Range
+from perdure.curves.model import Curves, Preparation, Range
 from perdure.curves.prepare import clamp, prepare_blocks, scale, smooth
 from perdure.errors import LogError, MetricError
 from perdure.lazy import pl
@@ -42,7 +42,7 @@ _LARGEST = 1e300  # ranges and sums of larger values overflow
 
 def curves(
     lifetime: Lifetime,
-    prep: Prep | None = None,
+    prep: Preparation | None = None,
     experts: Sequence[Lifetime | ExpertLog] = (),
     *,
     measure: Measured | None = None,
@@ -71,7 +71,7 @@ def curves(
         Names of the parameter sets, if several lifetimes are compared; by default they are settled for this lifetime
         and its experts.
     """
-    prep = prep or Prep()
+    prep = prep or Preparation()
     if prep.variants is None:
         prep = msgspec.structs.replace(prep, variants=lifetime.variants)
     measure = lifetime.measured(measure)
@@ -90,7 +90,7 @@ def curves(
     return _prepare(lifetime, passage, prep, direction, logs)
 
 
-def _passage(lifetime: Lifetime, measure: Measured, prep: Prep, settled: Settled | None) -> Passage:
+def _passage(lifetime: Lifetime, measure: Measured, prep: Preparation, settled: Settled | None) -> Passage:
     if prep.variants != "agnostic" or prep.suffix == "last":
         return lifetime.passage(measure, prep.variants, settled)
     whole = pl.col("task_name").cast(pl.String)
@@ -105,7 +105,7 @@ def matrix_curves(passage: MatrixPassage, lifetime: str, direction: Direction = 
     return Curves(
         lifetime=lifetime,
         passage=passage,
-        prep=Prep(window="none", scale="none"),
+        prep=Preparation(window="none", scale="none"),
         directions=dict.fromkeys(passage.matrix.tasks, direction),
         values=values,
         raw=values,
@@ -120,7 +120,7 @@ def matrix_curves(passage: MatrixPassage, lifetime: str, direction: Direction = 
 
 
 def _prepare(
-    lifetime: Lifetime, passage: Passage, prep: Prep, direction: Directed, logs: Sequence[ExpertLog]
+    lifetime: Lifetime, passage: Passage, prep: Preparation, direction: Directed, logs: Sequence[ExpertLog]
 ) -> Curves:
     values, starts = values_of(passage, prep)
     _check(lifetime, passage, values, starts)
@@ -212,7 +212,7 @@ def _expert_notes(
     return (f"experts of {', '.join(strange)} match no task here; without an expert: {', '.join(without)}",)
 
 
-def _range_notes(ranges: Mapping[str, Range], prep: Prep) -> tuple[str, ...]:
+def _range_notes(ranges: Mapping[str, Range], prep: Preparation) -> tuple[str, ...]:
     if prep.scale == "none":
         return ()
     notes: list[str] = []
@@ -237,7 +237,7 @@ def _given_ranges(
     lifetime: Lifetime,
     passage: Passage,
     bounds: Mapping[str, tuple[float, float]],
-    prep: Prep,
+    prep: Preparation,
     directions: Mapping[str, Direction],
 ) -> dict[str, Range]:
     """Return the given bounds of each task, higher is better; variants are pooled if they do not count."""
@@ -255,7 +255,7 @@ def _given_ranges(
 
 
 def _recorded_ranges(
-    lifetime: Lifetime, passage: Passage, prep: Prep, directions: Mapping[str, Direction]
+    lifetime: Lifetime, passage: Passage, prep: Preparation, directions: Mapping[str, Direction]
 ) -> dict[str, Range]:
     """Return the bounds of tasks in the manifest's scenario, higher is better; they hold for the first measure."""
     scenario = lifetime.manifest.get("scenario")
@@ -288,7 +288,9 @@ def _rising(value: object) -> tuple[float, float] | None:
     return numbers[0], numbers[1]
 
 
-def _bounds_of(task: Task, bounds: Sequence[tuple[str, _Bounds]], lifetime: Lifetime, prep: Prep) -> list[_Bounds]:
+def _bounds_of(
+    task: Task, bounds: Sequence[tuple[str, _Bounds]], lifetime: Lifetime, prep: Preparation
+) -> list[_Bounds]:
     """Select the bounds of `task`, which has no variant if variants do not count.
 
     If parameters make tasks, bounds of the label hold for every set of it that has none of its own.
@@ -312,7 +314,9 @@ def _pool(ranges: Sequence[Range], *, given: bool) -> Range:
     return Range(min(span.low for span in ranges), max(span.high for span in ranges), given)
 
 
-def _one_range(ranges: Mapping[str, Range], prep: Prep, direction: Direction, all_given: bool) -> dict[str, Range]:
+def _one_range(
+    ranges: Mapping[str, Range], prep: Preparation, direction: Direction, all_given: bool
+) -> dict[str, Range]:
     """Return one range over all tasks, and all bounds that are given, for each task."""
     bounds = [_range(pair, direction) for pair in (prep.bounds or {}).values()]
     return dict.fromkeys(ranges, _pool(bounds or tuple(ranges.values()), given=all_given))
@@ -324,7 +328,7 @@ def _found_ranges(
     blocks: Sequence[Block],
     matched: Mapping[str, Sequence[ExpertLog]],
     clamps: Mapping[str, Range],
-    prep: Prep,
+    prep: Preparation,
 ) -> dict[str, Range]:
     """Return the range of each task over the values of the learner and its experts."""
     lows = np.minimum.reduceat(smoothed, starts[:-1]).tolist()

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from perdure import files
 from perdure.curves.arrays import Array, gathered, late, many_differ, mean, near, start, terminal
-from perdure.curves.model import LOWEST, SCALED, Curve, Curves, Expert, ExpertComparison, Prep, Range, Twin
+from perdure.curves.model import LOWEST, SCALED, Curve, Curves, Expert, ExpertComparison, Preparation, Range, Twin
 from perdure.curves.prepare import clamp, scale, smooth
 from perdure.errors import LogError, PerdureError, UnknownNameError
 from perdure.log.model import Direction, Lifetime, Passage
@@ -180,7 +180,7 @@ def direction_of(
     return direction.get(measure, "higher")
 
 
-def values_of(passage: Passage, prep: Prep) -> tuple[Array, npt.NDArray[np.int64]]:
+def values_of(passage: Passage, prep: Preparation) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return the values that are smoothed and counted, by experience or by row, and the starts of the blocks."""
     if prep.unit == "experience":
         return passage.values, passage.starts
@@ -191,7 +191,7 @@ def expert_log(
     lifetime: Lifetime,
     measure: str | Mapping[str, str],
     direction: Direction | Mapping[str, Direction],
-    prep: Prep,
+    prep: Preparation,
     settled: Settled | None = None,
 ) -> ExpertLog:
     """Return the expert's learning, smoothed; raise LogError if it is not an expert of one task.
@@ -243,7 +243,7 @@ def expert_logs(
     experts: Sequence[Lifetime],
     measure: str | Mapping[str, str],
     direction: Direction | Mapping[str, Direction],
-    prep: Prep,
+    prep: Preparation,
     saturations: Mapping[str, float] | None = None,
     settled: Settled | None = None,
 ) -> tuple[tuple[ExpertLog, ...], tuple[tuple[str, str], ...]]:
@@ -351,12 +351,12 @@ def seconds_by_task(passage: Passage) -> dict[str, tuple[float, int]] | None:
 # --- experts and a lifetime ----------------------------------------------------------------------
 
 
-def _base_name(task: str, prep: Prep) -> str:
+def _base_name(task: str, prep: Preparation) -> str:
     """Return the task without its variant: the text before the last underscore (the first, for l2metrics)."""
     return task.partition("_")[0] if prep.suffix == "first" else Task.parse(task).name
 
 
-def match_experts(task: Task, experts: Sequence[ExpertLog], prep: Prep) -> tuple[ExpertLog, ...]:
+def match_experts(task: Task, experts: Sequence[ExpertLog], prep: Preparation) -> tuple[ExpertLog, ...]:
     """Return the experts of `task`: names compare whole, or without their variant if variants do not count.
 
     A name in `info.json` stands for a variant that has no entry of its own. l2metrics takes an exact name, else every
@@ -377,13 +377,13 @@ def match_experts(task: Task, experts: Sequence[ExpertLog], prep: Prep) -> tuple
     return exact or tuple(expert for expert in experts if expert.saturation is not None and expert.task == task.name)
 
 
-def learned_task(log: ExpertLog, task: str, prep: Prep) -> str:
+def learned_task(log: ExpertLog, task: str, prep: Preparation) -> str:
     """Return the task that an expert matched to `task` really learned."""
     return _base_name(log.task, prep) if prep.matching == "prefix" and log.task != task else task
 
 
 def scale_expert(
-    log: ExpertLog, task: str, ranges: Mapping[str, Range], clamps: Mapping[str, Range], prep: Prep
+    log: ExpertLog, task: str, ranges: Mapping[str, Range], clamps: Mapping[str, Range], prep: Preparation
 ) -> Expert:
     """Return an expert of `task` on the scale of a lifetime."""
     # l2metrics may match the expert of another task; it scales it by that task's range, and does not clamp it.

@@ -1,4 +1,4 @@
-"""Prep, Curve, Expert and Curves: one lifetime on a comparable scale."""
+"""Preparation, Curve, Expert and Curves: one lifetime on a comparable scale."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
     "Curves",
     "Expert",
     "ExpertComparison",
-    "Prep",
+    "Preparation",
     "Range",
     "Scale",
     "Twin",
@@ -58,7 +58,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class Prep(msgspec.Struct, frozen=True):
+class Preparation(msgspec.Struct, frozen=True):
     """Settings of the preparation that makes values comparable: smooth, then clamp, then scale."""
 
     window: Window = "flat"
@@ -264,7 +264,7 @@ class Curves(msgspec.Struct, frozen=True, eq=False, dict=True, weakref=True):
 
     lifetime: str
     passage: Passage
-    prep: Prep
+    prep: Preparation
     directions: Mapping[str, Direction]
     """Task → which values of its measure are better."""
     values: Array

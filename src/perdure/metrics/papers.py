@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from perdure.curves.arrays import Array, late, slope, start, terminal
 from perdure.curves.experts import seconds_elapsed
-from perdure.curves.model import Curve, Curves, Expert, Prep
+from perdure.curves.model import Curve, Curves, Expert, Preparation
 from perdure.curves.prepare import smooth
 from perdure.metrics import METRICS, transfer
 from perdure.metrics.efficiency import EXPERT_NOT_SATURATED, NOT_SATURATED
@@ -24,7 +24,7 @@ from perdure.metrics.engine.declare import metric
 from perdure.metrics.engine.metric import Metric, NoValue, Value
 from perdure.scenario import sites
 
-PREP = Prep(clamp=True, recorded_bounds=False)
+PREP = Preparation(clamp=True, recorded_bounds=False)
 """Appendix A of New et al. 2022, which Appendix C.1 of Baker et al. 2023 recommends."""
 
 _FIXED = "the paper's own preparation and averages are what the preset stands for; standard takes it"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from perdure.curves.arrays import Array
 from perdure.gather.model import Life
 from perdure.metrics.engine.metric import Bar, Metric
-from perdure.reports.figures import NothingToDrawError, View
+from perdure.reports.figures import FigureView, NothingToDrawError
 from perdure.reports.figures.declare import figure_metrics, flags_of
 from perdure.reports.figures.matrices import mean_matrix
 from perdure.reports.thinned import thinned
@@ -106,7 +106,7 @@ def _bar(metric: Metric | None, one: Estimate) -> str:
 def accuracy(data: GroupedSurvey, group: Group) -> Table:
     """Return the performance on each task (row) after each task (column) was learned; no rows for too many tasks."""
     try:
-        found = mean_matrix(data, View(group=group.group))
+        found = mean_matrix(data, FigureView(group=group.group))
     except NothingToDrawError:
         return Table("Accuracy matrix", (), ())
     if len(found.tasks) > MOST_TASKS:
@@ -197,7 +197,7 @@ def _of(met: int, every: int) -> str:
 
 def lifetimes(data: GroupedSurvey) -> Table:
     """Return one row per lifetime: learner, seed, length and headline metrics."""
-    shown = figure_metrics(data, View())
+    shown = figure_metrics(data, FigureView())
     rows = tuple(
         (
             one.id,

@@ -19,13 +19,13 @@ from perdure.tasks.episodes import Episode
 from perdure.tasks.interface import BatchTask
 
 if TYPE_CHECKING:
-    from perdure.runner.lifetime import Life
+    from perdure.runner.lifetime import LiveRun
 
 
 class LifeBlock:
     """A block at hand. `length` counts experiences, and is None where the block is measured in `steps`."""
 
-    def __init__(self, life: Life, index: int) -> None:
+    def __init__(self, life: LiveRun, index: int) -> None:
         block = life.scenario.blocks[index]
         self.index = index
         self.mode = block.mode

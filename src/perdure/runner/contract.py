@@ -13,7 +13,7 @@ from perdure.lazy import pl
 from perdure.learners.find import make_learner
 from perdure.learners.interface import Fingerprinted, Maker, Saved, SelfLed
 from perdure.log.read import read
-from perdure.runner.lifetime import live
+from perdure.runner.lifetime import run_lifetime
 from perdure.runner.loop import lead
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Task
@@ -92,7 +92,7 @@ def _lived(
 ) -> pl.DataFrame:
     """The records of a life; what breaks the rules there is told as a breach."""
     try:
-        lead(live(syllabus, folder, life, seed, learner=learner, states=states), learner)
+        lead(run_lifetime(syllabus, folder, life, seed, learner=learner, states=states), learner)
     except PerdureError as problem:
         _broken(f"{name}: {problem}", problem)
     return read(folder / life).experiences.drop("timestamp")
@@ -104,7 +104,7 @@ def _check_saving(
     before = make(seed)
     place = folder / "saved"
     place.mkdir()
-    lead(live(syllabus, folder, "saved-life", seed, learner=before), before)
+    lead(run_lifetime(syllabus, folder, "saved-life", seed, learner=before), before)
     before.save(place)
     after = make(seed + 1)
     after.restore(place)
@@ -117,7 +117,10 @@ def _check_saving(
     broken, states = make(seed), folder / "states"
     stop = sum(block.length or 0 for block in syllabus.scenario.blocks[:-3]) + 1
     with contextlib.suppress(_StoppedError):
-        lead(live(syllabus, folder, "broken", seed, learner=broken, states=states, progress=_stop_at(stop)), broken)
+        lead(
+            run_lifetime(syllabus, folder, "broken", seed, learner=broken, states=states, progress=_stop_at(stop)),
+            broken,
+        )
     resumed = _lived(name, make(seed), syllabus, folder, "broken", seed, states)
     _require(
         resumed.equals(whole),

@@ -17,7 +17,7 @@ from perdure.log.manifest import object_in, rewrite
 from perdure.log.places import MANIFEST
 from perdure.runner.engines.work import Event, Tell
 from perdure.runner.folder import RunFolder
-from perdure.runner.lifetime import Life, live
+from perdure.runner.lifetime import LiveRun, run_lifetime
 from perdure.runner.loop import Stateless, lead
 from perdure.runner.plan import PRE_DEPLOYMENT, Job
 from perdure.runner.protocol import Protocol
@@ -94,7 +94,7 @@ def _begun(
     note: Callable[[str], None],
     *,
     accept: bool,
-) -> tuple[Any, Life, tuple[str, ...]]:
+) -> tuple[Any, LiveRun, tuple[str, ...]]:
     """A learner and its life, taken up or begun, and why what there was of it was not taken up."""
     place, states, digest = folder.place(job), folder.states(job), learner_digest(protocol.learner)
     notes = [f"{job.id} did not go on from {name}, which was damaged" for name in states.drop_unread()]
@@ -150,7 +150,7 @@ def _record_digest(life: Path, digest: str) -> None:
 
 def _opened(
     protocol: Protocol, job: Job, folder: RunFolder, progress: Callable[[int], None], digest: str
-) -> tuple[Any, Life]:
+) -> tuple[Any, LiveRun]:
     place = folder.place(job)
 
     def made() -> Any:
@@ -160,7 +160,7 @@ def _opened(
         return learner
 
     learner = Stateless(made) if job.role == "twin" else made()
-    life = live(
+    life = run_lifetime(
         job.syllabus,
         place.parent,
         place.name,

@@ -1,4 +1,4 @@
-"""Life: one learner's way through a scenario, block by block, logged as it is lived."""
+"""LiveRun: one learner's way through a scenario, block by block, logged as it is lived."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from perdure.tasks.episodes import STEP_LIMIT, Episodes
 from perdure.tasks.resolve import task_kind
 
 
-def live(
+def run_lifetime(
     scenario: Scenario | Syllabus | str | os.PathLike[str],
     into: str | os.PathLike[str] | None = None,
     name: str | None = None,
@@ -40,7 +40,7 @@ def live(
     step_limit: int = STEP_LIMIT,
     states: str | os.PathLike[str] | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Life:
+) -> LiveRun:
     """A life to go through: `for block in life: for episode in block.episodes(): …`, or `life.datasets()`.
 
     Everything is logged under `into/name`; by default where `perdure info` looks, named after the
@@ -51,7 +51,7 @@ def live(
     if role not in get_args(Role):
         raise UnknownNameError("role", str(role), get_args(Role))
     syllabus = _as_syllabus(scenario)
-    return Life(
+    return LiveRun(
         syllabus,
         Path(into) if into is not None else logs_folder(),
         name or f"{_safe(syllabus.scenario.name)}-{time.time_ns() // 1_000_000}",
@@ -67,7 +67,7 @@ def live(
     )
 
 
-class Life:
+class LiveRun:
     """The blocks of a scenario, each to be lived to its end before the next; iterate over it once."""
 
     def __init__(
@@ -148,7 +148,9 @@ class Life:
 
     def __iter__(self) -> Iterator[LifeBlock]:
         if self._iterated:
-            raise LearnerError("a lifetime can be run only once", "make another with perdure.live", file=self.name)
+            raise LearnerError(
+                "a lifetime can be run only once", "make another with perdure.run_lifetime", file=self.name
+            )
         self._iterated = True
         try:
             for index in range(self._blocks_done, len(self.scenario.blocks)):

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from perdure.learners.interface import Answer, LearnerError, SelfLed, Situation, Transition
 from perdure.runner.block import LifeBlock
-from perdure.runner.lifetime import Life
+from perdure.runner.lifetime import LiveRun
 from perdure.tasks.datasets import Dataset
 from perdure.tasks.interface import TaskError
 
 
-def lead(life: Life, learner: Any) -> None:
+def lead(life: LiveRun, learner: Any) -> None:
     """Take `learner` through the whole of `life`; a learner with `live` has a loop of its own."""
     with life:
         if isinstance(learner, SelfLed):
@@ -37,7 +37,7 @@ def lead(life: Life, learner: Any) -> None:
             _lead_block(life, block, learner)
 
 
-def _lead_block(life: Life, block: LifeBlock, learner: Any) -> None:
+def _lead_block(life: LiveRun, block: LifeBlock, learner: Any) -> None:
     try:
         (_lead_batches if block.is_batches else _lead_episodes)(block, learner, life.freeze)
     except (LearnerError, TaskError) as problem:
@@ -125,7 +125,7 @@ class Stateless:
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
 
-    def live(self, life: Life) -> None:
+    def live(self, life: LiveRun) -> None:
         """Take a new learner through each block of `life`."""
         for block in life:
             learner = self._make()
@@ -138,7 +138,7 @@ class Stateless:
 class _OneBlock:
     """A lifetime that consists of one block, for a self-led learner."""
 
-    def __init__(self, life: Life, block: LifeBlock) -> None:
+    def __init__(self, life: LiveRun, block: LifeBlock) -> None:
         self._life, self._block = life, block
 
     def __iter__(self) -> Iterator[LifeBlock]:

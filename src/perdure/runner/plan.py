@@ -15,7 +15,7 @@ from perdure.errors import ProtocolError, UnknownNameError
 from perdure.files import folder_name, name_fault
 from perdure.runner.protocol import Protocol, ScenarioPlan
 from perdure.runner.seeds import Seeds, seed_for
-from perdure.scenario.compose import single_of
+from perdure.scenario.compose import single_task_syllabus
 from perdure.scenario.syllabus import Syllabus
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class RunPlan(Struct, frozen=True, dict=True):
             for label in dict.fromkeys(block.task for block in syllabus.scenario.blocks if block.mode == "learn"):
                 length = _length(syllabus, label)
                 if length and (label not in longest or length > longest[label][0]):
-                    longest[label] = (length, single_of(syllabus, label))
+                    longest[label] = (length, single_task_syllabus(syllabus, label))
         return {label: syllabus for label, (_, syllabus) in longest.items()}
 
     @cached_property

@@ -215,7 +215,7 @@ def prepare_run(
     shard: Shard | str | None = None,
     accept_changed_learner: bool = False,
 ) -> PreparedRun:
-    """Look at all that a run needs, and refuse what could not be run; see `perdure.run_protocol`."""
+    """Look at all that a run needs, and refuse what could not be run; see `perdure.run`."""
     engine_called(engine)
     if is_url(into):
         fix = "run into a folder here, and copy it, as with aws s3 sync"

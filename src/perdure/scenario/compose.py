@@ -75,7 +75,7 @@ def single(task: Task | str, *, learn: int, evaluate: int = 0, name: str | None 
     return compose("single", (task,), learn=learn, evaluate=evaluate, name=name)
 
 
-def single_of(syllabus: Syllabus, task: str, *, evaluate: int = 0, name: str | None = None) -> Syllabus:
+def single_task_syllabus(syllabus: Syllabus, task: str, *, evaluate: int = 0, name: str | None = None) -> Syllabus:
     """Compose the expert's syllabus for a task of another syllabus, of the length of its wake learning there.
 
     Lengths in steps are added up and stay in steps.

@@ -31,10 +31,10 @@ from perdure.settings.option import (
 from perdure.settings.presets import STANDARD
 
 if TYPE_CHECKING:
-    from perdure.curves.model import Prep
+    from perdure.curves.model import Preparation
     from perdure.log.read import Options
 else:
-    Prep = Any  # its module imports NumPy, which a list of options does not need
+    Preparation = Any  # its module imports NumPy, which a list of options does not need
 
 
 PREPARATION = "Preparation"
@@ -77,7 +77,7 @@ class Settings(msgspec.Struct, frozen=True):
         ),
     ] = None
     """The measure of all tasks. Measures by task are kept in `measures`."""
-    prep: Prep | None = None
+    prep: Preparation | None = None
     """A preparation in place of the preset's. Settings that are given as well change it."""
     metrics: Annotated[
         str | Sequence[str],
@@ -356,7 +356,7 @@ class Settings(msgspec.Struct, frozen=True):
         changed = {name: value for name, value in values.items() if value != _DEFAULTS[name]}
         return {**changed, "measure": self.measures} if self.measures else changed
 
-    def prepared(self, prep: Prep) -> Prep:
+    def prepared(self, prep: Preparation) -> Preparation:
         """Return `prep`, or the preparation given in its place, changed by the settings that are given."""
         changed = {name: value for name, value in self.given.items() if OPTIONS[name].prepares}
         return msgspec.structs.replace(self.prep or prep, **changed)
@@ -384,7 +384,7 @@ class Settings(msgspec.Struct, frozen=True):
             for name, option in OPTIONS.items()
         }
 
-    def as_json(self, prep: Prep) -> dict[str, Any]:
+    def as_json(self, prep: Preparation) -> dict[str, Any]:
         """Return every setting by name, with the preparation that was done."""
         steps = msgspec.structs.asdict(prep)
         counted = steps.pop("unit")

@@ -31,7 +31,7 @@ class Option(msgspec.Struct, frozen=True):
     decides: bool = True
     """Whether lifetimes that were scored with different values must not be pooled."""
     prepares: bool = False
-    """Whether it is a field of `Prep`, where None stands for the value of the preset."""
+    """Whether it is a field of `Preparation`, where None stands for the value of the preset."""
     shortcuts: Mapping[str, Any] = {}
     """Further flags and the value that each stands for."""
     synonyms: Mapping[str, str] = {}

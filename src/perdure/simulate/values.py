@@ -6,7 +6,7 @@ import numpy as np
 
 from perdure.curves.arrays import Array
 from perdure.curves.experts import Experts
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.metrics.efficiency import relative_performance, sample_efficiency
 from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
@@ -40,7 +40,7 @@ def metric_values(
     """
     alone = (expert or learner).without_noise().but(spread=0.0, failing=0.0)
     bounds = {task.label: (0.0, CEILING) for task in scenario.tasks}
-    scorer = Scorer(Settings(metrics=_NAMES, prep=Prep(bounds=bounds)), Experts(experts(alone, scenario)))
+    scorer = Scorer(Settings(metrics=_NAMES, prep=Preparation(bounds=bounds)), Experts(experts(alone, scenario)))
     lifetimes = as_lifetimes(learner, scenario, performance(learner, scenario, count, rng))
     scores = [scorer.score(lifetime) for lifetime in lifetimes]
     found = {name: np.array([score.value(name) for score in scores], dtype=np.float64) for name in _NAMES}

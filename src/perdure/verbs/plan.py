@@ -93,7 +93,7 @@ def plan(
     return replace(made, pilot=found, notes=_notes(pool.name, sides, found, detect or {}, question))
 
 
-def with_cost(
+def estimate_cost(
     plan: Plan,
     protocol: str | os.PathLike[str],
     *,

@@ -1,4 +1,4 @@
-"""run_protocol: a protocol from end to end: each learner run, all of them scored beside each other, and reported."""
+"""run: a protocol from end to end: each learner run, all of them scored beside each other, and reported."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def prepare_protocol(
     shard: Shard | str | None = None,
     accept_changed_learner: bool = False,
 ) -> PreparedProtocol:
-    """Look at all that `run_protocol` needs, which takes the same, and refuse what could not be run."""
+    """Look at all that `run` needs, which takes the same, and refuse what could not be run."""
     beside: tuple[Path, ...] = ()
     if isinstance(protocol, Protocol):
         if learner is not None:
@@ -235,7 +235,7 @@ def prepare_protocol(
     return PreparedProtocol(place, runs, settings, in_part=bool(only) or shard is not None)
 
 
-def run_protocol(
+def run(
     protocol: Protocol | Mapping[str, Any] | str | os.PathLike[str],
     into: str | os.PathLike[str],
     *,

@@ -105,7 +105,7 @@ def test_the_file_holds_time_and_memory_for_each_task_and_the_report_shows_them(
     assert len(said["seconds"]) == 3
     said |= {"seconds": [1.0, 2.0, 4.5], "memory_mb": [10.0, 30.0, 20.0]}
     place.write_text(json.dumps(said))
-    report = perdure.write_report(place, tmp_path / "report.md")
+    report = perdure.report(place, tmp_path / "report.md")
     assert "| naive | b | 2 | 30 |" in (tmp_path / "report.md").read_text()
     items = {one.what: one for one in report.checklist}
     assert (items["Training time"].state, items["Memory used"].state) == ("present", "present")

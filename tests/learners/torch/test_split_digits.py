@@ -26,7 +26,7 @@ def test_joint_is_no_worse_than_replay_which_beats_ewc_which_is_no_worse_than_na
     accuracy = {}
     for protocol in read_protocols(FILE):
         small = replace(protocol.with_lifetimes(3).with_experts(0), score={})
-        done = perdure.run_protocol(small, tmp_path / small.title, workers=0, score=False)
+        done = perdure.run(small, tmp_path / small.title, workers=0, score=False)
         assert not done.failed
         group, *_ = perdure.groups(perdure.survey(tmp_path / small.title))
         accuracy[small.title] = group.estimates["average_accuracy"].mean or 0.0

@@ -31,7 +31,7 @@ from perdure.testing import check_reader
 @pytest.mark.parametrize("name", ["lives.parquet", "lives"])
 def test_what_is_written_is_read(tmp_path: Path, name: str) -> None:
     lives = several()
-    path = perdure.write_lives(tmp_path / name, iter(lives))
+    path = perdure.write_lifetimes(tmp_path / name, iter(lives))
     assert recognise(path) is BULK
     back = all_of(path)
     for found, expected in zip(back, lives, strict=True):
@@ -51,7 +51,7 @@ def test_any_lives_survive_in_pieces_of_any_size(
         patch.setattr(bulk_writer, "ROW_GROUP", piece)
         patch.setattr(bulk_writer, "_PER_PART", part)
         for path in (folder / "lives.parquet", folder / "lives"):
-            perdure.write_lives(path, lives)
+            perdure.write_lifetimes(path, lives)
             named = parts(path, Options())
             back = [life for name in named for life in lifetimes(path, Options(), name)]
             for found, expected in zip(back, lives, strict=True):
@@ -61,10 +61,10 @@ def test_any_lives_survive_in_pieces_of_any_size(
 
 def test_arrays_and_lifetimes_are_the_same_lives(tmp_path: Path) -> None:
     values = array()
-    fast = perdure.write_lives(
+    fast = perdure.write_lifetimes(
         tmp_path / "fast.parquet", values=values, scenario=SCENARIO, learner="ewc", seeds=range(5)
     )
-    slow = perdure.write_lives(tmp_path / "slow.parquet", all_of(fast))
+    slow = perdure.write_lifetimes(tmp_path / "slow.parquet", all_of(fast))
     for found, expected in zip(all_of(slow), all_of(fast), strict=True):
         assert_same(found, expected)
     for number, life in enumerate(all_of(fast)):
@@ -80,7 +80,7 @@ def test_arrays_may_come_in_batches_and_of_several_measures(tmp_path: Path) -> N
         for seed in range(3):
             yield {"loss": array(2, seed), "reward": -array(2, seed)}
 
-    path = perdure.write_lives(
+    path = perdure.write_lifetimes(
         tmp_path / "lives",
         values=batches(),
         scenario=SCENARIO,
@@ -93,12 +93,12 @@ def test_arrays_may_come_in_batches_and_of_several_measures(tmp_path: Path) -> N
 
 
 def test_the_reader_keeps_its_promises(tmp_path: Path) -> None:
-    check_reader(BULK, perdure.write_lives(tmp_path / "one.parquet", several(1)))
-    check_reader(BULK, perdure.write_lives(tmp_path / "one", values=array(1), scenario=SCENARIO))
+    check_reader(BULK, perdure.write_lifetimes(tmp_path / "one.parquet", several(1)))
+    check_reader(BULK, perdure.write_lifetimes(tmp_path / "one", values=array(1), scenario=SCENARIO))
 
 
 def test_others_read_the_file_as_a_long_table(tmp_path: Path) -> None:
-    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO, learner="ewc")
+    path = perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO, learner="ewc")
     rows = pl.read_parquet(path)
     assert rows.columns[:3] == ["lifetime", "learner", "seed"]
     assert rows["lifetime"].n_unique() == 5
@@ -118,7 +118,7 @@ def test_an_ordinary_table_is_none_of_ours(tmp_path: Path) -> None:
 
 def test_a_piece_holds_whole_lifetimes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk, "ROW_GROUP", 3 * LENGTH)
-    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(8), scenario=SCENARIO)
+    path = perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(8), scenario=SCENARIO)
     named = parts(path, Options())
     assert named == ("0:0-3", "0:3-6", "0:6-8")
     assert [life.id for life in lifetimes(path, Options(), named[1])] == ["life-3", "life-4", "life-5"]
@@ -130,7 +130,7 @@ def test_a_piece_holds_whole_lifetimes(tmp_path: Path, monkeypatch: pytest.Monke
 def test_many_lifetimes_repeat_no_part_of_their_manifests(tmp_path: Path) -> None:
     lives = several(40)
     long = [msgspec.structs.replace(life, manifest={**life.manifest, "command": "x" * 10_000}) for life in lives]
-    path = perdure.write_lives(tmp_path / "lives.parquet", long)
+    path = perdure.write_lifetimes(tmp_path / "lives.parquet", long)
     assert len(pl.read_parquet_metadata(path)["perdure.bulk"]) < 40_000
     assert [life.manifest for life in all_of(path)] == [life.manifest for life in long]
 
@@ -138,7 +138,7 @@ def test_many_lifetimes_repeat_no_part_of_their_manifests(tmp_path: Path) -> Non
 def test_what_is_shared_is_not_said_of_other_rows(tmp_path: Path) -> None:
     values = array()
     values[2, 3] = np.nan
-    found = all_of(perdure.write_lives(tmp_path / "lives.parquet", values=values, scenario=SCENARIO))
+    found = all_of(perdure.write_lifetimes(tmp_path / "lives.parquet", values=values, scenario=SCENARIO))
     assert [life.passage().dropped_rows for life in found] == [0, 0, 1, 0, 0]
     renamed = found[1].experiences.with_columns(pl.lit("c").cast(pl.Categorical()).alias("task_name"))
     assert {
@@ -156,7 +156,7 @@ def test_lives_of_the_same_rows_may_say_different_things_of_their_tasks(tmp_path
         lifetime_of(blocks, rng, name="described"), manifest={"scenario": {"tasks": tasks}}
     )
     lives = [described, lifetime_of(blocks, rng, name="not"), msgspec.structs.replace(described, id="again")]
-    for found, own in zip(all_of(perdure.write_lives(tmp_path / "lives.parquet", lives)), lives, strict=True):
+    for found, own in zip(all_of(perdure.write_lifetimes(tmp_path / "lives.parquet", lives)), lives, strict=True):
         assert found.passage(variants=variants).scenario == own.passage(variants=variants).scenario
 
 
@@ -164,7 +164,7 @@ def test_a_twin_stays_one_and_is_no_lifetime_to_score(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     lives = [msgspec.structs.replace(lifetime_of(SCENARIO.blocks, rng, name=str(seed)), seed=seed) for seed in range(2)]
     twins = [msgspec.structs.replace(one, id=f"twin {one.id}", role="twin") for one in lives]
-    path = perdure.write_lives(tmp_path / "lives.parquet", [*lives, *twins])
+    path = perdure.write_lifetimes(tmp_path / "lives.parquet", [*lives, *twins])
     assert [one.role for one in all_of(path)] == ["life", "life", "twin", "twin"]
     found = survey(path)
     assert [one.seed for one in found.scores] == [0, 1]
@@ -174,13 +174,13 @@ def test_a_twin_stays_one_and_is_no_lifetime_to_score(tmp_path: Path) -> None:
 
 
 def test_reading_one_of_many_is_refused(tmp_path: Path) -> None:
-    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
+    path = perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
     with pytest.raises(LogError, match=r"more than 4 lifetimes in it .*, where one was asked for"):
         read(path)
 
 
 def test_a_measure_that_is_not_there_offers_the_nearest(tmp_path: Path) -> None:
-    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
+    path = perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
     with pytest.raises(LogError, match="no measure 'rewards'; did you mean 'reward'"):
         all_of(path, Options(measures={"rewards": "higher"}))
     assert all_of(path, Options(measures={"reward": "lower"}))[0].measures == {"reward": "lower"}

@@ -21,7 +21,7 @@ from perdure.log.write import bulk as bulk_writer
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return perdure.write_lives(tmp_path_factory.mktemp("whole") / "lives.parquet", several(3))
+    return perdure.write_lifetimes(tmp_path_factory.mktemp("whole") / "lives.parquet", several(3))
 
 
 @given(where=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
@@ -39,7 +39,7 @@ def test_a_flipped_bit_anywhere_is_found(
 
 
 def test_a_damaged_file_says_what_to_do_and_can_be_seen_unverified(tmp_path: Path) -> None:
-    path = perdure.write_lives(tmp_path / "lives.parquet", values=np.zeros((3, LENGTH)), scenario=SCENARIO)
+    path = perdure.write_lifetimes(tmp_path / "lives.parquet", values=np.zeros((3, LENGTH)), scenario=SCENARIO)
     content = path.read_bytes()
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     path.write_bytes(content[:footer] + content[footer:].replace(b"two tasks", b"2 worlds."))
@@ -52,7 +52,7 @@ def test_a_damaged_file_says_what_to_do_and_can_be_seen_unverified(tmp_path: Pat
 
 
 def test_a_file_altered_behind_its_time_is_noticed(tmp_path: Path) -> None:
-    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
+    path = perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
     all_of(path)
     before, content = path.stat(), bytearray(path.read_bytes())
     content[len(content) // 3] ^= 1
@@ -65,10 +65,10 @@ def test_a_file_written_anew_while_it_is_read_is_not_mixed_with_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk, "ROW_GROUP", 2 * LENGTH)
-    path = perdure.write_lives(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
+    path = perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
     found = lifetimes(path, Options())
     next(found)
-    perdure.write_lives(path, values=array(seed=1), scenario=SCENARIO)
+    perdure.write_lifetimes(path, values=array(seed=1), scenario=SCENARIO)
     with pytest.raises(LogError, match="was written anew while it was read"):
         list(found)
     assert len(all_of(path)) == 5
@@ -90,7 +90,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_a_part_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_writer, "_PER_PART", LENGTH)
-    path = perdure.write_lives(tmp_path / "lives", values=array(3), scenario=SCENARIO)
+    path = perdure.write_lifetimes(tmp_path / "lives", values=array(3), scenario=SCENARIO)
     assert sorted(one.name for one in path.iterdir()) == [f"part-0000{number}.parquet" for number in range(3)]
     assert len(all_of(path)) == 3
     (path / "part-00002.parquet").rename(tmp_path / "last")

@@ -19,7 +19,7 @@ from perdure.scenario.model import Block, Scenario
 
 def unwritten(path: Path, *arguments: object, **more: object) -> str:
     with pytest.raises(PerdureError) as caught:
-        perdure.write_lives(path, *arguments, **more)  # type: ignore[arg-type]
+        perdure.write_lifetimes(path, *arguments, **more)  # type: ignore[arg-type]
     assert not path.exists()
     assert not list(path.parent.iterdir()) if path.parent.exists() else True
     return str(caught.value)
@@ -61,26 +61,26 @@ def test_nothing_is_left_of_what_cannot_be_written(tmp_path: Path, name: str) ->
 def test_further_columns_are_kept_and_may_not_take_our_names(tmp_path: Path) -> None:
     (one,) = several(1)
     wider = replace(one, experiences=one.experiences.with_columns(pl.lit(7).alias("steps")))
-    (back,) = all_of(perdure.write_lives(tmp_path / "lives.parquet", [wider]))
+    (back,) = all_of(perdure.write_lifetimes(tmp_path / "lives.parquet", [wider]))
     assert back.experiences.equals(wider.experiences)
     taken = replace(one, experiences=one.experiences.with_columns(pl.lit(7).alias("seed")))
     with pytest.raises(LogError, match="a column is called 'seed'"):
-        perdure.write_lives(tmp_path / "taken.parquet", [taken])
+        perdure.write_lifetimes(tmp_path / "taken.parquet", [taken])
 
 
 def test_a_file_is_replaced_whole_and_a_folder_is_not_touched(tmp_path: Path) -> None:
-    file = perdure.write_lives(tmp_path / "lives.parquet", values=array(2), scenario=SCENARIO)
+    file = perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(2), scenario=SCENARIO)
     with pytest.raises(LogError):
-        perdure.write_lives(file, values=array()[:, 1:], scenario=SCENARIO)
+        perdure.write_lifetimes(file, values=array()[:, 1:], scenario=SCENARIO)
     assert len(all_of(file)) == 2
-    perdure.write_lives(file, values=array(4), scenario=SCENARIO)
+    perdure.write_lifetimes(file, values=array(4), scenario=SCENARIO)
     assert len(all_of(file)) == 4
-    folder = perdure.write_lives(tmp_path / "lives", values=array(2), scenario=SCENARIO)
+    folder = perdure.write_lifetimes(tmp_path / "lives", values=array(2), scenario=SCENARIO)
     with pytest.raises(LogError, match="is there already"):
-        perdure.write_lives(folder, values=array(4), scenario=SCENARIO)
+        perdure.write_lifetimes(folder, values=array(4), scenario=SCENARIO)
     assert len(all_of(folder)) == 2
 
 
 def test_every_standard_column_comes_back_in_its_type(tmp_path: Path) -> None:
-    (life,) = all_of(perdure.write_lives(tmp_path / "lives.parquet", values=array(1), scenario=SCENARIO))
+    (life,) = all_of(perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(1), scenario=SCENARIO))
     assert dict(life.experiences.schema) == {**STANDARD_COLUMNS, "reward": pl.Float64()}

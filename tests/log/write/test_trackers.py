@@ -113,7 +113,7 @@ def test_every_lifetime_of_a_folder_becomes_a_run_and_experts_none(tmp_path: Pat
 def test_of_a_file_of_lifetimes_experts_and_twins_become_no_runs(tmp_path: Path) -> None:
     life = perdure.read(lived(tmp_path / "logs"))
     beside = [replace(life, id=role, role=role) for role in ("expert", "twin")]
-    perdure.write_lives(tmp_path / "all.parquet", [life, *beside])
+    perdure.write_lifetimes(tmp_path / "all.parquet", [life, *beside])
     assert list(send(tmp_path / "all.parquet", f"tensorboard:{tmp_path / 'board'}").runs) == ["all.parquet#life"]
 
 

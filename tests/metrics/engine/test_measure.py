@@ -12,7 +12,7 @@ import pytest
 
 from perdure.curves.build import curves
 from perdure.curves.experts import average_expert
-from perdure.curves.model import Curve, Curves, Expert, ExpertComparison, Prep
+from perdure.curves.model import Curve, Curves, Expert, ExpertComparison, Preparation
 from perdure.errors import MetricError
 from perdure.metrics import METRICS
 from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
@@ -26,7 +26,7 @@ from perdure.scenario.sites import Site
 
 LIFE = curves(
     lifetime_of([Block("learn", "a", 4), Block("learn", "b", 4), Block("learn", "a", 4)]),
-    Prep(scale="none", window="none"),
+    Preparation(scale="none", window="none"),
 )
 
 
@@ -165,7 +165,7 @@ def test_annotations_that_cannot_be_resolved_are_an_error_of_the_metric() -> Non
 
 def test_experts_come_one_by_one_or_all_at_once() -> None:
     experts = [expert_of("a", np.random.default_rng(seed)) for seed in range(3)]
-    made = curves(lifetime_of([Block("learn", "a", 4)]), Prep(scale="none"), experts)
+    made = curves(lifetime_of([Block("learn", "a", 4)]), Preparation(scale="none"), experts)
 
     def each(learned: Curve, expert: Curve) -> float:
         return len(learned) * len(expert)
@@ -182,7 +182,7 @@ def test_experts_averaged_over_time_are_one_cut_to_the_shortest() -> None:
         lifetime_of([Block("learn", "a", len(values))], values=[values], name="e")
         for values in ([1.0, 3.0], [3.0, 5.0, 9.0])
     ]
-    made = curves(lifetime_of([Block("learn", "a", 2)]), Prep(scale="none"), experts)
+    made = curves(lifetime_of([Block("learn", "a", 2)]), Preparation(scale="none"), experts)
     assert average_expert(made.experts["a"]).curve.values.tolist() == [2.0, 4.0]
     [site] = sites.each_task_learned(made.scenario)
     assert len(experts_at(made, site, Context(expert_average="time"))) == 1
@@ -192,7 +192,7 @@ def test_experts_averaged_over_time_are_one_cut_to_the_shortest() -> None:
 def test_the_raw_values_of_experts_averaged_over_time_are_not_smoothed() -> None:
     lived = [np.random.default_rng(seed).normal(5, 1, 40) for seed in range(2)]
     experts = [lifetime_of([Block("learn", "a", 40)], values=[one], name="e") for one in lived]
-    made = curves(lifetime_of([Block("learn", "a", 40)]), Prep(scale="none"), experts)
+    made = curves(lifetime_of([Block("learn", "a", 40)]), Preparation(scale="none"), experts)
     together = average_expert(made.experts["a"]).curve
     np.testing.assert_allclose(together.raw, np.mean(lived, axis=0))
     assert np.std(together.values) < np.std(together.raw) / 2

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tests.metrics.written import LIFE, written
 
 import perdure
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.errors import UnknownNameError
 from perdure.gather.outputs import FILES, block_table, lifetime_table, write_outputs
 from perdure.gather.survey import score, survey
@@ -53,7 +53,7 @@ def test_a_struct_that_allowed_anything_would_be_noticed() -> None:
 
 
 def test_the_numbers_of_a_small_life_by_hand(tmp_path: Path) -> None:
-    made = score(written(tmp_path, "one", LIFE), settings=Settings(prep=Prep(scale="none")))
+    made = score(written(tmp_path, "one", LIFE), settings=Settings(prep=Preparation(scale="none")))
     assert made["performance_maintenance"] == pytest.approx(-0.5)
     assert made["forward_transfer"] == pytest.approx(1.5)
     assert made["backward_transfer"] == pytest.approx(3.5 / 4)
@@ -103,8 +103,8 @@ def test_noise_changes_values_a_little_and_the_same_each_time() -> None:
     life = lifetime_of(blocks, values=[np.linspace(0, 1, 200).tolist(), [0.9] * 20, [0.8] * 20])
     quiet, noisy, again = (
         score(life),
-        score(life, settings=Settings(prep=Prep(noise=0.5))),
-        score(life, settings=Settings(prep=Prep(noise=0.5))),
+        score(life, settings=Settings(prep=Preparation(noise=0.5))),
+        score(life, settings=Settings(prep=Preparation(noise=0.5))),
     )
     assert noisy["performance_maintenance"] == again["performance_maintenance"]
     assert noisy["performance_maintenance"] != quiet["performance_maintenance"]
@@ -120,9 +120,9 @@ def test_new_2022_clamps_and_contrasts_and_takes_maintenance_flat() -> None:
     blocks += [Block("evaluate", "b", 1, group=g) for g in (5, 6)]
     values = [list(np.linspace(0, 1, 20)), [1.0], [0.8], [0.6], list(np.linspace(0, 1, 20)), [0.5], [0.9]]
     life = lifetime_of(blocks, values=values)
-    made = score(life, settings=Settings(preset="new-2022", prep=Prep(scale="none", window="none")))
+    made = score(life, settings=Settings(preset="new-2022", prep=Preparation(scale="none", window="none")))
     assert made["performance_maintenance"] == pytest.approx((-0.2 - 0.4 + 0.4) / 3)
-    assert score(life, settings=Settings(prep=Prep(scale="none", window="none")))[
+    assert score(life, settings=Settings(prep=Preparation(scale="none", window="none")))[
         "performance_maintenance"
     ] == pytest.approx((-0.3 + 0.4) / 2)
     scorer = Scorer(Settings("new-2022"))
@@ -134,7 +134,7 @@ def test_new_2022_clamps_and_contrasts_and_takes_maintenance_flat() -> None:
 def test_the_papers_do_not_cut_sample_efficiency(preset: str) -> None:
     life = lifetime_of([Block("learn", "a", 4)], values=[[1, 2, 3, 4]])
     expert = lifetime_of([Block("learn", "a", 8)], values=[[1, 2, 3, 4, 5, 6, 7, 8]], name="e")
-    prep = Prep(scale="none", window="none")
+    prep = Preparation(scale="none", window="none")
     assert score(life, [expert], Settings(prep=prep))["sample_efficiency"] == pytest.approx(1.0)
     assert score(life, [expert], Settings(preset=preset, prep=prep))["sample_efficiency"] == pytest.approx(
         4 / 8 * 8 / 4
@@ -227,7 +227,7 @@ def test_integer_rewards_are_numbers_like_others(tmp_path: Path) -> None:
     path = written(tmp_path, "one", [("train", "a_1", [0, 1, 2, 3, 4]), ("test", "a_1", [3]), ("test", "a_1", [4])])
     for preset in PRESETS.names():
         json.dumps(score(path, settings=Settings(preset=preset)).as_json(), allow_nan=False)
-    assert score(path, settings=Settings(prep=Prep(scale="none")))["performance_maintenance"] == 1.0
+    assert score(path, settings=Settings(prep=Preparation(scale="none")))["performance_maintenance"] == 1.0
 
 
 def test_experts_for_some_tasks_are_used_and_the_others_named() -> None:
@@ -256,7 +256,7 @@ def test_bounds_in_the_manifest_scale_a_lifetime_except_as_old_tools_did(tmp_pat
     made = {name: survey([path], settings=Settings(name)) for name in PRESETS.names()}
     # Three experiences are not smoothed: on 0 … 10 their mean is 66.7 of 100, on 5 … 10 it is 33.3.
     assert made["standard"].scores[0]["mean_learning_performance"] == pytest.approx(1 + 200 / 3)
-    assert score(path, settings=Settings(prep=Prep(recorded_bounds=False)))[
+    assert score(path, settings=Settings(prep=Preparation(recorded_bounds=False)))[
         "mean_learning_performance"
     ] == pytest.approx(1 + 100 / 3)
     told = {name: one.settings["recorded_bounds"] for name, one in made.items()}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perdure.curves.experts import Experts
-from perdure.curves.model import Curve, Curves, Expert, Prep
+from perdure.curves.model import Curve, Curves, Expert, Preparation
 from perdure.errors import LogError
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
@@ -31,16 +31,16 @@ from perdure.scenario import sites
 from perdure.scenario.model import Block, Mode, Scenario
 from perdure.scenario.sites import Site
 
-PREPS: dict[str, Prep | None] = {
+PREPS: dict[str, Preparation | None] = {
     "as the preset has it": None,
-    "clamped": Prep(clamp=True),
-    "one range": Prep(scale="run", window="hanning"),
-    "unscaled": Prep(scale="none", smooth_evaluation=True),
-    "unscaled and clamped": Prep(scale="none", clamp=True, width=5),
-    "lagging rows": Prep(alignment="lagging", unit="row", keep_constant=True),
-    "agnostic": Prep(variants="agnostic"),
-    "noisy": Prep(noise=0.1, noise_seed=3, window="none"),
-    "given": Prep(bounds={f"task{index}_{index % 2}": (-10.0, 110.0) for index in range(4)}),
+    "clamped": Preparation(clamp=True),
+    "one range": Preparation(scale="run", window="hanning"),
+    "unscaled": Preparation(scale="none", smooth_evaluation=True),
+    "unscaled and clamped": Preparation(scale="none", clamp=True, width=5),
+    "lagging rows": Preparation(alignment="lagging", unit="row", keep_constant=True),
+    "agnostic": Preparation(variants="agnostic"),
+    "noisy": Preparation(noise=0.1, noise_seed=3, window="none"),
+    "given": Preparation(bounds={f"task{index}_{index % 2}": (-10.0, 110.0) for index in range(4)}),
 }
 
 

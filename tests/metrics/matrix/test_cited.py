@@ -8,7 +8,7 @@ import pytest
 from tests.metrics.matrix.matrices import lifetime
 
 from perdure.curves.build import curves
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.measure import measure
@@ -21,7 +21,7 @@ def expert(values: Sequence[float], task: str = "a") -> Lifetime:
 def test_forward_transfer_is_the_share_of_the_room_above_the_expert() -> None:
     # Means over the first four: learner 0.7, expert 0.4; (0.7 − 0.4)/(1 − 0.4).
     own = lifetime([("learn", "a", [0.4, 0.6]), ("evaluate", "a", [0.0]), ("learn", "a", [0.8, 1.0])])
-    for prep in (Prep(), Prep(scale="none"), Prep(scale="run")):
+    for prep in (Preparation(), Preparation(scale="none"), Preparation(scale="run")):
         prepared = curves(own, prep, [expert([0.1, 0.3, 0.5, 0.7, 1.0, 1.0])])
         assert measure(METRICS.get("cw_forward_transfer"), prepared).value == pytest.approx(0.5)
 
@@ -30,8 +30,8 @@ def test_forward_transfer_reads_given_bounds_as_zero_and_one() -> None:
     own = lifetime([("learn", "a", [40.0, 60.0, 80.0, 100.0])])
     transfer = METRICS.get("cw_forward_transfer")
     other = [expert([10.0, 30.0, 50.0, 70.0])]
-    assert "between 0 and 1" in (measure(transfer, curves(own, Prep(), other)).why or "")
-    bounded = curves(own, Prep(bounds={"a": (0.0, 100.0)}), other)
+    assert "between 0 and 1" in (measure(transfer, curves(own, Preparation(), other)).why or "")
+    bounded = curves(own, Preparation(bounds={"a": (0.0, 100.0)}), other)
     assert measure(transfer, bounded).value == pytest.approx(0.5)
 
 
@@ -39,6 +39,6 @@ def test_forward_transfer_averages_experts_before_tasks_and_needs_room() -> None
     own = lifetime([("learn", "a", [0.5, 0.5]), ("learn", "b", [0.5, 0.5])])
     transfer = METRICS.get("cw_forward_transfer")
     others = [expert([0.0, 0.0]), expert([0.5, 0.5]), expert([0.0, 0.0], "b")]
-    assert measure(transfer, curves(own, Prep(), others)).value == pytest.approx((0.25 + 0.5) / 2)
-    perfect = measure(transfer, curves(own, Prep(), [expert([1.0, 1.0])]))
+    assert measure(transfer, curves(own, Preparation(), others)).value == pytest.approx((0.25 + 0.5) / 2)
+    perfect = measure(transfer, curves(own, Preparation(), [expert([1.0, 1.0])]))
     assert "leaves no room" in (perfect.why or "")

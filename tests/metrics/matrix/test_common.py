@@ -23,7 +23,7 @@ from tests.metrics.matrix.matrices import (
 
 import perdure
 from perdure.curves.build import curves
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.log.formats.matrix import matrix_lifetime, read_matrix
 from perdure.metrics.engine.contract import check_metric
 from perdure.metrics.engine.declare import METRICS
@@ -101,7 +101,12 @@ def test_a_matrix_is_scored_like_any_lifetime() -> None:
 def test_no_preparation_touches_a_matrix() -> None:
     life = matrix_lifetime(WHOLE)
     plain = curves(life)
-    for prep in (Prep(scale="run"), Prep(clamp=True), Prep(noise=3.0), Prep(bounds={"task1": (0.0, 1.0)})):
+    for prep in (
+        Preparation(scale="run"),
+        Preparation(clamp=True),
+        Preparation(noise=3.0),
+        Preparation(bounds={"task1": (0.0, 1.0)}),
+    ):
         np.testing.assert_array_equal(curves(life, prep).values, plain.measured)
 
 

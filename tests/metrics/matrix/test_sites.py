@@ -12,7 +12,7 @@ from tests.log.formats.matrices import accuracy_matrix
 from tests.metrics.matrix.matrices import FROM_CELLS, WHOLE, from_matrix, lifetime, lived, whole_matrices
 
 from perdure.curves.build import curves
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.log.model import Lifetime
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.measure import measure
@@ -43,9 +43,15 @@ def test_a_log_and_a_file_of_the_same_life_agree(cells: np.ndarray[Any, Any], da
 
 
 @pytest.mark.parametrize(
-    "prep", [Prep(scale="none"), Prep(scale="run", window="none"), Prep(clamp=True), Prep(noise=3.0)]
+    "prep",
+    [
+        Preparation(scale="none"),
+        Preparation(scale="run", window="none"),
+        Preparation(clamp=True),
+        Preparation(noise=3.0),
+    ],
 )
-def test_preparation_does_not_touch_the_matrix(prep: Prep) -> None:
+def test_preparation_does_not_touch_the_matrix(prep: Preparation) -> None:
     life = lived(WHOLE, ["a", "b", "c"])
     np.testing.assert_array_equal(matrix_of(curves(life, prep)).values, matrix_of(curves(life)).values)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.verbs import run_verb
 
 from perdure import FIGURES, PerdureError, Survey
-from perdure.reports.figures import Canvas, Figure, NothingToDrawError, View
+from perdure.reports.figures import Canvas, Figure, FigureView, NothingToDrawError
 from perdure.reports.figures.declare import figure
 from perdure.stats.scored import GroupedSurvey
 
@@ -17,7 +17,7 @@ from perdure.stats.scored import GroupedSurvey
 @pytest.fixture
 def declared() -> Iterator[str]:
     @figure
-    def blank_page(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+    def blank_page(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
         """A page with nothing on it."""
         raise NothingToDrawError("it is blank")
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from perdure.errors import MissingExtraError, PerdureError, UnknownNameError
 from perdure.gather.model import Survey
 from perdure.reports.data import gather
-from perdure.reports.figures import FIGURES, Figure, NothingToDrawError, View, draw, save
+from perdure.reports.figures import FIGURES, Figure, FigureView, NothingToDrawError, draw, save_figure
 from perdure.reports.figures.curves import lifetime_curves, uses_scaled
 from perdure.reports.figures.matrices import mean_matrix
 from perdure.reports.palette import looks
@@ -67,8 +67,8 @@ def test_every_kind_has_its_words_and_marks_on_the_paper(told: Tell, tasks: int)
 def test_the_same_figure_is_the_same_file(told: Tell, tmp_path: Path, suffix: str) -> None:
     material = told(2, 1, ("keeper",), learn=30)
     first, second = tmp_path / f"first{suffix}", tmp_path / f"second{suffix}"
-    save(draw("lifetime", material), first)
-    save(draw("lifetime", material), second)
+    save_figure(draw("lifetime", material), first)
+    save_figure(draw("lifetime", material), second)
     assert first.read_bytes() == second.read_bytes()
 
 
@@ -77,7 +77,7 @@ def test_a_pdf_is_as_wide_as_asked_and_its_letters_are_a_truetype_font(
     told: Tell, tmp_path: Path, size: object, inches: float
 ) -> None:
     target = tmp_path / "life.pdf"
-    save(draw("lifetime", told(2, 1, ("keeper",), learn=30), size=size), target)  # type: ignore[arg-type]
+    save_figure(draw("lifetime", told(2, 1, ("keeper",), learn=30), size=size), target)  # type: ignore[arg-type]
     written = target.read_bytes()
     (width,) = {float(one) for one in re.findall(rb"/MediaBox\s*\[\s*0 0 ([0-9.]+)", written)}
     assert width == pytest.approx(inches * 72, abs=0.1)
@@ -88,7 +88,7 @@ def test_a_pdf_is_as_wide_as_asked_and_its_letters_are_a_truetype_font(
 @pytest.mark.skipif(which("pdffonts") is None, reason="poppler lists the fonts of a PDF")
 @pytest.mark.parametrize("kind", ["lifetime", "accuracy", "metrics"])
 def test_every_font_of_a_pdf_is_embedded_and_none_is_of_type_3(told: Tell, tmp_path: Path, kind: str) -> None:
-    save(draw(kind, told(3, 3)), tmp_path / "x.pdf")
+    save_figure(draw(kind, told(3, 3)), tmp_path / "x.pdf")
     listed = subprocess.run(["pdffonts", str(tmp_path / "x.pdf")], capture_output=True, text=True, check=True).stdout
     fonts = listed.splitlines()[2:]
     assert fonts
@@ -98,7 +98,7 @@ def test_every_font_of_a_pdf_is_embedded_and_none_is_of_type_3(told: Tell, tmp_p
 
 
 def test_text_stays_text_in_svg_and_a_style_sheet_stands_over_its_own(told: Tell, tmp_path: Path) -> None:
-    save(draw("lifetime", told(2, 1, ("keeper",)), title="A title"), tmp_path / "x.svg", style="text{fill:red}")
+    save_figure(draw("lifetime", told(2, 1, ("keeper",)), title="A title"), tmp_path / "x.svg", style="text{fill:red}")
     found = ET.parse(tmp_path / "x.svg").getroot()
     assert "A title" in [one.text for one in found.iter(f"{SVG}text")]
     (style,) = found.iter(f"{SVG}style")
@@ -130,7 +130,7 @@ def test_a_task_has_one_colour_in_every_figure(told: Tell) -> None:
 
 def test_figures_of_a_mean_never_mix_groups(told: Tell) -> None:
     material = told(3, 2)
-    found = {group.group: mean_matrix(material, View(group=group.group)) for group in material.groups}
+    found = {group.group: mean_matrix(material, FigureView(group=group.group)) for group in material.groups}
     final = {name: matrix.cells[0, -1] for name, matrix in found.items()}
     assert final["keeper · condensed"] > final["forgetter · condensed"] + 0.3
 
@@ -138,14 +138,14 @@ def test_figures_of_a_mean_never_mix_groups(told: Tell) -> None:
 def test_steps_move_the_points_but_not_their_heights(told: Tell) -> None:
     material = told(2, 1, ("keeper",))
     by_steps, by_experiences = (
-        lifetime_curves(material.lives[0], View(axis=axis)) for axis in ("steps", "experiences")
+        lifetime_curves(material.lives[0], FigureView(axis=axis)) for axis in ("steps", "experiences")
     )
     for one, other in zip(by_steps.learning, by_experiences.learning, strict=True):
         assert (np.diff(one.measured.x) >= 5 - 1e-9).all()
         assert (one.measured.y == other.measured.y).all()
     learning = next(one for one in by_steps.spans if one.mode == "learn")
     assert by_steps.learning[0].measured.x[0] == learning.first
-    assert "steps taken" in words(draw("lifetime", material, View(axis="steps")))
+    assert "steps taken" in words(draw("lifetime", material, FigureView(axis="steps")))
 
 
 def test_a_log_without_steps_says_which_columns_were_looked_for(told: Tell) -> None:
@@ -153,16 +153,16 @@ def test_a_log_without_steps_says_which_columns_were_looked_for(told: Tell) -> N
     with pytest.raises(
         PerdureError, match=r"no column of this log counts steps .*episode_step_count.*over experiences"
     ):
-        draw("lifetime", material, View(axis="steps"))
+        draw("lifetime", material, FigureView(axis="steps"))
 
 
 def test_tasks_that_share_no_axis_are_scaled(told: Tell) -> None:
     drawn = thinned(told(2, 1, ("keeper",)).lives[0])
     span = drawn.ranges["task00"]
     apart = msgspec.structs.replace(drawn, ranges={"task00": span, "task01": replace(span, high=span.high * 100)})
-    assert not uses_scaled(drawn, View())
-    assert uses_scaled(apart, View())
-    assert not uses_scaled(apart, View(values="measured"))
+    assert not uses_scaled(drawn, FigureView())
+    assert uses_scaled(apart, FigureView())
+    assert not uses_scaled(apart, FigureView(values="measured"))
 
 
 def test_an_unknown_kind_lifetime_group_or_metric_offers_the_nearest(told: Tell) -> None:
@@ -170,16 +170,16 @@ def test_an_unknown_kind_lifetime_group_or_metric_offers_the_nearest(told: Tell)
     with pytest.raises(UnknownNameError, match="did you mean 'lifetime'"):
         draw("livetime", material)
     with pytest.raises(UnknownNameError, match=r"did you mean '.*/lives/keeper-0'"):
-        draw("lifetime", material, View(lifetime=material.lives[0].id.replace("keeper", "keper")))
+        draw("lifetime", material, FigureView(lifetime=material.lives[0].id.replace("keeper", "keper")))
     with pytest.raises(UnknownNameError, match="did you mean 'keeper · condensed'"):
-        draw("accuracy", material, View(group="keeper condensed"))
+        draw("accuracy", material, FigureView(group="keeper condensed"))
     with pytest.raises(UnknownNameError, match="did you mean 'forward_transfer'"):
-        draw("metrics", material, View(metrics=("forward_transfr",)))
+        draw("metrics", material, FigureView(metrics=("forward_transfr",)))
 
 
 def test_a_suffix_that_is_no_picture_is_refused(told: Tell, tmp_path: Path) -> None:
     with pytest.raises(PerdureError, match=r"cannot be written as '\.bmp'; choose one of \.svg, \.png, \.pdf"):
-        save(draw("lifetime", told(1, 1, ("keeper",))), tmp_path / "life.bmp")
+        save_figure(draw("lifetime", told(1, 1, ("keeper",))), tmp_path / "life.bmp")
 
 
 @pytest.mark.parametrize("suffix", [".png", ".pdf"])
@@ -188,9 +188,9 @@ def test_without_the_extra_the_command_that_installs_it_is_given(
 ) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     figure = draw("lifetime", told(1, 1, ("keeper",)))
-    save(figure, tmp_path / "life.svg")
+    save_figure(figure, tmp_path / "life.svg")
     with pytest.raises(MissingExtraError, match=rf"a figure as \{suffix} needs .*pip install 'perdure\[figures\]'"):
-        save(figure, tmp_path / f"life{suffix}")
+        save_figure(figure, tmp_path / f"life{suffix}")
     assert not (tmp_path / f"life{suffix}").exists()
 
 
@@ -209,7 +209,7 @@ def test_power_has_a_panel_for_each_group_or_for_the_one_asked_for(told: Tell) -
     material = told(3, 3)
     names = [group.group for group in material.groups]
     assert set(names) <= set(words(draw("power", material)))
-    assert set(names) & set(words(draw("power", material, View(group=names[1])))) == {names[1]}
+    assert set(names) & set(words(draw("power", material, FigureView(group=names[1])))) == {names[1]}
 
 
 def test_an_accuracy_matrix_alone_can_be_drawn(tmp_path: Path) -> None:

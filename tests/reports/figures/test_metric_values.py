@@ -11,7 +11,7 @@ import perdure
 from perdure.gather.score_files import read_score_file
 from perdure.metrics.engine.settings import Settings
 from perdure.reports.data import gather
-from perdure.reports.figures import NothingToDrawError, View, draw
+from perdure.reports.figures import FigureView, NothingToDrawError, draw
 from perdure.stats.scored import GroupedSurvey
 
 # Two tasks as in Fig. 3a: B0 R0 | blue | B1 R1 | red | B2 R2 | blue | B3 R3
@@ -55,13 +55,13 @@ def test_values_over_time_stand_where_their_last_block_ends(told_fig: GroupedSur
     assert [(one["blocks"], one["x"]) for one in panels["performance_maintenance"]["red"]] == [([7, 10], 14)]
     assert [one["value"] for one in panels["backward_transfer"]["blue→red"]] == pytest.approx([0.7 / 0.9])
     assert shown[0]["lines"][0]["moments"][0]["blocks"] == [3, 6]
-    asked = draw("over-time", told_fig, View(metrics=("terminal_performance",)))
+    asked = draw("over-time", told_fig, FigureView(metrics=("terminal_performance",)))
     assert [one["metric"] for one in asked.data["panels"]] == ["terminal_performance"]
 
 
 def test_a_number_of_the_whole_lifetime_has_no_place_in_it(told_fig: GroupedSurvey) -> None:
     with pytest.raises(NothingToDrawError, match="learn_burn"):
-        draw("over-time", told_fig, View(metrics=("learn_burn",)))
+        draw("over-time", told_fig, FigureView(metrics=("learn_burn",)))
 
 
 def test_scores_written_to_a_file_keep_the_blocks_of_their_values(tmp_path: Path) -> None:

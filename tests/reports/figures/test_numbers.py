@@ -23,7 +23,7 @@ from perdure.metrics.engine.measure import Measured
 from perdure.metrics.engine.metric import Flag
 from perdure.reports import tables
 from perdure.reports.data import gather
-from perdure.reports.figures import FIGURES, Canvas, Figure, NothingToDrawError, View, draw
+from perdure.reports.figures import FIGURES, Canvas, Figure, FigureView, NothingToDrawError, draw
 from perdure.reports.figures.curves import lifetime_curves
 from perdure.reports.figures.declare import figure_metrics, flags_of
 from perdure.reports.figures.matrices import mean_matrix
@@ -82,7 +82,7 @@ def with_lives(material: GroupedSurvey, lives: Sequence[Life]) -> GroupedSurvey:
     return GroupedSurvey(replace(material.survey, lives=tuple(lives)), material.groups, material.apart)
 
 
-def drawn_if_any(kind: str, material: GroupedSurvey, view: View | None = None) -> Figure | None:
+def drawn_if_any(kind: str, material: GroupedSurvey, view: FigureView | None = None) -> Figure | None:
     try:
         return draw(kind, material, view)
     except NothingToDrawError:
@@ -152,7 +152,7 @@ def test_a_point_is_a_lifetime_that_has_both_values(material: GroupedSurvey) -> 
 
 def test_a_cell_of_transfer_is_the_mean_of_one_metric_alone(material: GroupedSurvey) -> None:
     for group in material.groups:
-        for one in transfer_matrices(material, View(group=group.group)):
+        for one in transfer_matrices(material, FigureView(group=group.group)):
             assert numbers(one.caption) == ends(one.counts)
             for row, learned in enumerate(one.tasks):
                 for column, other in enumerate(one.tasks):
@@ -173,8 +173,8 @@ def test_what_backward_transfer_shows_does_not_depend_on_forward_transfer(materi
         )
         for one in material.lives
     )
-    (backward,) = (one for one in transfer_matrices(material, View()) if one.metric == "backward_transfer")
-    (left,) = transfer_matrices(with_lives(material, gone), View())
+    (backward,) = (one for one in transfer_matrices(material, FigureView()) if one.metric == "backward_transfer")
+    (left,) = transfer_matrices(with_lives(material, gone), FigureView())
     assert (left.metric, left.tasks) == (backward.metric, backward.tasks)
     np.testing.assert_array_equal(left.cells, backward.cells)
     np.testing.assert_array_equal(left.counts, backward.counts)
@@ -182,7 +182,7 @@ def test_what_backward_transfer_shows_does_not_depend_on_forward_transfer(materi
 
 def test_the_accuracy_matrix_counts_the_lifetimes_of_its_order(material: GroupedSurvey) -> None:
     for group in material.groups:
-        found = mean_matrix(material, View(group=group.group))
+        found = mean_matrix(material, FigureView(group=group.group))
         known = [matrix for life in material.of_group(group) if (matrix := thinned(life).matrix) is not None]
         same = [matrix.after for matrix in known if matrix.tasks == found.tasks]
         np.testing.assert_array_equal(found.counts, (~np.isnan(same)).sum(axis=0))
@@ -192,7 +192,7 @@ def test_the_accuracy_matrix_counts_the_lifetimes_of_its_order(material: Grouped
 
 def test_what_a_task_lost_is_what_bwt_says_it_lost(material: GroupedSurvey) -> None:
     for group in material.groups:
-        drawn = drawn_if_any("forgetting", material, View(group=group.group))
+        drawn = drawn_if_any("forgetting", material, FigureView(group=group.group))
         if drawn is None:
             continue
         found = drawn.data
@@ -253,17 +253,17 @@ def with_metric(material: GroupedSurvey, name: str) -> GroupedSurvey:
 
 
 def test_a_metric_whose_name_begins_another_hides_nothing(material: GroupedSurvey) -> None:
-    before = figure_metrics(material, View())
+    before = figure_metrics(material, FigureView())
     for name in material.survey.metrics:
         for end in range(1, len(name)):
             if name[:end] not in material.survey.metrics:
-                assert figure_metrics(with_metric(material, name[:end]), View()) == (*before, name[:end])
+                assert figure_metrics(with_metric(material, name[:end]), FigureView()) == (*before, name[:end])
 
 
 @pytest.mark.parametrize("name", ["forward_transfer_mine", "performance_maintenance_2", "sample_efficiency_"])
 def test_a_metric_whose_name_begins_like_another_is_shown(material: GroupedSurvey, name: str) -> None:
     more = with_metric(material, name)
-    assert name in figure_metrics(more, View())
+    assert name in figure_metrics(more, FigureView())
     assert name in [column.name for column in tables.lifetimes(more).columns]
 
 
@@ -281,10 +281,12 @@ def test_a_metric_that_only_a_file_of_scores_knows_is_in_the_tables(material: Gr
 
 
 def test_a_second_reading_is_left_to_tables_unless_it_is_asked_for(material: GroupedSurvey) -> None:
-    shown = figure_metrics(material, View())
+    shown = figure_metrics(material, FigureView())
     assert "forward_transfer" in shown
     assert "forward_transfer_contrast" not in shown
-    assert figure_metrics(material, View(metrics=("forward_transfer_contrast",))) == ("forward_transfer_contrast",)
+    assert figure_metrics(material, FigureView(metrics=("forward_transfer_contrast",))) == (
+        "forward_transfer_contrast",
+    )
 
 
 # --- flags travel ----------------------------------------------------------------------------------

@@ -240,8 +240,7 @@ class MetricsReport:
     ) -> dict[str, Any]:
         """The figures by type, written as PNG where `save` says so; one for which there is nothing is left out."""
         from perdure.reports.data import gather
-        from perdure.reports.figures import draw
-        from perdure.reports.figures import save as save_figure
+        from perdure.reports.figures import draw, save_figure
 
         wanted = [plot_types] if isinstance(plot_types, str) else list(plot_types)
         material = gather(self._lifetime, self._experts, self.settings)

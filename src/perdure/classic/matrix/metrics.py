@@ -52,7 +52,7 @@ class ContinualLearningMetrics:
             matrix = with_baselines(made.matrix, random_init=plain, unit=unit, source="random_init_accuracies")
             made = lifetime_of(matrix, made.id)
         self.lifetime: MatrixLifetime = made
-        """The matrix as `perdure.score`, `perdure.survey` and `perdure.write_report` take it."""
+        """The matrix as `perdure.score`, `perdure.survey` and `perdure.report` take it."""
         scorer = Scorer(Settings(unit=unit))
         self._declared = scorer.metrics
         self.score: Score = scorer.score(made)
@@ -166,11 +166,11 @@ class ContinualLearningMetrics:
         It is written where a path is given (.png, .svg, .pdf), and returned; a notebook shows it.
         """
         from perdure.reports.data import gather
-        from perdure.reports.figures import draw, save
+        from perdure.reports.figures import draw, save_figure
 
         figure = draw("overview", gather([self.lifetime]))
         if save_path is not None:
-            save(figure, save_path)
+            save_figure(figure, save_path)
         return figure
 
     def _of_two(self, metric: str) -> float | None:

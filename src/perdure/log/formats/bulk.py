@@ -73,7 +73,9 @@ class BulkHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 class _BulkReader(SeveralLifetimes[Lifetime]):
     name = "bulk"
-    summary = f"a {SUFFIX} file, or a folder of part-*{SUFFIX}, that perdure.write_lives wrote: many lifetimes in one"
+    summary = (
+        f"a {SUFFIX} file, or a folder of part-*{SUFFIX}, that perdure.write_lifetimes wrote: many lifetimes in one"
+    )
 
     def recognises(self, path: Path) -> bool:
         """Return whether the footer of the file, or of the first part of the folder, has our key."""
@@ -159,7 +161,9 @@ def _verified(place: Path, file: Path, verified: bool, state: tuple[int, ...], _
     if file != place:
         _check_part(place, file, header)
     elif header.part or not header.last:
-        raise LogError(f"part {header.part} of a folder that perdure.write_lives wrote", "give the folder", file=file)
+        raise LogError(
+            f"part {header.part} of a folder that perdure.write_lifetimes wrote", "give the folder", file=file
+        )
     rows = int(pl.scan_parquet(file, glob=False).select(pl.len()).collect().item())
     stated = sum(lifetime.rows for lifetime in header.lifetimes)
     if stated != rows or not rows or any(lifetime.rows < 1 for lifetime in header.lifetimes):
@@ -183,7 +187,7 @@ def _check_part(folder: Path, file: Path, header: BulkHeader) -> None:
 def _read_header(file: Path) -> BulkHeader:
     text = pl.read_parquet_metadata(file).get(KEY)
     if text is None:
-        raise LogError("not written by perdure.write_lives", "read it as a table", file=file)
+        raise LogError("not written by perdure.write_lifetimes", "read it as a table", file=file)
     return msgspec.json.decode(text, type=BulkHeader)
 
 

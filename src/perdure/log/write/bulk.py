@@ -40,7 +40,7 @@ class Cohort(msgspec.Struct, frozen=True, eq=False):
     protocol: Any = None
 
 
-def write_lives(
+def write_lifetimes(
     path: str | os.PathLike[str],
     lives: Iterable[Lifetime] | None = None,
     *,
@@ -80,7 +80,7 @@ def write_lives(
     """
     target = Path(path)
     if (lives is None) == (values is None):
-        raise LogError("write_lives needs lives or values, and not both", "give one of them", file=target)
+        raise LogError("write_lifetimes needs lives or values, and not both", "give one of them", file=target)
     if values is None:
         return _write(target, lives or ())
     if scenario is None:
@@ -101,7 +101,7 @@ def write_cohorts(
     role: Literal["life", "expert"] = "life",
     manifest: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write lifetimes from arrays of several scenarios; see `write_lives`."""
+    """Write lifetimes from arrays of several scenarios; see `write_lifetimes`."""
     return _write(Path(path), _lifetimes(cohorts, measures, learner, role, manifest or {}))
 
 

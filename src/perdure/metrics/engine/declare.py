@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from perdure.curves.model import Curves, Prep
+from perdure.curves.model import Curves, Preparation
 from perdure.errors import MetricError, UnknownNameError
 from perdure.metrics.engine.arithmetic import over_tasks
 from perdure.metrics.engine.metric import (
@@ -181,7 +181,7 @@ class Preset(msgspec.Struct, frozen=True, eq=False):
 
     name: str
     summary: str
-    prep: Prep
+    prep: Preparation
     declarations: Callable[[], Mapping[str, Metric]]
     """Id → declaration; asked for when it is used, so that installed plug-ins are read only then."""
     summarise: Callable[[Curves], tuple[BlockSummary, ...]]
@@ -189,7 +189,7 @@ class Preset(msgspec.Struct, frozen=True, eq=False):
     source: str = ""
     fixes: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Setting → why nobody may choose it: it is part of what the preset stands for, or means nothing in it."""
-    refuses: Callable[[Settings, Prep], str | None] = lambda _settings, _prep: None
+    refuses: Callable[[Settings, Preparation], str | None] = lambda _settings, _prep: None
     """Why it cannot be scored so, in words, where a setting is taken but not every value of it; else None."""
     departures: tuple[Departure, ...] = ()
     """Where it differs from its document."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.metrics import METRICS, papers
 from perdure.metrics.engine.declare import Departure, Preset
 from perdure.metrics.engine.metric import Metric
@@ -207,7 +207,7 @@ for _one in (
     Preset(
         STANDARD,
         "The definitions: corrected algorithms, ratios averaged as logarithms, values scaled per task to 1–101.",
-        Prep(),
+        Preparation(),
         _standard,
         summaries,
         "the documentation, What the numbers mean",

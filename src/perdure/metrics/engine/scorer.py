@@ -17,7 +17,7 @@ from perdure.curves.build import Directed
 from perdure.curves.build import Measured as MeasureNames
 from perdure.curves.build import curves as curves_of
 from perdure.curves.experts import ExpertLog, Experts, expert_logs, twin_of
-from perdure.curves.model import Curves, Prep
+from perdure.curves.model import Curves, Preparation
 from perdure.errors import MetricError
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import MatrixLifetime, MatrixPassage
@@ -54,7 +54,7 @@ class Scorer:
                 "a place is looked at by a survey alone", "give numbers here", where=f"--joint {self.settings.joint}"
             )
         self.preset = preset_called(self.settings.preset)
-        self.prep: Prep = prepared(self.settings, self.preset)
+        self.prep: Preparation = prepared(self.settings, self.preset)
         self.metrics: dict[str, Metric] = chosen(self.preset, self.settings.metrics, self.settings.margins)
         self.experts = experts or Experts()
         self.left_out: dict[str, str] = dict(self.experts.left_out)
@@ -168,7 +168,7 @@ class Scorer:
         return Context(known, expert_average=settings.expert_average)
 
     def _expert_logs(
-        self, measure: MeasureNames, direction: Directed, prep: Prep, settled: Settled | None
+        self, measure: MeasureNames, direction: Directed, prep: Preparation, settled: Settled | None
     ) -> tuple[ExpertLog, ...]:
         """Return the experts, smoothed; they are kept for the next lifetime with the same measure and tasks."""
         wanted = self.settings.measures or measure

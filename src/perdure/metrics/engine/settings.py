@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from perdure import files
-from perdure.curves.model import Prep
+from perdure.curves.model import Preparation
 from perdure.errors import LogError, MetricError, PerdureError
 from perdure.log.places import PROTOCOL
 from perdure.log.read import find, locate
@@ -26,7 +26,7 @@ __all__ = ["FILE", "Settings", "prepared", "settings_for"]
 FILE = "perdure.toml"
 
 
-def prepared(settings: Settings, preset: Preset) -> Prep:
+def prepared(settings: Settings, preset: Preset) -> Preparation:
     """Return the preparation of curves under `preset`. Refuse a setting that it fixes or cannot use."""
     given = settings.given
     for name, why in preset.fixes.items():

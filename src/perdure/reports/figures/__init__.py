@@ -1,4 +1,4 @@
-"""Figures of lifetimes: one function each; `draw` draws one by its name, and `save` writes it to a file.
+"""Figures of lifetimes: one function each; `draw` draws one by its name, and `save_figure` writes it to a file.
 
 Importing this package declares all kinds of figures, in the order in which they are listed.
 """
@@ -15,7 +15,7 @@ from perdure.errors import MissingExtraError, PerdureError
 from perdure.gather.survey import Source
 from perdure.log.read import refuse_overwriting
 from perdure.reports.data import gather
-from perdure.reports.figures.declare import FIGURES, FigureKind, NothingToDrawError, View, figure_kind, view_of
+from perdure.reports.figures.declare import FIGURES, FigureKind, FigureView, NothingToDrawError, figure_kind, view_of
 from perdure.reports.svg import COLUMN, PAGE, Canvas, Figure
 from perdure.stats.scored import GroupedSurvey
 
@@ -28,14 +28,14 @@ __all__ = [
     "Canvas",
     "Figure",
     "FigureKind",
+    "FigureView",
     "NothingToDrawError",
     "Size",
-    "View",
     "canvas_of",
     "draw",
     "figure_kind",
     "read_style",
-    "save",
+    "save_figure",
     "view_of",
 ]
 
@@ -49,7 +49,7 @@ _DPI = 200
 def draw(
     kind: str,
     of: GroupedSurvey | Source | Sequence[Source],
-    view: View | None = None,
+    view: FigureView | None = None,
     *,
     size: Size = "page",
     title: str | None = None,
@@ -86,7 +86,7 @@ def read_style(file: str | os.PathLike[str] | None) -> str:
         ) from problem
 
 
-def save(figure: Figure, to: str | os.PathLike[str], *, style: str = "", dpi: int = _DPI) -> None:
+def save_figure(figure: Figure, to: str | os.PathLike[str], *, style: str = "", dpi: int = _DPI) -> None:
     """Write a figure as SVG, PDF or PNG, by its suffix; `style` is CSS added to its own.
 
     Text stays text in SVG and PDF. A PDF embeds its fonts as TrueType; an SVG names font families. PDF and PNG need the

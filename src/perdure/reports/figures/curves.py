@@ -12,7 +12,7 @@ from perdure.curves.arrays import Array
 from perdure.errors import PerdureError
 from perdure.gather.model import Life
 from perdure.reports.axes import ends_of
-from perdure.reports.figures.declare import NothingToDrawError, View
+from perdure.reports.figures.declare import FigureView, NothingToDrawError
 from perdure.reports.thinned import STEP_COLUMNS, ThinnedBlock, ThinnedCurve, ThinnedLifetime, thinned
 
 MANY_TASKS = 8
@@ -80,9 +80,9 @@ Part = TypeVar("Part", EvaluatedBlock, LearningCurve, Span)
 # --- values and places of a lifetime ---------------------------------------------------------------
 
 
-def lifetime_curves(life: Life, view: View | None = None) -> LifetimeCurves:
+def lifetime_curves(life: Life, view: FigureView | None = None) -> LifetimeCurves:
     """Return the curves and evaluations of a lifetime. Raise `NothingToDrawError` if its blocks are not known."""
-    view, drawn = view or View(), thinned(life)
+    view, drawn = view or FigureView(), thinned(life)
     if not drawn.blocks:
         raise NothingToDrawError("there is no lifetime")
     learning = []
@@ -101,22 +101,22 @@ def lifetime_curves(life: Life, view: View | None = None) -> LifetimeCurves:
     )
 
 
-def uses_scaled(drawn: ThinnedLifetime, view: View) -> bool:
+def uses_scaled(drawn: ThinnedLifetime, view: FigureView) -> bool:
     """Return whether values are scaled per task: if asked for, or if the tasks' ranges do not share an axis."""
     return view.values == "scaled" or (view.values == "auto" and not drawn.ranges_agree)
 
 
-def drawn_values(drawn: ThinnedLifetime, view: View, task: str, values: Array) -> Array:
+def drawn_values(drawn: ThinnedLifetime, view: FigureView, task: str, values: Array) -> Array:
     """Return measured values as they are drawn."""
     return drawn.scaled(task, values) if uses_scaled(drawn, view) else values
 
 
-def x_label(drawn: ThinnedLifetime, view: View) -> str:
+def x_label(drawn: ThinnedLifetime, view: FigureView) -> str:
     """Return what the x axis counts."""
     return view.axis if view.axis == "experiences" else f"{drawn.steps or 'steps'} taken"
 
 
-def block_ends(block: ThinnedBlock, view: View) -> tuple[float, float]:
+def block_ends(block: ThinnedBlock, view: FigureView) -> tuple[float, float]:
     """Return where a block begins and ends on the x axis."""
     if view.axis == "experiences":
         return block.first, block.first + block.length
@@ -137,7 +137,7 @@ def value_range(curves: LifetimeCurves) -> list[float]:
     return [*ends_of(lines), *ends_of([evaluation_range(curves.evaluations)])]
 
 
-def y_label(life: Life, view: View) -> str:
+def y_label(life: Life, view: FigureView) -> str:
     """Return what the y axis shows."""
     drawn = thinned(life)
     return f"{drawn.measure}, each task scaled 1–101" if uses_scaled(drawn, view) else measured_label(life, drawn)
@@ -149,13 +149,13 @@ def measured_label(life: Life, drawn: ThinnedLifetime) -> str:
     return drawn.measure + (" (lower is better)" if lower else "")
 
 
-def span_of(block: ThinnedBlock, view: View) -> Span:
+def span_of(block: ThinnedBlock, view: FigureView) -> Span:
     """Return a block on the x axis."""
     first, last = block_ends(block, view)
     return Span(block.block.task, block.block.mode, block.block.subtype == "sleep", first, last, block.length)
 
 
-def _points(drawn: ThinnedLifetime, block: ThinnedBlock, curve: ThinnedCurve, view: View) -> Points:
+def _points(drawn: ThinnedLifetime, block: ThinnedBlock, curve: ThinnedCurve, view: FigureView) -> Points:
     if view.axis == "experiences":
         x = (block.first + curve.x).astype(np.float64)
     else:
@@ -165,7 +165,7 @@ def _points(drawn: ThinnedLifetime, block: ThinnedBlock, curve: ThinnedCurve, vi
     return Points(x, drawn_values(drawn, view, block.block.task, curve.y))
 
 
-def evaluated_blocks(drawn: ThinnedLifetime, view: View) -> Iterator[EvaluatedBlock]:
+def evaluated_blocks(drawn: ThinnedLifetime, view: FigureView) -> Iterator[EvaluatedBlock]:
     """Yield the evaluations of a lifetime in order."""
     learned: dict[str, int] = {}
     for block in drawn.blocks:

@@ -20,7 +20,7 @@ from perdure.stats.scored import GroupedSurvey
 from perdure.text import plural
 
 
-class View(msgspec.Struct, frozen=True):
+class FigureView(msgspec.Struct, frozen=True):
     """What a figure shows of the lifetimes."""
 
     lifetime: str | None = None
@@ -47,13 +47,13 @@ class FigureKind(msgspec.Struct, frozen=True):
     """A kind of figure."""
 
     name: str
-    function: Callable[[GroupedSurvey, View, Canvas], Figure]
+    function: Callable[[GroupedSurvey, FigureView, Canvas], Figure]
     summary: str
 
-    def draw(self, data: GroupedSurvey, view: View | None = None, canvas: Canvas | None = None) -> Figure:
+    def draw(self, data: GroupedSurvey, view: FigureView | None = None, canvas: Canvas | None = None) -> Figure:
         """Draw the figure. Raise `NothingToDrawError` with the reason if there is nothing to draw."""
         try:
-            return self.function(data, view or View(), canvas or Canvas())
+            return self.function(data, view or FigureView(), canvas or Canvas())
         except NothingToDrawError as problem:
             raise NothingToDrawError(problem.why, self.name) from None
 
@@ -66,8 +66,8 @@ FIGURES: dict[str, FigureKind] = {}
 
 
 def figure(
-    function: Callable[[GroupedSurvey, View, Canvas], Figure],
-) -> Callable[[GroupedSurvey, View, Canvas], Figure]:
+    function: Callable[[GroupedSurvey, FigureView, Canvas], Figure],
+) -> Callable[[GroupedSurvey, FigureView, Canvas], Figure]:
     """Register a function as a kind of figure, by its name; the first line of its docstring describes the kind."""
     name = function.__name__.replace("_", "-")
     FIGURES[name] = FigureKind(name, function, (inspect.getdoc(function) or "").partition("\n")[0])
@@ -84,13 +84,13 @@ def figure_kind(name: str) -> FigureKind:
 # --- lifetimes, metrics and colours of a view ------------------------------------------------------
 
 
-def view_of(data: GroupedSurvey, name: str | None, view: View) -> View:
+def view_of(data: GroupedSurvey, name: str | None, view: FigureView) -> FigureView:
     """Return the view of the lifetime of this name, or else of the group."""
     of = "lifetime" if name in {life.id for life in data.lives} else "group"
     return msgspec.structs.replace(view, **{of: name})
 
 
-def averaged_lives(data: GroupedSurvey, view: View) -> tuple[tuple[Life, ...], str]:
+def averaged_lives(data: GroupedSurvey, view: FigureView) -> tuple[tuple[Life, ...], str]:
     """Return the lifetimes that a figure averages, and the name of the lifetime or group; empty for the only group."""
     group = data.group(view.group) if view.group is not None else data.groups[0] if data.groups else None
     if view.lifetime is not None:
@@ -104,7 +104,7 @@ def averaged_lives(data: GroupedSurvey, view: View) -> tuple[tuple[Life, ...], s
     return lives, group.group if group and group.group != "all" else ""
 
 
-def first_life(data: GroupedSurvey, view: View, why: str = "there is no lifetime") -> Life:
+def first_life(data: GroupedSurvey, view: FigureView, why: str = "there is no lifetime") -> Life:
     """Return the lifetime that a figure of one lifetime shows. Raise `NothingToDrawError` if there is none."""
     lives, _ = averaged_lives(data, view)
     if not lives:
@@ -112,7 +112,7 @@ def first_life(data: GroupedSurvey, view: View, why: str = "there is no lifetime
     return lives[0]
 
 
-def figure_metrics(data: GroupedSurvey, view: View) -> tuple[str, ...]:
+def figure_metrics(data: GroupedSurvey, view: FigureView) -> tuple[str, ...]:
     """Return the metrics of the view; default: the headline metrics, or else those with a threshold."""
     known = data.survey.metrics
     asked = tuple(METRICS.canonical(name) for name in view.metrics)

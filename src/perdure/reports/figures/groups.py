@@ -27,9 +27,9 @@ from perdure.reports.axes import (
     scale_over,
 )
 from perdure.reports.figures.declare import (
+    FigureView,
     NothingToDrawError,
     Numbers,
-    View,
     figure,
     figure_metrics,
     flags_of,
@@ -63,7 +63,7 @@ _RESAMPLES = 500
 
 
 @figure
-def metrics(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def metrics(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """Each metric's mean with its interval, group by group, against its threshold."""
     groups, declared = data.groups, data.survey.metrics
     panels: list[Numbers] = []
@@ -167,19 +167,19 @@ def _value_text(one: Numbers) -> str:
 
 
 @figure
-def stability_plasticity(data: GroupedSurvey, _: View, canvas: Canvas) -> Figure:
+def stability_plasticity(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
     """What is kept against what is carried over: performance maintenance and forward transfer, a point per lifetime."""
     return _scatter(data, canvas, forward_transfer.name, performance_maintenance.name)
 
 
 @figure
-def efficiency_maintenance(data: GroupedSurvey, _: View, canvas: Canvas) -> Figure:
+def efficiency_maintenance(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
     """How fast against how lasting: sample efficiency and performance maintenance, a point per lifetime."""
     return _scatter(data, canvas, performance_maintenance.name, sample_efficiency.name)
 
 
 @figure
-def performance_cost(data: GroupedSurvey, _: View, canvas: Canvas) -> Figure:
+def performance_cost(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
     """What is achieved against what it costs: relative performance and cost overhead, a point per lifetime."""
     return _scatter(data, canvas, cost_overhead.name, relative_performance.name)
 
@@ -238,7 +238,7 @@ def _scatter(data: GroupedSurvey, canvas: Canvas, x_metric: str, y_metric: str) 
 
 
 @figure
-def shares(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def shares(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """The share of lifetimes beyond each threshold, metric by metric and group by group."""
     declared, groups, names = data.survey.metrics, data.groups, _names(data)
     shown = [
@@ -292,7 +292,7 @@ def shares(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
 
 
 @figure
-def profiles(data: GroupedSurvey, _: View, canvas: Canvas) -> Figure:
+def profiles(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
     """The share of lifetimes and tasks that end above each level, with a 95 % band."""
     from perdure.stats.robust import performance_profile
 
@@ -358,7 +358,7 @@ def _final_scores(data: GroupedSurvey, group: Group) -> tuple[Sequence[Array], i
 
 
 @figure
-def power(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def power(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """The chance that so many lifetimes show what these suggest, one panel per group."""
     from perdure.stats.power import power as power_of
 
@@ -422,7 +422,7 @@ def _effect(estimate: Estimate, threshold: float, mean: float, sd: float) -> flo
 
 
 @figure
-def capabilities(data: GroupedSurvey, _: View, canvas: Canvas) -> Figure:
+def capabilities(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
     """Each learner's score in each Core Capability of 2019, beside experts; points are its syllabi."""
     found = capabilities_of(data.survey)
     if not found:

@@ -39,7 +39,7 @@ from perdure.reports.figures.curves import (
     x_label,
     y_label,
 )
-from perdure.reports.figures.declare import NothingToDrawError, Numbers, View, figure, first_life, task_looks
+from perdure.reports.figures.declare import FigureView, NothingToDrawError, Numbers, figure, first_life, task_looks
 from perdure.reports.palette import Look
 from perdure.reports.svg import (
     Canvas,
@@ -67,7 +67,7 @@ _MOST_ROWS = 60  # tasks of a scenario
 
 
 @figure
-def lifetime(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def lifetime(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """One lifetime: learning curves in the colour of their task, evaluations as dots with 95 % intervals."""
     return draw_lifetime(lifetime_curves(first_life(data, view), view), task_looks(data), canvas)
 
@@ -115,7 +115,7 @@ def lifetime_panel(curves: LifetimeCurves, looks: Looks, canvas: Canvas, top: fl
 
 
 @figure
-def raw(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def raw(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """What was logged and what smoothing makes of it, one panel per task."""
     why = "no lifetime that learns anything"
     life = first_life(data, view, why)
@@ -169,7 +169,7 @@ def raw(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
 
 
 @figure
-def evaluations(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def evaluations(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """How well each task is done over life: every evaluation with its 95 % interval, one panel per task."""
     why = "no lifetime with evaluations"
     life = first_life(data, view, why)
@@ -223,7 +223,7 @@ def evaluations(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
 
 
 @figure
-def experts(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def experts(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """Each task's learning, stitched together, against its experts; crosses mark where each is first at its best."""
     why = "no task of this lifetime has an expert"
     life = first_life(data, view, why)
@@ -292,14 +292,14 @@ def _best_mark(place: tuple[float, float], panel: Panel, shape: str, radius: flo
 
 
 @figure
-def scenario(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def scenario(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """What is learned and evaluated when: one row per task, learning as bars, evaluations as ticks."""
     return draw_scenario(first_life(data, view), task_looks(data), canvas, view)
 
 
-def draw_scenario(life: Life, looks: Looks, canvas: Canvas, view: View | None = None) -> Figure:
+def draw_scenario(life: Life, looks: Looks, canvas: Canvas, view: FigureView | None = None) -> Figure:
     """Draw the blocks of a lifetime."""
-    view, drawn, every = view or View(), thinned(life), life.score.tasks
+    view, drawn, every = view or FigureView(), thinned(life), life.score.tasks
     spans = [span_of(block, view) for block in drawn.blocks]
     if not spans:
         raise NothingToDrawError("there is no lifetime")

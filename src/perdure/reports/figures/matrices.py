@@ -26,9 +26,9 @@ from perdure.reports.axes import (
     task_entries,
 )
 from perdure.reports.figures.declare import (
+    FigureView,
     NothingToDrawError,
     Numbers,
-    View,
     averaged_lives,
     figure,
     lifetimes_text,
@@ -76,12 +76,12 @@ class MeanMatrix(msgspec.Struct, frozen=True, eq=False):
 
 
 @figure
-def accuracy(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def accuracy(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """How well each task is done after each task was learned; numbers where the task had been learned."""
     return draw_accuracy(mean_matrix(data, view), canvas)
 
 
-def mean_matrix(data: GroupedSurvey, view: View) -> MeanMatrix:
+def mean_matrix(data: GroupedSurvey, view: FigureView) -> MeanMatrix:
     """Return the accuracy matrix of a lifetime, or the mean over those that learn the tasks in the commonest order."""
     lives, name = averaged_lives(data, view)
     known = [(life, matrix) for life in lives if (matrix := thinned(life).matrix) is not None]
@@ -133,14 +133,14 @@ def _accuracy_panel(matrix: MeanMatrix, canvas: Canvas, top: float) -> tuple[str
 
 
 @figure
-def learning_final(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def learning_final(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """Each task just after it was learned, and at the end."""
     shown = _learned_and_final(data, view)
     title = f"Just learned, and at the end · {shown['caption']}"
     return compose(canvas, title, title, lambda inner, top: _learned_and_final_panel(shown, inner, top), data=shown)
 
 
-def _learned_and_final(data: GroupedSurvey, view: View) -> Numbers:
+def _learned_and_final(data: GroupedSurvey, view: FigureView) -> Numbers:
     """Return means over lifetimes of each task's evaluation after it was learned, and of its last."""
     lives, name = averaged_lives(data, view)
     learned = _by_task(lives, lambda after, row: after[row, row])
@@ -172,14 +172,14 @@ def _learned_and_final_panel(shown: Numbers, canvas: Canvas, top: float) -> tupl
 
 
 @figure
-def forgetting(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def forgetting(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """What each task lost: just learned, less the end; what lies below 0 was gained."""
     shown = _lost(data, view)
     title = f"Forgetting by task · {shown['caption']}"
     return compose(canvas, title, title, lambda inner, top: _lost_panel(shown, inner, top), data=shown)
 
 
-def _lost(data: GroupedSurvey, view: View) -> Numbers:
+def _lost(data: GroupedSurvey, view: FigureView) -> Numbers:
     """Return means over lifetimes of each task's evaluation after it was learned minus its last: −`bwt`, by task.
 
     The metric `forgetting` takes the best evaluation instead, so that noise makes it positive.
@@ -218,7 +218,7 @@ def _lost_panel(shown: Numbers, canvas: Canvas, top: float) -> tuple[str, float]
 
 
 @figure
-def trajectories(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def trajectories(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """Each task from its own learning on: how well it is done after each later task was learned."""
     matrix, looks = mean_matrix(data, view), task_looks(data)
     title = f"Trajectories · {matrix.caption}"
@@ -230,7 +230,7 @@ def trajectories(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
 
 
 @figure
-def overview(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def overview(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """The accuracy matrix, just learned against the end, what each task lost, and trajectories, in one figure."""
     matrix, both, looks = mean_matrix(data, view), _learned_and_final(data, view), task_looks(data)
     try:

@@ -12,7 +12,7 @@ from perdure.metrics import METRICS
 from perdure.metrics.engine.presets import headline
 from perdure.reports.axes import Panel, PanelSpec, compose, multiples, task_entries
 from perdure.reports.figures.curves import block_ends, drawn_values, lifetime_curves, x_label
-from perdure.reports.figures.declare import NothingToDrawError, Numbers, View, figure, first_life, task_looks
+from perdure.reports.figures.declare import FigureView, NothingToDrawError, Numbers, figure, first_life, task_looks
 from perdure.reports.figures.lifetimes import lifetime_panel
 from perdure.reports.svg import Canvas, Figure, coloured, marker, path, rect, rule, stroke, text, text_width
 from perdure.reports.thinned import ThinnedBlock, thinned
@@ -38,7 +38,7 @@ class ComparedEvaluations(msgspec.Struct, frozen=True):
 
 
 @figure
-def annotated(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def annotated(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """One lifetime with the places where PM, FT and BT are read: dashed at what is compared with, an arrow to what is.
 
     Metrics that compare the same two evaluations share an arrow. For a transfer from one task to another only the first
@@ -66,7 +66,7 @@ def annotated(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
 
 
 @figure
-def over_time(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def over_time(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """How the values behind each metric change over a lifetime, one panel per metric, a line per task or pair."""
     life, looks, declared = _life_with_blocks(data, view), task_looks(data), data.survey.metrics
     panels: list[Numbers] = [
@@ -137,14 +137,14 @@ def _evaluation_metrics() -> tuple[str, ...]:
     return tuple(name for name in headline() if METRICS.get(name).compares)
 
 
-def _life_with_blocks(data: GroupedSurvey, view: View) -> Life:
+def _life_with_blocks(data: GroupedSurvey, view: FigureView) -> Life:
     life = first_life(data, view, _NO_BLOCKS)
     if not thinned(life).blocks:
         raise NothingToDrawError(_NO_BLOCKS)
     return life
 
 
-def _lines(life: Life, name: str, view: View) -> Iterator[Numbers]:
+def _lines(life: Life, name: str, view: FigureView) -> Iterator[Numbers]:
     """Yield the values of a metric per task or pair, each with its blocks and the place where the last block ends."""
     blocks = {block.index: block for block in thinned(life).blocks}
     measured = life.score.metrics.get(name)
@@ -159,7 +159,7 @@ def _lines(life: Life, name: str, view: View) -> Iterator[Numbers]:
             yield {"key": key, "task": key.rpartition("→")[2], "moments": moments}
 
 
-def _compared(life: Life, name: str, view: View) -> Iterator[ComparedEvaluations]:
+def _compared(life: Life, name: str, view: FigureView) -> Iterator[ComparedEvaluations]:
     measured = life.score.metrics.get(name)
     evaluations = {block.index: block for block in thinned(life).blocks if block.block.mode == "evaluate"}
     for key, sites in measured.at.items() if measured else ():
@@ -172,7 +172,7 @@ def _compared(life: Life, name: str, view: View) -> Iterator[ComparedEvaluations
                 yield ComparedEvaluations(name, key, task, (read[0], read[1]), before, after, value)
 
 
-def _place(life: Life, block: ThinnedBlock, view: View) -> tuple[float, float]:
+def _place(life: Life, block: ThinnedBlock, view: FigureView) -> tuple[float, float]:
     """Return where the mean of an evaluation is drawn."""
     mean = drawn_values(thinned(life), view, block.block.task, np.array([block.mean]))[0]
     return sum(block_ends(block, view)) / 2, float(mean)

@@ -13,7 +13,7 @@ from perdure.curves.arrays import Array
 from perdure.gather.model import Life
 from perdure.metrics import METRICS
 from perdure.reports.axes import compose, in_columns
-from perdure.reports.figures.declare import NothingToDrawError, View, averaged_lives, count_text, figure, flags_of
+from perdure.reports.figures.declare import FigureView, NothingToDrawError, averaged_lives, count_text, figure, flags_of
 from perdure.reports.figures.heatmap import counts_differ, heatmap
 from perdure.reports.palette import GOOD, POOR, mixed
 from perdure.reports.svg import Canvas, Figure, text, wrap_text
@@ -42,7 +42,7 @@ class TransferMatrix(msgspec.Struct, frozen=True, eq=False):
 
 
 @figure
-def transfer(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
+def transfer(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """How learning one task (row) changes another (column): not learned yet (forward), learned before (backward)."""
     lives, name = averaged_lives(data, view)
     matrices = transfer_matrices(data, view)
@@ -50,7 +50,7 @@ def transfer(data: GroupedSurvey, view: View, canvas: Canvas) -> Figure:
     return draw_transfer(matrices, name, canvas, shown)
 
 
-def transfer_matrices(data: GroupedSurvey, view: View) -> list[TransferMatrix]:
+def transfer_matrices(data: GroupedSurvey, view: FigureView) -> list[TransferMatrix]:
     """Return the mean over lifetimes of each ordered pair's first value, one matrix per kind of transfer."""
     lives, _ = averaged_lives(data, view)
     meanings = {metric.name: metric.words.pairs for metric in METRICS if metric.words and metric.words.pairs}

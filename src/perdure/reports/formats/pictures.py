@@ -9,7 +9,7 @@ import msgspec
 
 from perdure.gather.model import Life
 from perdure.reports.axes import Looks
-from perdure.reports.figures import FIGURES, Canvas, Figure, NothingToDrawError, View
+from perdure.reports.figures import FIGURES, Canvas, Figure, FigureView, NothingToDrawError
 from perdure.reports.figures.curves import LifetimeCurves, lifetime_curves, uses_scaled, value_range
 from perdure.reports.figures.declare import averaged_lives, flags_text, task_looks
 from perdure.reports.figures.lifetimes import draw_lifetime, draw_scenario
@@ -50,8 +50,8 @@ def opening(data: GroupedSurvey) -> list[Picture]:
     found = [(group, *_median_life(data, group)) for group in chosen]
     lives = [(group, life, how) for group, life, how in found if life is not None and thinned(life).blocks]
     # Measured and scaled values are never side by side: one lifetime that must be scaled scales all.
-    scaled = any(uses_scaled(thinned(life), View()) for _, life, _ in lives)
-    view = View(values="scaled" if scaled else "auto")
+    scaled = any(uses_scaled(thinned(life), FigureView()) for _, life, _ in lives)
+    view = FigureView(values="scaled" if scaled else "auto")
     curves = [lifetime_curves(life, view) for _, life, _ in lives]
     limits, looks = _shared_limits(curves), task_looks(data)
     return [
@@ -101,7 +101,7 @@ def _shared_matrices(groups: Sequence[Group], data: GroupedSurvey) -> list[Pictu
     found = []
     for group in groups:
         try:
-            found.append(mean_matrix(data, View(group=group.group)))
+            found.append(mean_matrix(data, FigureView(group=group.group)))
         except NothingToDrawError:
             continue
     if not found:
@@ -126,7 +126,7 @@ def lifetime_pictures(data: GroupedSurvey) -> Iterator[tuple[Life, Picture]]:
 def lifetime_picture(data: GroupedSurvey, life: Life) -> Picture:
     """Return the figure of one lifetime: its accuracy matrix if it is one."""
     if life.score.identity.unit:
-        matrix = mean_matrix(data, View(lifetime=life.id))
+        matrix = mean_matrix(data, FigureView(lifetime=life.id))
         return Picture(draw_accuracy(matrix, _CANVAS).inline(), matrix.caption)
     return _lifetime_picture(life, task_looks(data), {})
 
@@ -171,8 +171,8 @@ _CAPTIONS = {
 def sections(data: GroupedSurvey) -> dict[str, list[tuple[str, list[Picture]]]]:
     """Return section → headings with their figures; a section without figures is left out."""
     groups = [group for group in data.groups if data.of_group(group)][:_MOST_GROUPS]
-    views = [(_group_title(group) if len(groups) > 1 else "", View(group=group.group)) for group in groups]
-    views = views or [("", View())]
+    views = [(_group_title(group) if len(groups) > 1 else "", FigureView(group=group.group)) for group in groups]
+    views = views or [("", FigureView())]
     found: dict[str, list[tuple[str, list[Picture]]]] = {}
 
     def add(section: str, name: str, pictures: Iterable[Picture]) -> None:
@@ -200,7 +200,7 @@ def _pictures(data: GroupedSurvey, *kinds: str) -> Iterator[Picture]:
         yield from _picture(data, kind)
 
 
-def _picture(data: GroupedSurvey, kind: str, view: View | None = None, name: str = "") -> Iterator[Picture]:
+def _picture(data: GroupedSurvey, kind: str, view: FigureView | None = None, name: str = "") -> Iterator[Picture]:
     """Yield one figure with its caption; nothing if there is nothing to draw."""
     # Groups, unlike tasks, are named only in the figure.
     canvas = msgspec.structs.replace(_CANVAS, legend=kind not in ("over-time", "experts"))
@@ -210,14 +210,14 @@ def _picture(data: GroupedSurvey, kind: str, view: View | None = None, name: str
         yield Picture(drawn.inline(), f"{name}: {caption[0].lower()}{caption[1:]}" if name else caption)
 
 
-def _drawn(data: GroupedSurvey, kind: str, view: View | None = None, canvas: Canvas = _CANVAS) -> Figure | None:
+def _drawn(data: GroupedSurvey, kind: str, view: FigureView | None = None, canvas: Canvas = _CANVAS) -> Figure | None:
     try:
         return FIGURES[kind].draw(data, view, canvas)
     except NothingToDrawError:
         return None
 
 
-def _matrices(data: GroupedSurvey, view: View) -> Iterator[Picture]:
+def _matrices(data: GroupedSurvey, view: FigureView) -> Iterator[Picture]:
     """Yield forgetting, the accuracy matrix, and each kind of transfer."""
     for kind, caption in (
         ("forgetting", "What each task lost, just learned less the end"),
