@@ -82,7 +82,7 @@ def score(given: argparse.Namespace) -> dict[str, float]:
     found = survey(given.out)
     shown = groups(found)
     seconds = {"convert": converted - start, "score": time.monotonic() - converted}
-    print(f"scoring {len(found.lives)} lives in {len(shown)} groups")
+    print(f"scoring {len(found.lifetimes)} lives in {len(shown)} groups")
     _legs(seconds, sum(seconds.values()))
     return {**seconds, "scoring": sum(seconds.values())}
 

@@ -83,7 +83,7 @@ def surveyed(held: dict[str, list[Lifetime]], layout: str, group: int, n: int, k
 
 def scored(held: dict[str, list[Lifetime]], layout: str, group: int, k: int, preset: str) -> dict[str, np.ndarray]:
     """What `perdure score` says of a group's lives beside its first k experts of each task, a row per life."""
-    values = [life.score.values for life in surveyed(held, layout, group, GROUP, k, preset).lives if life.score]
+    values = [life.score.values for life in surveyed(held, layout, group, GROUP, k, preset).lifetimes if life.score]
     return {name: np.array([one.get(name) for one in values], dtype=np.float64) for name in values[0]}
 
 

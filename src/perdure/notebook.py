@@ -52,12 +52,12 @@ def _survey(found: Survey) -> Iterator[str]:
 
 def _score(one: Score) -> Iterator[str]:
     """Yield one lifetime as a group of one."""
-    from perdure.gather.model import Life, Survey
+    from perdure.gather.model import ScoredLifetime, Survey
     from perdure.metrics.engine.declare import METRICS
     from perdure.stats.groups import alone
 
     known = {name: METRICS.get(name) for name in one.metrics if name in METRICS}
-    yield from _group(alone(Survey((Life(one),), (), {}, one.preset, known), one))
+    yield from _group(alone(Survey((ScoredLifetime(one),), (), {}, one.preset, known), one))
 
 
 def _group(group: Group, groups: Sequence[Group] = ()) -> Iterator[str]:

@@ -59,7 +59,7 @@ def test_lifetimes_are_what_was_planned(run: RunResult) -> None:
 
 def test_the_records_score_like_any_others(run: RunResult, tmp_path: Path) -> None:
     survey = perdure.survey(run.folder.path)
-    assert len(survey.lives) == 6
+    assert len(survey.lifetimes) == 6
     assert not survey.left_out
     table = survey.table()
     # The same lives and experts in one file, written by the way that takes any lifetime, have the same values.

@@ -70,7 +70,7 @@ def test_a_run_is_scored_on_ray_as_it_is_here(run: Path, nodes: Nodes, monkeypat
     assert there.to_json() == here.to_json()
     assert [name for name, _ in there.left_out] == [str(run / "lives" / "life-003")]
     assert told[-1] == (12, 12)
-    assert len(there.lives) == 11
+    assert len(there.lifetimes) == 11
 
 
 def test_lifetimes_in_memory_and_in_one_file_are_scored_on_ray_too(run: Path, nodes: Nodes, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_metric_in_a_file_of_ones_own_travels(run: Path, nodes: Nodes, tmp_pat
     settings = Settings(metrics=(str(file),))
     with declare.declaring():
         there = perdure.survey(run, settings=settings, engine="ray", address=nodes.address)
-    assert {life.score.metrics["of_this_test"].value for life in there.lives} == {4.0}
+    assert {life.score.metrics["of_this_test"].value for life in there.lifetimes} == {4.0}
 
 
 def test_machines_that_are_lost_while_they_score_cost_nothing(

@@ -21,7 +21,7 @@ from perdure.stats.systems import systems_of
 
 def test_what_is_given_twice_counts_once(tmp_path: Path) -> None:
     life = written(tmp_path / "logs", "one", LIFE)
-    assert len(survey([life, life, tmp_path / "logs"]).lives) == 1
+    assert len(survey([life, life, tmp_path / "logs"]).lifetimes) == 1
 
 
 def test_lives_in_a_bulk_file_are_no_experts_of_each_other(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def parts(folder: Path, lives: int, seed: int) -> Path:
 def test_parts_of_a_folder_belong_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perdure.log.write.bulk._PER_PART", 20_000)
     folder, other = parts(tmp_path / "one", 30, 1), parts(tmp_path / "two", 30, 2)
-    assert len(survey(folder).lives) == 30
+    assert len(survey(folder).lifetimes) == 30
     first, second = folder / "part-00000.parquet", folder / "part-00001.parquet"
     with pytest.raises(LogError, match="part 1 of a folder"):
         survey(second)
@@ -118,7 +118,7 @@ def test_folders_of_matrices_are_groups_and_one_bad_file_ends_none(tmp_path: Pat
             matrix(tmp_path / "m" / method / f"{seed}.csv", seed)
     (tmp_path / "m" / "ewc" / "bad.csv").write_text("1,2,3\n4,5,6\n7,8\n")
     found = survey(tmp_path / "m")
-    assert len(found.lives) == 4
+    assert len(found.lifetimes) == 4
     assert [Path(path).name for path, _ in found.left_out] == ["bad.csv"]
     assert {one.name for one in systems_of(found)} == {"m/der", "m/ewc"}
     done = run_verb("compare", tmp_path / "m" / "ewc", tmp_path / "m" / "der", "--json", "-")
@@ -137,7 +137,7 @@ def test_scores_made_before_are_filtered_and_told_from_what_cannot_change_them(t
     found = survey(written(tmp_path, "one", LIFE))
     (tmp_path / "s.json").write_text(json.dumps(found.as_json()))
     (tmp_path / "t.json").write_text((tmp_path / "s.json").read_text())
-    assert len(survey([tmp_path / "s.json", tmp_path / "s.json"]).lives) == 1
+    assert len(survey([tmp_path / "s.json", tmp_path / "s.json"]).lifetimes) == 1
     again = survey([tmp_path / "s.json", tmp_path / "t.json"], settings=Settings(metrics=("forward_transfer",)))
     assert list(again.scores[0].metrics) == ["forward_transfer"]
     assert len({one.id for one in again.scores}) == len(again.scores)

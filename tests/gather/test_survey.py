@@ -27,7 +27,7 @@ def test_experts_of_a_run_folder_are_used_and_never_counted_as_lives(tmp_path: P
     written(tmp_path / "run" / "lives", "one", LIFE)
     written(tmp_path / "run" / "experts", "a", [("train", "a_1", [1.0, 2.0, 3.0])])
     found = find_lifetimes([tmp_path / "run"])
-    assert [one.path.name for one in found.lives] == ["one"]
+    assert [one.path.name for one in found.lifetimes] == ["one"]
     assert [(Path(one.path).name, one.run) for one in found.experts] == [("a", tmp_path / "run")]
     scores = survey([tmp_path / "run"])
     assert len(scores.scores) == 1
@@ -124,7 +124,7 @@ def test_neighbours_taken_in_one_handful_score_as_each_does_alone(tmp_path: Path
     written(tmp_path / "all" / "run1" / "experts", "a", [("train", "a_1", [1.0, 2.0, 3.0])], role="expert")
     together = survey([tmp_path / "all"], jobs=1)
     assert len(together.left_out) == 2
-    assert len(together.lives) == 24
+    assert len(together.lifetimes) == 24
     alone = {
         place: survey([place], [tmp_path / "all/run1/experts"] if "run1" in str(place) else ())
         for place in places
@@ -177,7 +177,7 @@ def test_two_processes_give_what_one_gives(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("call", "count"),
-    [("len(perdure.survey(['logs']).scores)", 8), ("len(gather(['logs'], jobs=2).lives)", 8)],
+    [("len(perdure.survey(['logs']).scores)", 8), ("len(gather(['logs'], jobs=2).lifetimes)", 8)],
 )
 def test_a_script_without_a_guard_may_survey(tmp_path: Path, call: str, count: int) -> None:
     for number in range(count):

@@ -33,13 +33,13 @@ def test_one_file_and_a_folder_of_files_have_the_same_scores(tmp_path: Path) -> 
         (tmp_path / "runs" / method).mkdir(parents=True, exist_ok=True)
         (tmp_path / "runs" / method / f"{seed}.csv").write_text("\n".join([header, *life]) + "\n")
     one, several = perdure.survey(whole), perdure.survey(tmp_path / "runs")
-    assert [life.id for life in one.lives] == [f"study.csv#{method}/{seed}" for method, seed in rows]
-    assert {life.id for life in several.lives} == {f"runs/{method}/{seed}.csv" for method, seed in rows}
+    assert [life.id for life in one.lifetimes] == [f"study.csv#{method}/{seed}" for method, seed in rows]
+    assert {life.id for life in several.lifetimes} == {f"runs/{method}/{seed}.csv" for method, seed in rows}
 
     def values(survey: perdure.Survey) -> dict[Any, dict[str, Any]]:
         return {
             (life.score.learner, life.score.seed): {name: one.value for name, one in life.score.metrics.items()}
-            for life in survey.lives
+            for life in survey.lifetimes
         }
 
     assert values(one) == values(several)

@@ -17,7 +17,7 @@ Tell = Callable[..., GroupedSurvey]
 @pytest.fixture
 def written(tmp_path: Path, told: Tell) -> tuple[Path, GroupedSurvey]:
     material = told(3, 3)
-    run = Path(material.lives[0].score.identity.source).parents[1]
+    run = Path(material.lifetimes[0].score.identity.source).parents[1]
     return tmp_path / "report.html", write_report(run, tmp_path / "report.html").data
 
 
@@ -91,7 +91,7 @@ def test_pointing_at_an_evaluation_says_its_value(page: Any, written: tuple[Path
     mark.hover()
     said = page.locator("#tip").inner_text()
     assert said.startswith("task00, evaluated: ")
-    means = [one.mean for life in written[1].lives for one in life.seen.blocks if one.block.mode == "evaluate"]
+    means = [one.mean for life in written[1].lifetimes for one in life.seen.blocks if one.block.mode == "evaluate"]
     shown = float(said.split(": ")[1].split(",")[0].replace("−", "-"))
     assert min(abs(shown - one) for one in means) < 1e-3
 
@@ -303,7 +303,7 @@ def test_a_task_called_script_shows_as_such(browser: Any, tmp_path: Path, told: 
 
     material = told(1, 1, ("keeper",), experts=False)
     name = "<script>document.title='taken'</script>"
-    one = material.lives[0]
+    one = material.lifetimes[0]
     drawn = thinned(one)
     renamed = msgspec.structs.replace(
         drawn,
@@ -312,7 +312,7 @@ def test_a_task_called_script_shows_as_such(browser: Any, tmp_path: Path, told: 
         matrix=None,
     )
     score = replace(one.score, identity=replace(one.score.identity, tasks=(name,)))
-    survey = replace(material.survey, lives=(replace(one, score=score, seen=renamed),))
+    survey = replace(material.survey, lifetimes=(replace(one, score=score, seen=renamed),))
     target = tmp_path / "hostile.html"
     target.write_text(html(report_of(GroupedSurvey(survey, material.groups))))
     opened = watched(browser, target)

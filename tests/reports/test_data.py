@@ -17,16 +17,16 @@ GROUPS = ("keeper · condensed", "keeper · dispersed", "forgetter · condensed"
 
 
 def _values(material: GroupedSurvey, metric: str) -> dict[str, float | None]:
-    return {one.score.identity.source: one.score.metrics[metric].value for one in material.lives}
+    return {one.score.identity.source: one.score.metrics[metric].value for one in material.lifetimes}
 
 
 def test_lifetimes_that_share_an_id_are_called_by_where_they_lie(two_runs: Runs) -> None:
     material = gather(two_runs)
-    assert [one.id for one in material.lives] == [
+    assert [one.id for one in material.lifetimes] == [
         f"{run.name}/lives/life-{number}" for run in two_runs for number in range(4)
     ]
     below = gather([two_runs[0].parent])
-    assert {one.id for one in below.lives} == {
+    assert {one.id for one in below.lifetimes} == {
         f"{two_runs[0].parent.name}/{run.name}/lives/life-{number}" for run in two_runs for number in range(4)
     }
 
@@ -36,7 +36,7 @@ def test_what_is_given_as_an_expert_is_no_life_of_the_report(two_runs: Runs) -> 
     told = gather([two_runs[0] / "lives"], [expert])
     scored = survey([two_runs[0] / "lives"], [expert])
     assert (
-        [one.score.id for one in told.lives]
+        [one.score.id for one in told.lifetimes]
         == [one.id for one in scored.scores]
         == [f"lives/life-{at}" for at in (0, 2, 3)]
     )
@@ -91,7 +91,7 @@ def test_the_page_opens_with_two_learners_in_one_type_of_scenario(two_runs: Runs
 def test_a_figure_is_that_of_the_lifetime_in_its_caption(two_runs: Runs) -> None:
     material = gather(two_runs)
     for one in opening(material):
-        (life,) = (life for life in material.lives if f": {life.id}," in one.caption)
+        (life,) = (life for life in material.lifetimes if f": {life.id}," in one.caption)
         assert f"Learning curves and evaluations of {life.id}:" in one.svg
         assert str(life.score.learner) in one.caption
 
@@ -117,10 +117,10 @@ def test_watching_tells_lifetimes_that_share_an_id_apart(two_runs: Runs) -> None
     for one in progress:
         assert f"/{one.learner}/lives/" in one.id
     last = progress[-1]
-    chosen = next(life for life in monitor.lives if life.id == last.id)
+    chosen = next(life for life in monitor.lifetimes if life.id == last.id)
     assert chosen.manifest["learner"] == last.learner
     page = Page(monitor)
     assert page.state(of=last.id)["figure"] != page.state(of=progress[0].id)["figure"]
     material = monitor.data()
     assert material is not None
-    assert {one.id for one in material.lives} == {one.id for one in progress}
+    assert {one.id for one in material.lifetimes} == {one.id for one in progress}

@@ -85,7 +85,7 @@ def test_figures_of_one_screen_have_one_scale(told: Tell) -> None:
 def test_the_lifetime_shown_is_in_the_middle_of_its_group(told: Tell) -> None:
     material = told(3, 5, ("forgetter",))
     values = sorted(
-        (float(life.score.metrics["performance_maintenance"].value or 0), life.id) for life in material.lives
+        (float(life.score.metrics["performance_maintenance"].value or 0), life.id) for life in material.lifetimes
     )
     (shown,) = opening(material)
     assert f"{values[2][1]}, the middle one of 5 by performance maintenance" in shown.caption

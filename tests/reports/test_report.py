@@ -77,9 +77,9 @@ def hostile(tmp_path: Path, told: Tell) -> Report:
     for seed in range(2):
         module.write_life(tmp_path / "bad", f"life-{seed}", [HOSTILE, "</script><b>"], seed=seed, learner=HOSTILE)
     material = gather([tmp_path / "bad"])
-    notes = tuple(replace(one.score, notes=(HOSTILE,)) for one in material.lives)
-    lives = tuple(replace(one, score=score) for one, score in zip(material.lives, notes, strict=True))
-    hostile = GroupedSurvey(replace(material.survey, lives=lives), material.groups)
+    notes = tuple(replace(one.score, notes=(HOSTILE,)) for one in material.lifetimes)
+    lives = tuple(replace(one, score=score) for one, score in zip(material.lifetimes, notes, strict=True))
+    hostile = GroupedSurvey(replace(material.survey, lifetimes=lives), material.groups)
     return report_of(hostile, title=HOSTILE, command=HOSTILE)
 
 
@@ -199,7 +199,7 @@ def test_no_text_breaks_out_of_a_latex_cell_or_a_markdown_table(text: str) -> No
 
 def test_the_json_holds_what_score_gives_and_the_groups(report: Report) -> None:
     facts = json.loads(as_text(report, ".json"))
-    assert [one["id"] for one in facts["lifetimes"]] == [one.id for one in report.data.lives]
+    assert [one["id"] for one in facts["lifetimes"]] == [one.id for one in report.data.lifetimes]
     assert {one["group"] for one in facts["groups"]} == {"keeper · condensed", "forgetter · condensed"}
     assert facts["comparisons"][0]["paired"] is True
     assert facts["provenance"]["command"] == "perdure report logs"
@@ -222,7 +222,7 @@ def test_definitions_come_from_the_declarations(report: Report) -> None:
 
 def test_a_lifetime_that_cannot_be_read_is_named_and_the_others_are_reported(tmp_path: Path, told: Tell) -> None:
     material = told(2, 2, ("keeper",))
-    broken = material.lives[0].score.identity.source
+    broken = material.lifetimes[0].score.identity.source
     assert broken
     (Path(broken) / "logger_info.json").write_text("{")
     report = write_report(Path(broken).parents[1], tmp_path / "report.html")
@@ -232,10 +232,10 @@ def test_a_lifetime_that_cannot_be_read_is_named_and_the_others_are_reported(tmp
 
 def test_many_lifetimes_are_told_the_same_in_one_process_and_in_several(tmp_path: Path, told: Tell) -> None:
     material = told(2, 3)
-    run = Path(material.lives[0].score.identity.source).parents[1]
+    run = Path(material.lifetimes[0].score.identity.source).parents[1]
     several = gather([run], jobs=2)
-    assert [one.id for one in several.lives] == [one.id for one in material.lives]
-    for one, other in zip(material.lives, several.lives, strict=True):
+    assert [one.id for one in several.lifetimes] == [one.id for one in material.lifetimes]
+    for one, other in zip(material.lifetimes, several.lifetimes, strict=True):
         assert {name: each.value for name, each in one.score.metrics.items()} == {
             name: each.value for name, each in other.score.metrics.items()
         }
@@ -253,7 +253,7 @@ def test_an_unknown_suffix_is_refused_before_any_log_is_read(tmp_path: Path) -> 
 
 
 def test_a_report_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path, told: Tell) -> None:
-    run = Path(told(1, 1, ("keeper",), experts=False).lives[0].score.identity.source)
+    run = Path(told(1, 1, ("keeper",), experts=False).lifetimes[0].score.identity.source)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "report.html").mkdir()
     with pytest.raises(PerdureError, match="cannot be written"):
@@ -266,7 +266,7 @@ def test_lifetimes_of_different_measures_are_shown_but_not_pooled(tmp_path: Path
     apart = GroupedSurvey(material.survey, (), "results of different measures are never pooled")
     page = Elements(html(report_of(apart))).text
     assert "never pooled" in page
-    assert material.lives[0].id in page
+    assert material.lifetimes[0].id in page
 
 
 def test_an_accuracy_matrix_alone_makes_a_report(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_a_lifetime_of_a_hundred_thousand_experiences_travels_in_few_bytes() -> 
     blocks = [block for task in tasks * 3 for block in (Block("learn", task, 8400), *evaluation)]
     life = lived(IdealLearner(), Scenario.of("long", [*evaluation, *blocks]))
     gathered = gather(life, look=partial(thin_lifetime, columns=300))
-    (told,) = gathered.lives
+    (told,) = gathered.lifetimes
     assert told.score.learning_experiences > 100_000
     assert len(draw("lifetime", gathered).body) < 30_000
 

@@ -345,7 +345,7 @@ def batched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ev
 
 def batched_rows(folder: Path) -> list[pl.DataFrame]:
     found = perdure.survey(folder)
-    assert found.lives
+    assert found.lifetimes
     return [pl.read_parquet(file).drop("timestamp", strict=False) for file in sorted(folder.glob("lives/*.parquet"))]
 
 

@@ -43,7 +43,7 @@ def test_what_a_learner_logs_of_itself_is_a_column_of_every_table_of_blocks(tmp_
     (score,) = material.survey.scores
     assert [one.dormant_units for one in score.blocks] == pytest.approx(by_hand)
     assert block_table(material.survey)["dormant_units"].to_list() == pytest.approx(by_hand)
-    assert blocks(material.lives[0]).columns[-1].name == "dormant"
+    assert blocks(material.lifetimes[0]).columns[-1].name == "dormant"
 
 
 def test_without_such_a_column_no_table_has_one(tmp_path: Path) -> None:
@@ -52,4 +52,4 @@ def test_without_such_a_column_no_table_has_one(tmp_path: Path) -> None:
     material = gather([written(tmp_path, "life", LIFE)])
     assert "dormant_units" not in block_table(material.survey).columns
     assert all(one.dormant_units is None for one in material.survey.scores[0].blocks)
-    assert blocks(material.lives[0]).columns[-1].name == "95 % interval"
+    assert blocks(material.lifetimes[0]).columns[-1].name == "95 % interval"

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import structs
 from msgspec.structs import replace
 
-from perdure.gather.model import Life, Survey
+from perdure.gather.model import ScoredLifetime, Survey
 from perdure.log.model import Identity
 from perdure.metrics.engine.measure import Measured
 from perdure.metrics.engine.metric import Bar
@@ -74,4 +74,6 @@ def pool(*given: Score, bars: Mapping[str, Bar] = BARS, name: str = "pool", **fa
     """A survey of lifetimes that only their scores are known of."""
     settings = {"learned": {"a": 1.0}} if facts.pop("guarded", False) else {}
     left_out = facts.pop("left_out", ())
-    return Survey(tuple(map(Life, given)), left_out, settings, "standard", {}, written=bars, name=name, **facts)
+    return Survey(
+        tuple(map(ScoredLifetime, given)), left_out, settings, "standard", {}, written=bars, name=name, **facts
+    )

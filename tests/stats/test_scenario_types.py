@@ -93,7 +93,7 @@ def test_two_arguments_of_one_type_are_not_pooled_unasked() -> None:
         compare_scenario_types(pool(*given))
     told_apart = tuple(altered(one, id=f"{one.identity.argument}/{one.id}") for one in given)
     made = pool(*told_apart)
-    pooled = Survey(made.lives, (), {"pool": True}, "standard", {}, written=BARS, name="pool")
+    pooled = Survey(made.lifetimes, (), {"pool": True}, "standard", {}, written=BARS, name="pool")
     (one,) = compare_scenario_types(pooled).comparisons
     assert one.differences[PM].n == 16
 

@@ -70,7 +70,7 @@ def test_what_waits_and_what_is_measured_agree_at_the_end(writer: Writer) -> Non
     writer.journal.close()
     monitor = Monitor([writer.path.parent])
     monitor.settle()
-    planned = planned_scenario(monitor.lives[0].manifest)
+    planned = planned_scenario(monitor.lifetimes[0].manifest)
     answered = {name for name, why in waits_for(planned, monitor.metrics).items() if why.startswith("waits")}
     values = monitor.progress()[0].values
     measured = {name for name in values if values[name] is not None and monitor.metrics[name].threshold is not None}
@@ -282,7 +282,7 @@ def test_curves_are_those_of_the_report(writer: Writer) -> None:
         writer.block(number)
     monitor = Monitor([writer.path.parent])
     monitor.settle()
-    (live,), (reported,) = monitor.lives, gather([writer.path.parent]).lives
+    (live,), (reported,) = monitor.lifetimes, gather([writer.path.parent]).lifetimes
     for stretch, expected in zip(live.seen.blocks, reported.seen.blocks, strict=True):
         assert np.array_equal(stretch.measured.y, expected.measured.y)
         assert (stretch.smoothed is None) == (expected.smoothed is None)
@@ -362,11 +362,11 @@ def test_watching_writes_nothing_to_the_logs(writer: Writer) -> None:
 
 def test_experts_of_a_run_folder_serve_and_are_not_followed(tmp_path: Path, told: Callable[..., Any]) -> None:
     material = told(2, 1, ("keeper",))
-    run = Path(material.lives[0].score.identity.source).parents[1]
+    run = Path(material.lifetimes[0].score.identity.source).parents[1]
     monitor = Monitor([run])
     monitor.settle()
-    assert [one.id for one in monitor.progress()] == [material.lives[0].id]
-    assert monitor.progress()[0].values["relative_performance"] == material.lives[0].score["relative_performance"]
+    assert [one.id for one in monitor.progress()] == [material.lifetimes[0].id]
+    assert monitor.progress()[0].values["relative_performance"] == material.lifetimes[0].score["relative_performance"]
 
 
 blocks = st.lists(
@@ -400,7 +400,7 @@ def test_after_every_block_the_metrics_are_those_of_the_lifetime_so_far(
 
 
 def _same(monitor: Monitor, path: Path) -> None:
-    (one,) = monitor.lives
+    (one,) = monitor.lifetimes
     assert monitor.left_out() == ()
     expected = Scorer().score(perdure.read(path))
     assert one.score.metrics == expected.metrics
@@ -431,6 +431,6 @@ def test_what_never_says_that_it_ended_is_scored_to_its_last_record_once_it_rest
         clock.now += QUIET_S
         monitor.settle()
     _same(monitor, tmp_path / "life")
-    assert [block.block.length for block in monitor.lives[0].score.blocks] == [5, 9, 9]
+    assert [block.block.length for block in monitor.lifetimes[0].score.blocks] == [5, 9, 9]
     assert monitor.readings == readings + 1
     journal.close()

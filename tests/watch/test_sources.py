@@ -75,8 +75,8 @@ def test_what_is_watched_is_scored_as_the_survey_scores_it(source: Callable[[Pat
     material = monitor.data()
     assert material is not None
     assert monitor.left_out() == ()
-    expected = {one.id: one.score.values for one in survey([place]).lives}
-    assert {one.id: one.score.values for one in material.lives} == expected
+    expected = {one.id: one.score.values for one in survey([place]).lifetimes}
+    assert {one.id: one.score.values for one in material.lifetimes} == expected
     assert [one.state for one in monitor.progress()] == ["done"] * len(expected)
     told = Page(monitor).state()
     assert told["headline"] == f"{len(expected)} of {len(expected)} lifetime{'s' * (len(expected) > 1)} done"

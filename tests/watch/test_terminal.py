@@ -41,7 +41,7 @@ def test_values_are_shown_with_what_was_decided_of_them(tmp_path: Path) -> None:
     told = monitor.progress()
     material = monitor.data()
     assert material is not None
-    for one, life in zip(told, material.lives, strict=True):
+    for one, life in zip(told, material.lifetimes, strict=True):
         bars = material.survey.bars
         expected = {name: decide((life.score,), name, bars[name]).verdict for name in one.verdicts}
         assert one.verdicts == expected

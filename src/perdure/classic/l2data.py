@@ -51,7 +51,7 @@ def write_trees(log: str | Path, folder: Path, options: Options = _DEFAULTS, *, 
     last: dict[str, int] = {}
     written: list[Path] = []
     left_out = [] if finished else list(there.left_out)
-    for found in {one.path: one for one in there.lives}.values():
+    for found in {one.path: one for one in there.lifetimes}.values():
         try:
             for life in lifetimes(found.path, options):
                 is_life = life.role == "life" or (found.path == place and not life.inside)

@@ -93,7 +93,7 @@ def figure(
 
 def _facts(kind: str, target: Path, found: GroupedSurvey, drawn: Figure, settings: Settings) -> dict[str, Any]:
     left_out = [{"path": path, "why": why} for path, why in found.survey.left_out]
-    facts = {"figure": kind, "to": str(target), "lifetimes": [one.id for one in found.lives], "left_out": left_out}
+    facts = {"figure": kind, "to": str(target), "lifetimes": [one.id for one in found.lifetimes], "left_out": left_out}
     return {**facts, "data": drawn.as_json(), **settings_facts(found.survey, settings)}
 
 

@@ -82,7 +82,7 @@ def _show(found: GroupedSurvey, settings: Settings, depth: Depth, *, over_time: 
     from perdure.stats.groups import alone
 
     survey = found.survey
-    several = len(survey.lives) > 1 or settings.group is not None
+    several = len(survey.lifetimes) > 1 or settings.group is not None
     show_answers(survey, found.groups if several else (alone(survey, survey.scores[0], found.groups),), depth)
     if over_time:
         from perdure.cli.over_time import show_over_time

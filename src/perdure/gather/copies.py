@@ -7,7 +7,7 @@ from itertools import product
 
 from msgspec import Struct
 
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.metrics.engine.score import Score
 
 _ONCE = " in the same tasks and blocks, and counts once; if both were lived, record the learner and seed of each"
@@ -17,19 +17,19 @@ _ANY = object()  # stands for every learner, or every seed
 class Once(Struct, frozen=True, eq=False):
     """Lifetimes that count, and what was found of the others."""
 
-    lives: tuple[Life, ...]
+    lifetimes: tuple[ScoredLifetime, ...]
     copies: tuple[tuple[str, str], ...] = ()
     """Path and reason of each copy."""
     notes: tuple[str, ...] = ()
 
 
-def count_once(lives: Iterable[Life]) -> Once:
+def count_once(lives: Iterable[ScoredLifetime]) -> Once:
     """Leave out lifetimes with the tasks, blocks and values of an earlier one of the same learner and seed.
 
     A learner or seed that is not recorded may be any. Lifetimes that differ in their recorded seeds all count,
     because a deterministic learner repeats its values; a note says so.
     """
-    kept: list[Life] = []
+    kept: list[ScoredLifetime] = []
     copies: list[tuple[str, str]] = []
     repeated: list[tuple[Score, Score]] = []
     seen: dict[tuple[object, ...], Score] = {}

@@ -71,7 +71,7 @@ class OwnExpert(Struct, frozen=True):
 class Findings(Struct, frozen=True):
     """The lifetimes at or below some places, the experts among them, and how they differ from their protocols."""
 
-    lives: tuple[Found, ...]
+    lifetimes: tuple[Found, ...]
     experts: tuple[OwnExpert, ...]
     left_out: tuple[tuple[str, str], ...] = ()
     """Run folder, and what is missing there or not planned."""

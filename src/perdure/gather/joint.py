@@ -14,7 +14,7 @@ from perdure.curves.model import Curves
 from perdure.errors import LogError
 from perdure.gather.copies import count_once
 from perdure.gather.find import Found
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Identity
 from perdure.metrics.engine.metric import Metric
@@ -24,7 +24,7 @@ from perdure.settings import Settings
 JOINT = "joint"
 """Name of a learner that is trained on all tasks together, or of its folder if its name is not recorded."""
 
-Lives = Sequence[tuple[Found, Life]]
+Lives = Sequence[tuple[Found, ScoredLifetime]]
 ScoreAgain = Callable[[Sequence[Found], Settings, Callable[[Curves, int], Any] | None], Sequence[Lives]]
 """Scores the lifetimes at places again, with other settings and another hook for their curves."""
 
@@ -53,7 +53,7 @@ def finals(curves: Curves, _count: int = 1) -> dict[str, float]:
     return {task: value for task, value in last if not np.isnan(value)}
 
 
-def joint_accuracies(lives: Sequence[Life], place: str) -> dict[str, float]:
+def joint_accuracies(lives: Sequence[ScoredLifetime], place: str) -> dict[str, float]:
     """Return the mean over lifetimes of each task's `finals`; raise LogError if a task has none."""
     found: dict[str, list[float]] = {}
     for life in lives:
@@ -72,7 +72,7 @@ def joint_accuracies(lives: Sequence[Life], place: str) -> dict[str, float]:
 
 def compare_with_joint(
     places: Sequence[tuple[Found, Lives]], settings: Settings, metrics: Sequence[str], score_again: ScoreAgain
-) -> list[tuple[Found, Life]]:
+) -> list[tuple[Found, ScoredLifetime]]:
     """Return every lifetime; those with the tasks and measure of a joint learner among them are compared with it.
 
     This happens only if no joint accuracies were given: `metrics`, which need them, are then scored again.
@@ -83,7 +83,7 @@ def compare_with_joint(
     wanted = replace(settings, metrics=tuple(metrics))
     holding = [place for place, there in places if any(_is_joint(life) for _, life in there)]
     scored = (life for there in score_again(holding, wanted, finals) for _, life in there if _is_joint(life))
-    joint = count_once(scored).lives
+    joint = count_once(scored).lifetimes
     compared = {id(life): life for _, life in lives}
     for kind in dict.fromkeys(map(_kind, joint)):
         baseline = [life for life in joint if _kind(life) == kind]
@@ -105,17 +105,17 @@ def compare_with_joint(
     return [(found, compared[id(life)]) for found, life in lives]
 
 
-def _is_joint(life: Life) -> bool:
+def _is_joint(life: ScoredLifetime) -> bool:
     return is_joint(life.score.identity)
 
 
-def _kind(life: Life) -> tuple[object, ...]:
+def _kind(life: ScoredLifetime) -> tuple[object, ...]:
     """Return what a lifetime and the joint learner it is compared with have in common."""
     identity = life.score.identity
     return identity.measure, identity.unit, identity.direction, frozenset(identity.tasks)
 
 
-def _with_metrics(life: Life, again: Life, count: int) -> Life:
+def _with_metrics(life: ScoredLifetime, again: ScoredLifetime, count: int) -> ScoredLifetime:
     """Return a lifetime with the metrics that were scored again, and a note on the joint learner."""
     score = life.score
     metrics = {name: again.score.metrics.get(name, measured) for name, measured in score.metrics.items()}

@@ -1,4 +1,4 @@
-"""Life and Survey: what every verb looks at."""
+"""ScoredLifetime and Survey: what every verb looks at."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA = 2
 """The form of the JSON; raised where a field changes its meaning or goes."""
 
 
-class Life(msgspec.Struct, frozen=True, eq=False):
+class ScoredLifetime(msgspec.Struct, frozen=True, eq=False):
     """One lifetime of a survey: what it scored, what was seen of its curves, and what its log says of itself."""
 
     score: Score
@@ -46,7 +46,7 @@ class Life(msgspec.Struct, frozen=True, eq=False):
 class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
     """Lifetimes scored the same way, in the order in which they were given, and what was left out."""
 
-    lives: tuple[Life, ...]
+    lifetimes: tuple[ScoredLifetime, ...]
     left_out: tuple[tuple[str, str], ...]
     """Path and reason of everything that was given and not scored."""
     settings: Mapping[str, Any]
@@ -62,7 +62,7 @@ class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.lives)
+        return len(self.lifetimes)
 
     def __iter__(self) -> Iterator[Score]:
         return iter(self.scores)
@@ -75,7 +75,7 @@ class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def scores(self) -> tuple[Score, ...]:
         """The lifetimes' scores."""
-        return tuple(one.score for one in self.lives)
+        return tuple(one.score for one in self.lifetimes)
 
     @cached_property
     def faults(self) -> tuple[tuple[str, str], ...]:

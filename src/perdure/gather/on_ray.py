@@ -198,7 +198,7 @@ class Scoring:
         if found.lifetime is not None:
             return done
         return ScoreResult(
-            done.lives,
+            done.lifetimes,
             self._at_home(done.left_out),
             self._at_home(done.experts_left_out),
             tuple(one.replace(str(self._below), "") for one in done.experts_served),

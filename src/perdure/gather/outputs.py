@@ -99,7 +99,7 @@ def write_outputs(survey: Survey, folder: Path, *, for_spreadsheets: bool = Fals
     """Write the five files into `folder`, which is made; what was there of these names is replaced."""
     data = [
         one.seen.with_columns(pl.lit(one.id).alias("lifetime"))
-        for one in survey.lives
+        for one in survey.lifetimes
         if isinstance(one.seen, pl.DataFrame)
     ]
     targets = tuple(folder / name for name in FILES)

@@ -15,7 +15,7 @@ from perdure.errors import NotALogError, PerdureError
 from perdure.gather.copies import count_once
 from perdure.gather.find import Found, find_lifetimes, named_apart, unused_experts
 from perdure.gather.joint import compare_with_joint, finals, is_joint, joint_accuracies, needing, place_of
-from perdure.gather.model import Life, Survey
+from perdure.gather.model import ScoredLifetime, Survey
 from perdure.gather.pool import parallel_map, process_count
 from perdure.gather.worker import CurveHook, ScoreJob, ScoreResult, ScoreWorker, settle_sets
 from perdure.lazy import pl
@@ -83,7 +83,7 @@ def survey(
     files, kept = _score_files([one for one in given if not isinstance(one, Lifetime)], settings)
     places = [one for one in given if not isinstance(one, Lifetime) and one not in files]
     there = find_lifetimes(places, [one for one in experts if not isinstance(one, Lifetime)], settings.reading())
-    own, found = there.experts, (*(_in_memory(one) for one in given if isinstance(one, Lifetime)), *there.lives)
+    own, found = there.experts, (*(_in_memory(one) for one in given if isinstance(one, Lifetime)), *there.lifetimes)
     stated = _stated(scorer) if not experts and not own else ()
     job = ScoreJob(
         settings,
@@ -121,7 +121,7 @@ def survey(
     unserved |= {name: why for name, why in unused_experts(own, (one.run for one in found)) if name not in served}
     written: dict[str, Bar] = {name: bar for one in kept for name, bar in one.bars.items()}
     return Survey(
-        lives=once.lives,
+        lifetimes=once.lifetimes,
         left_out=(*problems, *((as_text(name), as_text(why)) for name, why in unserved.items())),
         settings=described(settings, scorer, [_called(one) for one in (*job.experts, *(one.path for one in own))]),
         preset=scorer.preset.name if found or not kept else kept[0].preset,
@@ -156,10 +156,10 @@ def score(
 ) -> Score:
     """Every metric of one lifetime, a log or one read before, beside its experts; as `survey`, for one."""
     found = survey(log, experts, settings)
-    if len(found.lives) > 1:
-        ids = ", ".join(one.id for one in found.lives[:3])
+    if len(found.lifetimes) > 1:
+        ids = ", ".join(one.id for one in found.lifetimes[:3])
         raise PerdureError(
-            f"{len(found.lives)} lifetimes ({ids}, …)", "perdure.survey takes several", file=_called(log)
+            f"{len(found.lifetimes)} lifetimes ({ids}, …)", "perdure.survey takes several", file=_called(log)
         )
     made = found.scores[0]
     left_out = (f"left out: {why if path in why else f'{path}: {why}'}" for path, why in found.left_out)
@@ -173,19 +173,19 @@ def _with_joint(settings: Settings) -> tuple[Settings, tuple[str, ...], tuple[tu
         return settings, (), ()
     plain = settings.replace(joint=None, preset=STANDARD, metrics=(), margins={})
     found = survey(place, settings=plain, look=finals)
-    lives = tuple(one for one in found.lives if is_joint(one.score.identity)) or found.lives
+    lives = tuple(one for one in found.lifetimes if is_joint(one.score.identity)) or found.lifetimes
     said = f"joint accuracies: the last evaluations of {plural(len(lives), 'lifetime')} at {place}"
     return settings.replace(joint=joint_accuracies(lives, place)), (as_text(said),), found.left_out
 
 
 def _compare_with_joint(
     job: ScoreJob, places: Sequence[tuple[Found, ScoreResult]], count: int
-) -> list[tuple[Found, Life]]:
+) -> list[tuple[Found, ScoredLifetime]]:
     """Return every lifetime; if a joint learner is among them, the others are compared with it."""
 
     def score_again(
         found: Sequence[Found], settings: Settings, look: CurveHook | None
-    ) -> list[Sequence[tuple[Found, Life]]]:
+    ) -> list[Sequence[tuple[Found, ScoredLifetime]]]:
         wanted = replace(job, settings=settings, look=look)
         results = parallel_map(ScoreWorker, wanted, found, min(count, len(found)))
         return [_lifetimes_at(place, result) for place, result in zip(found, results, strict=True)]
@@ -194,9 +194,9 @@ def _compare_with_joint(
     return compare_with_joint(scored, job.settings, needing(Scorer(job.settings).metrics), score_again)
 
 
-def _lifetimes_at(found: Found, result: ScoreResult) -> list[tuple[Found, Life]]:
+def _lifetimes_at(found: Found, result: ScoreResult) -> list[tuple[Found, ScoredLifetime]]:
     """Return the lifetimes of a place, each with its own identity."""
-    return [(found.inside(name) if name else found, life) for name, life in result.lives]
+    return [(found.inside(name) if name else found, life) for name, life in result.lifetimes]
 
 
 def described(settings: Settings, scorer: Scorer, experts: Sequence[str]) -> dict[str, Any]:
@@ -258,7 +258,7 @@ def _in_memory(lifetime: Lifetime) -> Found:
     return Found(lifetime.path or Path(), who, typed=lifetime.id, lifetime=lifetime)
 
 
-def _rename_apart(lives: Sequence[tuple[Found, Life]]) -> list[Life]:
+def _rename_apart(lives: Sequence[tuple[Found, ScoredLifetime]]) -> list[ScoredLifetime]:
     """Return the lifetimes under ids that differ."""
     apart = named_apart([found for found, _ in lives])
     return [
@@ -267,7 +267,7 @@ def _rename_apart(lives: Sequence[tuple[Found, Life]]) -> list[Life]:
     ]
 
 
-def _scored_before(scores: Sequence[Score], taken: set[str], settings: Settings) -> list[Life]:
+def _scored_before(scores: Sequence[Score], taken: set[str], settings: Settings) -> list[ScoredLifetime]:
     """Lives of which only the scores are known, as far as they were asked for; where an id is taken, with the file."""
     again = Counter(one.id for one in scores)
     ids = {METRICS.canonical(one) for one in settings.ids}
@@ -279,7 +279,7 @@ def _scored_before(scores: Sequence[Score], taken: set[str], settings: Settings)
         named = replace(who, id=f"{who.argument}#{who.id}") if clash else who
         return replace(one, identity=named, metrics=asked)
 
-    return [Life(told(one)) for one in scores]
+    return [ScoredLifetime(told(one)) for one in scores]
 
 
 def _unheeded(settings: Settings) -> tuple[str, ...]:
@@ -290,6 +290,6 @@ def _unheeded(settings: Settings) -> tuple[str, ...]:
     return (f"scores made before are shown as they were made, whatever {', '.join(late)} says",) if late else ()
 
 
-def renamed(life: Life, name: str) -> Life:
+def renamed(life: ScoredLifetime, name: str) -> ScoredLifetime:
     """The lifetime under another id."""
     return replace(life, score=replace(life.score, identity=replace(life.score.identity, id=name)))

@@ -45,7 +45,7 @@ def send(log: str | Path, target: str, settings: Settings | None = None) -> Sent
     settings = Settings.given_or_default(settings)
     scored = survey(log, settings=settings)
     values = {one.id: {name: value for name, value in one.values.items() if value is not None} for one in scored}
-    found = find_lifetimes([log], options=settings.reading()).lives
+    found = find_lifetimes([log], options=settings.reading()).lifetimes
     runs: dict[str, int] = {}
     left_out = list(scored.left_out)
     for place in {one.path: one for one in found}.values():

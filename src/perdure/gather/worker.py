@@ -14,7 +14,7 @@ from perdure.curves.experts import Experts, merge_experts, read_experts
 from perdure.curves.model import Curves
 from perdure.errors import PerdureError
 from perdure.gather.find import Found, OwnExpert
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.gather.pool import parallel_map
 from perdure.log.model import Lifetime
 from perdure.log.places import as_text
@@ -45,7 +45,7 @@ class ScoreJob(msgspec.Struct, frozen=True):
 class ScoreResult(msgspec.Struct, frozen=True):
     """The scored lifetimes of one place, what was left out, and which experts were used so far."""
 
-    lives: tuple[tuple[str, Life], ...]
+    lifetimes: tuple[tuple[str, ScoredLifetime], ...]
     """Each with its name inside a file of several, or an empty name."""
     left_out: tuple[tuple[str, str], ...] = ()
     experts_left_out: tuple[tuple[str, str], ...] = ()
@@ -117,7 +117,7 @@ class ScoreWorker:
 
     def __call__(self, found: Found) -> ScoreResult:
         """Score every lifetime at a place; those that cannot be scored are left out with the reason."""
-        lives: list[tuple[str, Life]] = []
+        lives: list[tuple[str, ScoredLifetime]] = []
         left_out: list[tuple[str, str]] = []
         scorer: Scorer | None = None
         try:
@@ -150,11 +150,11 @@ class ScoreWorker:
             elif lifetime.role == "life" and lifetime.inside not in found.surplus:
                 yield found.inside(lifetime.inside), lifetime
 
-    def _score(self, scorer: Scorer, place: Found, lifetime: Lifetime) -> Life:
+    def _score(self, scorer: Scorer, place: Found, lifetime: Lifetime) -> ScoredLifetime:
         score, curves = scorer.scored(lifetime, place.identity)
         if self.job.look is None:
-            return Life(score)
-        return Life(score, self.job.look(curves, self.job.count), lifetime.manifest, lifetime.info)
+            return ScoredLifetime(score)
+        return ScoredLifetime(score, self.job.look(curves, self.job.count), lifetime.manifest, lifetime.info)
 
     def _leave_out(self, place: Found, problem: Exception) -> tuple[str, str]:
         name = place.identity.source or place.identity.id

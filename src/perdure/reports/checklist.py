@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.metrics.matrix.common import average_accuracy, bwt, learning_accuracy
 from perdure.reports.thinned import MEMORY_COLUMNS, thinned
 from perdure.stats.scored import GroupedSurvey
@@ -50,14 +50,14 @@ def _basic(data: GroupedSurvey) -> ChecklistItem:
     absent = [
         name
         for name in _BASIC
-        if not any(name in one.score.metrics and one.score.metrics[name].value is not None for one in data.lives)
+        if not any(name in one.score.metrics and one.score.metrics[name].value is not None for one in data.lifetimes)
     ]
     if not absent:
         return ChecklistItem(what, "present", "in the tables")
     why = next(
         (
             one.score.metrics[name].why
-            for one in data.lives
+            for one in data.lifetimes
             for name in absent
             if name in one.score.metrics and one.score.metrics[name].why
         ),
@@ -67,7 +67,7 @@ def _basic(data: GroupedSurvey) -> ChecklistItem:
 
 
 def _learners(data: GroupedSurvey) -> list[str]:
-    return [*dict.fromkeys(one.score.learner or "" for one in data.lives), *(one.group for one in data.groups)]
+    return [*dict.fromkeys(one.score.learner or "" for one in data.lifetimes), *(one.group for one in data.groups)]
 
 
 def _baseline(data: GroupedSurvey, what: str, pattern: re.Pattern[str], advice: str) -> ChecklistItem:
@@ -99,13 +99,13 @@ def _tasks(data: GroupedSurvey) -> ChecklistItem:
     return ChecklistItem(what, "missing", "groups differ in their tasks: " + ", ".join(sets))
 
 
-def _task_sets(lives: Sequence[Life]) -> set[frozenset[str]]:
+def _task_sets(lives: Sequence[ScoredLifetime]) -> set[frozenset[str]]:
     return {frozenset(one.score.tasks) for one in lives}
 
 
 def _time(data: GroupedSurvey) -> ChecklistItem:
     what = "Training time"
-    every = [thinned(life) for life in data.lives]
+    every = [thinned(life) for life in data.lifetimes]
     timed = [(life.seconds[0], life.seconds[1]) for life in every if life.seconds[0] and life.seconds[1]]
     stated = [cost.seconds for life in every for cost in life.costs.values() if cost.seconds]
     if not timed and stated:
@@ -121,7 +121,7 @@ def _time(data: GroupedSurvey) -> ChecklistItem:
 
 def _memory(data: GroupedSurvey) -> ChecklistItem:
     what = "Memory used"
-    costs = (cost for life in data.lives for cost in thinned(life).costs.values())
+    costs = (cost for life in data.lifetimes for cost in thinned(life).costs.values())
     stated = [cost.memory_mb for cost in costs if cost.memory_mb]
     if not stated:
         return ChecklistItem(what, "cannot be seen", f"log it as {MEMORY_COLUMNS[0]}, or say it in the text")
@@ -130,12 +130,12 @@ def _memory(data: GroupedSurvey) -> ChecklistItem:
 
 def _runs(data: GroupedSurvey) -> ChecklistItem:
     what = "Several runs from different seeds, with mean and spread"
-    counts = [group.n for group in data.groups] or [len(data.lives)]
+    counts = [group.n for group in data.groups] or [len(data.lifetimes)]
     if min(counts) < 2:
         return ChecklistItem(
             what, "missing", "a group has fewer than two lifetimes; run more seeds (`perdure plan` says how many)"
         )
-    seeds = [one.score.seed for one in data.lives if one.score.seed is not None]
+    seeds = [one.score.seed for one in data.lifetimes if one.score.seed is not None]
     stated = "" if seeds else "; seeds are not stated in the logs"
     return ChecklistItem(
         what, "present", f"{', '.join(map(str, counts))} lifetimes per group, mean ± sd and interval{stated}"

@@ -40,7 +40,7 @@ def _scored(data: GroupedSurvey) -> Iterator[str]:
     counted = [group for group in data.groups if group.n]
     total = sum(group.n for group in counted)
     if not counted:
-        yield f"{plural(len(data.lives), 'lifetime')} were read; none was pooled."
+        yield f"{plural(len(data.lifetimes), 'lifetime')} were read; none was pooled."
         return
     each = listed(f"{told_apart(group, counted)} ({group.n})" for group in counted)
     yield f"{plural(total, 'lifetime')} {'was' if total == 1 else 'were'} scored: {each}."
@@ -173,7 +173,7 @@ def _with(data: GroupedSurvey) -> Iterator[str]:
     by = listed([f"Python {platform.python_version()}", *(f"{name} {known}" for name, known in used if known)])
     yield f"Everything was computed with Perdure {__version__}, preset {survey.preset}{settings}; {by}."
     versions: dict[str, dict[str, None]] = {}
-    for one in data.lives:
+    for one in data.lifetimes:
         for name, known in (one.manifest.get("versions") or {}).items():
             versions.setdefault(str(name), {})[str(known)] = None
     if versions:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from perdure import __version__
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.lazy import pl
 from perdure.metrics.engine.metric import Headline, Metric
 from perdure.reports.checklist import ChecklistItem, checklist
@@ -164,15 +164,15 @@ def report_of(
 
 
 def _title(data: GroupedSurvey) -> str:
-    learners = list(dict.fromkeys(one.score.learner for one in data.lives if one.score.learner))
-    count = len(data.lives)
+    learners = list(dict.fromkeys(one.score.learner for one in data.lifetimes if one.score.learner))
+    count = len(data.lifetimes)
     if len(learners) == 1:
         return f"{learners[0]}: does it keep what it learns?"
     if 0 < len(learners) <= 3:
         return listed(learners)
     if learners:
         return f"{len(learners)} methods, {plural(count, 'lifetime')}"
-    return data.lives[0].id if count == 1 else plural(count, "lifetime")
+    return data.lifetimes[0].id if count == 1 else plural(count, "lifetime")
 
 
 def _comparisons(data: GroupedSurvey, baseline: str | None) -> tuple[Comparison, ...]:
@@ -198,9 +198,9 @@ def _notes(data: GroupedSurvey) -> tuple[str, ...]:
         for group in data.groups
         if group.left_out
     ]
-    shared = Counter(note for life in data.lives for note in life.score.notes)
+    shared = Counter(note for life in data.lifetimes for note in life.score.notes)
     for note, count in shared.most_common(8):
-        notes.append(note if count == len(data.lives) else f"{note} ({plural(count, 'lifetime')})")
+        notes.append(note if count == len(data.lifetimes) else f"{note} ({plural(count, 'lifetime')})")
     return tuple(notes)
 
 
@@ -213,11 +213,11 @@ def _provenance(data: GroupedSurvey, command: str, now: str) -> dict[str, Any]:
         "preset": survey.preset,
         "settings": dict(survey.settings),
         "settings_from": dict(survey.settings_from),
-        "lifetimes": [_origin(one) for one in data.lives],
+        "lifetimes": [_origin(one) for one in data.lifetimes],
     }
 
 
-def _origin(one: Life) -> dict[str, Any]:
+def _origin(one: ScoredLifetime) -> dict[str, Any]:
     manifest = one.manifest
     kept = ("protocol", "versions", "git", "machine", "command", "started")
     return {

@@ -9,7 +9,7 @@ from statistics import mean
 from msgspec.structs import replace
 
 from perdure.curves.arrays import Array
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.metrics.engine.metric import Bar, Metric
 from perdure.reports.figures import FigureView, NothingToDrawError
 from perdure.reports.figures.declare import figure_metrics, flags_of
@@ -209,7 +209,7 @@ def lifetimes(data: GroupedSurvey) -> Table:
             one.score.dropped_rows,
             *((one.score.metrics[name].value if name in one.score.metrics else None) for name in shown),
         )
-        for one in data.lives
+        for one in data.lifetimes
     )
     heads = (
         Column("lifetime", "id"),
@@ -242,7 +242,12 @@ def costs(data: GroupedSurvey) -> Table:
 
 
 def values(
-    told: Life, declared: Mapping[str, Metric], bars: Mapping[str, Bar], level: float = LEVEL, *, alone: bool = True
+    told: ScoredLifetime,
+    declared: Mapping[str, Metric],
+    bars: Mapping[str, Bar],
+    level: float = LEVEL,
+    *,
+    alone: bool = True,
 ) -> Table:
     """Return the metrics of one lifetime with flags; if it is `alone`, with verdicts by its own spread.
 
@@ -267,7 +272,7 @@ def values(
     return Table(f"Metrics of {told.id}", heads, tuple(rows)).filled()
 
 
-def blocks(told: Life) -> Table:
+def blocks(told: ScoredLifetime) -> Table:
     """Return the first blocks of a lifetime, as measured."""
     drawn = thinned(told)
     every = drawn.blocks

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from perdure.curves.arrays import Array
 from perdure.curves.experts import seconds_by_task, seconds_learning
 from perdure.curves.model import LOWEST, SCALED, Curve, Curves, Range
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixPassage
 from perdure.log.model import Passage
@@ -126,7 +126,7 @@ class ThinnedLifetime(msgspec.Struct, frozen=True, eq=False, dict=True):
         return (1 - part if task in self.lower else part) * SCALED + LOWEST
 
 
-def thinned(life: Life) -> ThinnedLifetime:
+def thinned(life: ScoredLifetime) -> ThinnedLifetime:
     """Return what figures draw of a lifetime; nothing but its measure if only its scores are known."""
     if isinstance(life.seen, ThinnedLifetime):
         return life.seen

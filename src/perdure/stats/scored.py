@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from perdure.errors import PerdureError, UnknownNameError
-from perdure.gather.model import Life, Survey
+from perdure.gather.model import ScoredLifetime, Survey
 from perdure.results import sealed
 from perdure.stats.groups import groups, not_pooled
 from perdure.stats.model import Group
@@ -23,9 +23,9 @@ class GroupedSurvey(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Why lifetimes could not be grouped."""
 
     @property
-    def lives(self) -> tuple[Life, ...]:
+    def lifetimes(self) -> tuple[ScoredLifetime, ...]:
         """The lifetimes, in the order in which they were given."""
-        return self.survey.lives
+        return self.survey.lifetimes
 
     @property
     def left_out(self) -> tuple[tuple[str, str], ...]:
@@ -42,13 +42,13 @@ class GroupedSurvey(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Every task, in the order in which lifetimes first learn it."""
         return tuple(dict.fromkeys(task for score in self.survey.scores for task in score.tasks))
 
-    def life(self, name: str) -> Life:
+    def life(self, name: str) -> ScoredLifetime:
         """Return the lifetime of this id, or whose id ends with it; an unknown one offers the nearest."""
-        named = [life for life in self.lives if life.id == name]
-        named = named or [life for life in self.lives if life.id.endswith(f"/{name}")]
+        named = [life for life in self.lifetimes if life.id == name]
+        named = named or [life for life in self.lifetimes if life.id.endswith(f"/{name}")]
         if len(named) == 1:
             return named[0]
-        raise UnknownNameError("lifetime", name, [life.id for life in self.lives])
+        raise UnknownNameError("lifetime", name, [life.id for life in self.lifetimes])
 
     def group(self, name: str) -> Group:
         """Return the group of this name; an unknown one offers the nearest."""
@@ -57,15 +57,15 @@ class GroupedSurvey(msgspec.Struct, frozen=True, eq=False, dict=True):
                 return group
         raise UnknownNameError("group", name, [group.group for group in self.groups])
 
-    def of_group(self, group: Group) -> tuple[Life, ...]:
+    def of_group(self, group: Group) -> tuple[ScoredLifetime, ...]:
         """Return the lifetimes of a group."""
         wanted = set(group.lives)
-        return tuple(life for life in self.lives if life.id in wanted)
+        return tuple(life for life in self.lifetimes if life.id in wanted)
 
-    def partial(self, group: Group) -> tuple[Life, ...]:
+    def partial(self, group: Group) -> tuple[ScoredLifetime, ...]:
         """Return the lifetimes of a group that did not reach their end; they are shown but do not count."""
         unfinished = {name for name, _ in group.left_out}
-        return tuple(life for life in self.lives if life.id in unfinished)
+        return tuple(life for life in self.lifetimes if life.id in unfinished)
 
     def as_json(self) -> dict[str, Any]:
         """Return everything that was scored, as `score.schema.json` describes it."""

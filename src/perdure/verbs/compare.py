@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec.structs import replace
 
 from perdure.errors import UnknownNameError
-from perdure.gather.model import Life, Survey
+from perdure.gather.model import ScoredLifetime, Survey
 from perdure.gather.survey import Frame, Source
 from perdure.settings import Settings
 from perdure.verbs.logs import Logs, surveyed
@@ -60,9 +60,9 @@ def _apart(found: Survey, pattern: str | None, *, as_learners: bool) -> Survey:
 
     groups = {life.id: name for name, lives in split(found.scores, pattern).items() for life in lives}
 
-    def named(life: Life) -> Life:
+    def named(life: ScoredLifetime) -> ScoredLifetime:
         who, name = life.score.identity, groups[life.id]
         who = replace(who, learner=name) if as_learners else replace(who, argument=name)
         return replace(life, score=replace(life.score, identity=who))
 
-    return replace(found, lives=tuple(named(one) for one in found.lives if one.id in groups))
+    return replace(found, lifetimes=tuple(named(one) for one in found.lifetimes if one.id in groups))

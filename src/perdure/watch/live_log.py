@@ -13,7 +13,7 @@ import msgspec
 
 from perdure.errors import EmptyLogError, PerdureError
 from perdure.gather.find import Found
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.gather.score_files import is_score_file, read_score_file
 from perdure.gather.worker import ScoreResult, ScoreWorker
 from perdure.log.manifest import manifest_in
@@ -39,7 +39,7 @@ Files = Mapping[str, tuple[int, int, int]]
 class ScoredLife(msgspec.Struct, frozen=True, eq=False):
     """A lifetime as last read."""
 
-    life: Life
+    life: ScoredLifetime
     values: Mapping[str, float | None]
     verdicts: Mapping[str, Verdict]
     never_learned: tuple[str, ...]
@@ -132,9 +132,9 @@ class LiveLog:
         done = _score(self.found, worker)
         empty = self.journal and not self.over and isinstance(worker.raised, EmptyLogError)
         self.left_out = () if empty else done.left_out
-        if done.lives:
+        if done.lifetimes:
             level = worker.job.settings.level
-            self.scored = tuple(_scored_life(life, metrics, level) for _, life in done.lives)
+            self.scored = tuple(_scored_life(life, metrics, level) for _, life in done.lifetimes)
             count = sum(item.experiences for item in self.scored)
             self._counts = [*self._counts[:1], (now, count)]
 
@@ -289,10 +289,10 @@ def _score(found: Found, worker: ScoreWorker) -> ScoreResult:
         scores = read_score_file(found.path, settings.metrics, settings.margins)
     except Exception as problem:
         return ScoreResult((), ((as_text(found.path), as_text(str(problem))),))
-    return ScoreResult(tuple(("", Life(score)) for score in scores.scores), scores.left_out)
+    return ScoreResult(tuple(("", ScoredLifetime(score)) for score in scores.scores), scores.left_out)
 
 
-def _scored_life(life: Life, metrics: Mapping[str, Metric], level: float) -> ScoredLife:
+def _scored_life(life: ScoredLifetime, metrics: Mapping[str, Metric], level: float) -> ScoredLife:
     values = life.score.values
     verdicts = {
         name: decide((life.score,), name, metric.held_against, level).verdict

@@ -16,7 +16,7 @@ from perdure.curves.model import Curves
 from perdure.errors import PerdureError
 from perdure.gather.copies import count_once
 from perdure.gather.find import OwnExpert, find_lifetimes, named_apart
-from perdure.gather.model import Life, Survey
+from perdure.gather.model import ScoredLifetime, Survey
 from perdure.gather.planned import planned_names
 from perdure.gather.survey import described
 from perdure.gather.worker import ScoreJob, ScoreWorker
@@ -113,7 +113,7 @@ class Monitor:
         return self._scorer.metrics
 
     @property
-    def lives(self) -> tuple[Life, ...]:
+    def lifetimes(self) -> tuple[ScoredLifetime, ...]:
         """All lifetimes that were scored, as last read."""
         return tuple(item.life for log in self.logs.values() for item in log.scored)
 
@@ -182,7 +182,7 @@ class Monitor:
     def answer(self, lifetime: str) -> str:
         """Return what one lifetime shows so far, in a sentence; empty before its first values."""
         found = self.data()
-        score = next((life.score for life in found.lives if life.id == lifetime), None) if found else None
+        score = next((life.score for life in found.lifetimes if life.id == lifetime), None) if found else None
         if found is None or score is None:
             return ""
         if self._answer[0] is not score:
@@ -221,11 +221,13 @@ class Monitor:
         """Return what a report shows, None without a lifetime. It is made again when the budget of reports allows."""
         if self._data is None or (self.published != self.readings and self.reports.left > 0):
             with self.reports.work():
-                once, how = count_once(self.lives), self.how
+                once, how = count_once(self.lifetimes), self.how
                 # Running lifetimes are shown, but no group counts them.
                 preset = self._scorer.preset.name
-                survey = Survey(once.lives, once.copies, how["settings"], preset, self.metrics, how["settings_from"])
-                self._data = group_survey(survey) if once.lives else None
+                survey = Survey(
+                    once.lifetimes, once.copies, how["settings"], preset, self.metrics, how["settings_from"]
+                )
+                self._data = group_survey(survey) if once.lifetimes else None
             self.published, self.published_at = self.readings, self.clock()
         return self._data
 
@@ -236,7 +238,7 @@ class Monitor:
             there = find_lifetimes(places, self._experts, self.settings.reading())
         except PerdureError:
             return False  # a folder vanished while it was listed; the next search tries again
-        lives, experts = there.lives, there.experts
+        lives, experts = there.lifetimes, there.experts
         changed, self._unplanned = self._unplanned != there.left_out, there.left_out
         by_path = {found.path: replace(found, part=None) for found in lives}  # one file may have several parts
         for found in named_apart(tuple(by_path.values())):

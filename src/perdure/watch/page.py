@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from perdure.gather.model import Life, Survey
+from perdure.gather.model import ScoredLifetime, Survey
 from perdure.reports.figures import Canvas
 from perdure.reports.figures.curves import lifetime_curves
 from perdure.reports.figures.lifetimes import draw_lifetime
@@ -47,7 +47,7 @@ class Page:
         self.monitor = monitor
         self._version = 0
         self._shown_version = -1
-        self._figures: dict[str, tuple[Life, str]] = {}
+        self._figures: dict[str, tuple[ScoredLifetime, str]] = {}
         self._outdated = False
         """Whether a figure is older than its lifetime."""
         self._report: tuple[tuple[int, str], dict[str, Any]] | None = None
@@ -115,7 +115,7 @@ class Page:
     def _figure(self, name: str) -> str:
         """Return the curves of a lifetime as SVG, empty before it is read."""
         monitor = self.monitor
-        life = next((life for life in monitor.lives if life.id == name), None)
+        life = next((life for life in monitor.lifetimes if life.id == name), None)
         if life is None:
             return ""
         drawn, svg = self._figures.get(name, (None, ""))
@@ -129,10 +129,10 @@ class Page:
         return svg
 
 
-def _draw(life: Life, monitor: Monitor) -> str:
+def _draw(life: ScoredLifetime, monitor: Monitor) -> str:
     reported = monitor.data()
     if life.score.identity.unit or not thinned(life).blocks:  # a matrix, or scores only
-        known = reported and any(other.id == life.id for other in reported.lives)
+        known = reported and any(other.id == life.id for other in reported.lifetimes)
         return lifetime_picture(reported, life).svg if reported and known else ""
     curves, tasks = lifetime_curves(life), reported.tasks if reported else ()
     colours = looks((*tasks, *(task for task in curves.tasks if task not in tasks)))  # as in the report

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.reports.thinned import thinned
 from perdure.stats.sentences import MARKS
 from perdure.watch.monitor import Monitor
@@ -55,7 +55,7 @@ def table(monitor: Monitor, *, rows: int = 40) -> Group:
     shown.add_column("left", justify="right", no_wrap=True)
     shown.add_column("learning", no_wrap=True)
     shown.add_column("PM", justify="right", no_wrap=True)
-    lives = {life.id: life for life in monitor.lives}
+    lives = {life.id: life for life in monitor.lifetimes}
     lifetimes = monitor.progress()
     found, names = monitor.totals(lifetimes), short_names([item.id for item in lifetimes])
     for item in lifetimes[:rows]:
@@ -85,6 +85,6 @@ def table(monitor: Monitor, *, rows: int = 40) -> Group:
     return Group(Text(headline(found), style="bold"), shown, *map(Text, lines))
 
 
-def _learning_values(life: Life | None) -> list[float]:
+def _learning_values(life: ScoredLifetime | None) -> list[float]:
     blocks = thinned(life).blocks if life else ()
     return [float(value) for block in blocks if block.smoothed is not None for value in block.measured.y]

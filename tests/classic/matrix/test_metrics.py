@@ -150,4 +150,4 @@ def test_the_picture_has_the_page_s_four_panels_in_one_file(tmp_path: Path) -> N
 def test_what_it_holds_is_read_by_every_function() -> None:
     made = ContinualLearningMetrics(PRINTED)
     assert perdure.score(made.lifetime)["AA"] == made.average_accuracy
-    assert perdure.survey([made.lifetime]).lives[0].score["FM"] == made.forgetting_measure
+    assert perdure.survey([made.lifetime]).lifetimes[0].score["FM"] == made.forgetting_measure

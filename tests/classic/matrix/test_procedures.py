@@ -135,7 +135,7 @@ def test_runs_are_seeded_and_summed_up_as_the_page_does(tmp_path: Path) -> None:
     again = np.random.randint(0, 10, 3)  # noqa: NPY002
     assert drawn[1][0][1:] == [50.0 + again[0], 40.0 + again[1]]
     survey = perdure.survey(tmp_path / "runs")
-    assert [one.score.seed for one in survey.lives] == [0, 42, 84, 126]
+    assert [one.score.seed for one in survey.lifetimes] == [0, 42, 84, 126]
     assert np.mean([one["AA"] for one in survey.scores]) == pytest.approx(mean)
     assert "forward_transfer_mean" not in evaluate_with_confidence(experiment, num_runs=1)
     with pytest.raises(LearnerError, match="num_runs is 0"):

@@ -107,7 +107,7 @@ def test_text_stays_text_in_svg_and_a_style_sheet_stands_over_its_own(told: Tell
 
 def test_a_title_replaces_the_figures_own_and_an_empty_one_removes_it(told: Tell) -> None:
     material = told(2, 1, ("keeper",))
-    own = material.lives[0].id
+    own = material.lifetimes[0].id
     assert own in words(draw("lifetime", material))
     assert own not in words(draw("lifetime", material, title="another"))
     assert {own, ""}.isdisjoint(words(draw("lifetime", material, title="")))
@@ -138,7 +138,7 @@ def test_figures_of_a_mean_never_mix_groups(told: Tell) -> None:
 def test_steps_move_the_points_but_not_their_heights(told: Tell) -> None:
     material = told(2, 1, ("keeper",))
     by_steps, by_experiences = (
-        lifetime_curves(material.lives[0], FigureView(axis=axis)) for axis in ("steps", "experiences")
+        lifetime_curves(material.lifetimes[0], FigureView(axis=axis)) for axis in ("steps", "experiences")
     )
     for one, other in zip(by_steps.learning, by_experiences.learning, strict=True):
         assert (np.diff(one.measured.x) >= 5 - 1e-9).all()
@@ -157,7 +157,7 @@ def test_a_log_without_steps_says_which_columns_were_looked_for(told: Tell) -> N
 
 
 def test_tasks_that_share_no_axis_are_scaled(told: Tell) -> None:
-    drawn = thinned(told(2, 1, ("keeper",)).lives[0])
+    drawn = thinned(told(2, 1, ("keeper",)).lifetimes[0])
     span = drawn.ranges["task00"]
     apart = msgspec.structs.replace(drawn, ranges={"task00": span, "task01": replace(span, high=span.high * 100)})
     assert not uses_scaled(drawn, FigureView())
@@ -170,7 +170,7 @@ def test_an_unknown_kind_lifetime_group_or_metric_offers_the_nearest(told: Tell)
     with pytest.raises(UnknownNameError, match="did you mean 'lifetime'"):
         draw("livetime", material)
     with pytest.raises(UnknownNameError, match=r"did you mean '.*/lives/keeper-0'"):
-        draw("lifetime", material, FigureView(lifetime=material.lives[0].id.replace("keeper", "keper")))
+        draw("lifetime", material, FigureView(lifetime=material.lifetimes[0].id.replace("keeper", "keper")))
     with pytest.raises(UnknownNameError, match="did you mean 'keeper · condensed'"):
         draw("accuracy", material, FigureView(group="keeper condensed"))
     with pytest.raises(UnknownNameError, match="did you mean 'forward_transfer'"):
@@ -197,9 +197,9 @@ def test_without_the_extra_the_command_that_installs_it_is_given(
 @pytest.mark.parametrize("name", ["a $5 or $6 life", "<script>alert('x')</script>", 'a & b "c"', "\u4e2d\u6587"])
 def test_names_from_logs_stand_as_they_are(told: Tell, name: str) -> None:
     material = told(1, 1, ("keeper",), experts=False)
-    life = material.lives[0]
+    life = material.lifetimes[0]
     score = replace(life.score, identity=replace(life.score.identity, id=name))
-    survey = replace(material.survey, lives=(replace(life, score=score),))
+    survey = replace(material.survey, lifetimes=(replace(life, score=score),))
     figure = draw("lifetime", GroupedSurvey(survey, ()))
     assert name in words(figure)
     assert not list(seen(figure).iter(f"{SVG}script"))

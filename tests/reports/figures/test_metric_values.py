@@ -86,7 +86,7 @@ def test_performance_against_cost_is_a_point_per_lifetime(tmp_path: Path) -> Non
     assert (shown["x"], shown["y"], shown["y_threshold"]) == ("cost_overhead", "relative_performance", 1)
     (cloud,) = shown["clouds"]
     assert len(cloud["points"]) == 2
-    by_id = {one.id: one.score for one in material.lives}
+    by_id = {one.id: one.score for one in material.lifetimes}
     for point in cloud["points"]:
         score = by_id[point["id"]]
         assert (point["x"], point["y"]) == (score["cost_overhead"], score["relative_performance"])

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from tests.cli.verbs import run_verb
 
 from perdure.errors import PerdureError
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.metrics.engine.measure import Measured
 from perdure.metrics.engine.metric import Flag
 from perdure.reports import tables
@@ -78,8 +78,8 @@ def valued(material: GroupedSurvey, group: str, metric: str) -> dict[str, float]
     return {name: value for name, value in found.items() if value is not None}
 
 
-def with_lives(material: GroupedSurvey, lives: Sequence[Life]) -> GroupedSurvey:
-    return GroupedSurvey(replace(material.survey, lives=tuple(lives)), material.groups, material.apart)
+def with_lives(material: GroupedSurvey, lives: Sequence[ScoredLifetime]) -> GroupedSurvey:
+    return GroupedSurvey(replace(material.survey, lifetimes=tuple(lives)), material.groups, material.apart)
 
 
 def drawn_if_any(kind: str, material: GroupedSurvey, view: FigureView | None = None) -> Figure | None:
@@ -104,7 +104,7 @@ def ends(counts: Any) -> set[int]:
 
 
 def test_random_runs_have_values_that_are_absent(material: GroupedSurvey) -> None:
-    found = [one.value for life in material.lives for one in life.score.metrics.values()]
+    found = [one.value for life in material.lifetimes for one in life.score.metrics.values()]
     assert any(value is None for value in found)
     assert any(value is not None for value in found)
 
@@ -171,7 +171,7 @@ def test_what_backward_transfer_shows_does_not_depend_on_forward_transfer(materi
         replace(
             one, score=replace(one.score, metrics={**one.score.metrics, "forward_transfer": Measured(None, why="gone")})
         )
-        for one in material.lives
+        for one in material.lifetimes
     )
     (backward,) = (one for one in transfer_matrices(material, FigureView()) if one.metric == "backward_transfer")
     (left,) = transfer_matrices(with_lives(material, gone), FigureView())
@@ -214,7 +214,7 @@ def test_just_learned_and_at_the_end_are_counted_task_by_task(material: GroupedS
 
 def test_one_experience_has_no_interval(told: Tell) -> None:
     material = told(2, 1, ("keeper",), evaluate=1)
-    found = lifetime_curves(material.lives[0])
+    found = lifetime_curves(material.lifetimes[0])
     assert {(one.low, one.high) for one in found.evaluations} == {(None, None)}
     assert "95 % interval" not in draw("lifetime", material).body
 
@@ -222,19 +222,19 @@ def test_one_experience_has_no_interval(told: Tell) -> None:
 def test_a_task_that_never_changes_has_no_level_to_end_at(told: Tell) -> None:
     material = told(2, 2, ("keeper",))
     constant = []
-    for life in material.lives:
+    for life in material.lifetimes:
         drawn = thinned(life)
         span = drawn.ranges["task00"]
         ranges = {**drawn.ranges, "task00": replace(span, high=span.low)}
         constant.append(replace(life, seen=msgspec.structs.replace(drawn, ranges=ranges)))
-    for lives, tasks in ((material.lives, 2), (constant, 1)):
+    for lives, tasks in ((material.lifetimes, 2), (constant, 1)):
         (profile,) = draw("profiles", with_lives(material, lives)).data["profiles"]
         assert (profile["n"], profile["tasks"]) == (2, tasks)
 
 
 def test_crosses_mark_the_best_also_where_lower_is_better(told: Tell) -> None:
     material = told(2, 1, ("keeper",))
-    one = material.lives[0]
+    one = material.lifetimes[0]
     turned = msgspec.structs.replace(thinned(one), lower=frozenset(one.score.tasks))
     lower = with_lives(material, [replace(one, seen=turned)])
     for given_, choose in ((material, max), (lower, min)):

@@ -10,7 +10,7 @@ import numpy as np
 
 from perdure.curves.arrays import Array
 from perdure.errors import PerdureError
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.reports.axes import ends_of
 from perdure.reports.figures.declare import FigureView, NothingToDrawError
 from perdure.reports.thinned import STEP_COLUMNS, ThinnedBlock, ThinnedCurve, ThinnedLifetime, thinned
@@ -80,7 +80,7 @@ Part = TypeVar("Part", EvaluatedBlock, LearningCurve, Span)
 # --- values and places of a lifetime ---------------------------------------------------------------
 
 
-def lifetime_curves(life: Life, view: FigureView | None = None) -> LifetimeCurves:
+def lifetime_curves(life: ScoredLifetime, view: FigureView | None = None) -> LifetimeCurves:
     """Return the curves and evaluations of a lifetime. Raise `NothingToDrawError` if its blocks are not known."""
     view, drawn = view or FigureView(), thinned(life)
     if not drawn.blocks:
@@ -137,13 +137,13 @@ def value_range(curves: LifetimeCurves) -> list[float]:
     return [*ends_of(lines), *ends_of([evaluation_range(curves.evaluations)])]
 
 
-def y_label(life: Life, view: FigureView) -> str:
+def y_label(life: ScoredLifetime, view: FigureView) -> str:
     """Return what the y axis shows."""
     drawn = thinned(life)
     return f"{drawn.measure}, each task scaled 1–101" if uses_scaled(drawn, view) else measured_label(life, drawn)
 
 
-def measured_label(life: Life, drawn: ThinnedLifetime) -> str:
+def measured_label(life: ScoredLifetime, drawn: ThinnedLifetime) -> str:
     """Return the name of measured values."""
     lower = drawn.lower and drawn.lower.issuperset(life.score.tasks)
     return drawn.measure + (" (lower is better)" if lower else "")

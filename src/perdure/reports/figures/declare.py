@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from perdure.errors import PerdureError, UnknownNameError
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.metrics.engine.declare import METRICS
 from perdure.reports.axes import Looks
 from perdure.reports.palette import looks
@@ -86,25 +86,25 @@ def figure_kind(name: str) -> FigureKind:
 
 def view_of(data: GroupedSurvey, name: str | None, view: FigureView) -> FigureView:
     """Return the view of the lifetime of this name, or else of the group."""
-    of = "lifetime" if name in {life.id for life in data.lives} else "group"
+    of = "lifetime" if name in {life.id for life in data.lifetimes} else "group"
     return msgspec.structs.replace(view, **{of: name})
 
 
-def averaged_lives(data: GroupedSurvey, view: FigureView) -> tuple[tuple[Life, ...], str]:
+def averaged_lives(data: GroupedSurvey, view: FigureView) -> tuple[tuple[ScoredLifetime, ...], str]:
     """Return the lifetimes that a figure averages, and the name of the lifetime or group; empty for the only group."""
     group = data.group(view.group) if view.group is not None else data.groups[0] if data.groups else None
     if view.lifetime is not None:
-        lives: tuple[Life, ...] = (data.life(view.lifetime),)
+        lives: tuple[ScoredLifetime, ...] = (data.life(view.lifetime),)
     elif group:
         lives = data.of_group(group) or data.partial(group)[:1]
     else:
-        lives = data.lives[:1]
+        lives = data.lifetimes[:1]
     if len(lives) == 1:
         return lives, lives[0].id
     return lives, group.group if group and group.group != "all" else ""
 
 
-def first_life(data: GroupedSurvey, view: FigureView, why: str = "there is no lifetime") -> Life:
+def first_life(data: GroupedSurvey, view: FigureView, why: str = "there is no lifetime") -> ScoredLifetime:
     """Return the lifetime that a figure of one lifetime shows. Raise `NothingToDrawError` if there is none."""
     lives, _ = averaged_lives(data, view)
     if not lives:
@@ -133,7 +133,7 @@ def task_looks(data: GroupedSurvey) -> Looks:
 # --- captions --------------------------------------------------------------------------------------
 
 
-def count_text(lives: Sequence[Life], counts: Iterable[int]) -> str:
+def count_text(lives: Sequence[ScoredLifetime], counts: Iterable[int]) -> str:
     """Return `means of 2 to 5 of 11 lifetimes`, the lifetimes behind each value; empty for a single lifetime."""
     known = [int(count) for count in counts if count]
     if len(lives) == 1 or not known:
@@ -143,12 +143,12 @@ def count_text(lives: Sequence[Life], counts: Iterable[int]) -> str:
     return f"mean{'s' * (least != most)} of {number}{f' of {len(lives)}' * (least != len(lives))} lifetimes"
 
 
-def lifetimes_text(lives: Sequence[Life], name: str, counts: Iterable[int]) -> str:
+def lifetimes_text(lives: Sequence[ScoredLifetime], name: str, counts: Iterable[int]) -> str:
     """Return `keeper, mean of 3 of 11 lifetimes`."""
     return ", ".join(part for part in (name, count_text(lives, counts)) if part)
 
 
-def flags_of(lives: Sequence[Life], metric: str) -> tuple[Flagged, ...]:
+def flags_of(lives: Sequence[ScoredLifetime], metric: str) -> tuple[Flagged, ...]:
     """Return the flags of a metric's values, each with its number of lifetimes."""
     return flags_of_scores([life.score for life in lives], metric)
 

@@ -7,7 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.reports.axes import (
     Entry,
     Looks,
@@ -297,7 +297,7 @@ def scenario(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     return draw_scenario(first_life(data, view), task_looks(data), canvas, view)
 
 
-def draw_scenario(life: Life, looks: Looks, canvas: Canvas, view: FigureView | None = None) -> Figure:
+def draw_scenario(life: ScoredLifetime, looks: Looks, canvas: Canvas, view: FigureView | None = None) -> Figure:
     """Draw the blocks of a lifetime."""
     view, drawn, every = view or FigureView(), thinned(life), life.score.tasks
     spans = [span_of(block, view) for block in drawn.blocks]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.arrays import Array
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.log.accuracy_matrix import AccuracyMatrix, Unit
 from perdure.reports.axes import (
     Entry,
@@ -298,7 +298,7 @@ def _as_dict(matrix: MeanMatrix) -> Numbers:
     return {name: getattr(matrix, name) for name in matrix.__struct_fields__}
 
 
-def _by_task(lives: Sequence[Life], pick: Callable[[Array, int], float]) -> dict[str, list[float]]:
+def _by_task(lives: Sequence[ScoredLifetime], pick: Callable[[Array, int], float]) -> dict[str, list[float]]:
     """Return task → the value that `pick` returns for its row, for each lifetime that has one."""
     found: dict[str, list[float]] = {}
     for life in lives:
@@ -315,15 +315,15 @@ def _means(values: Mapping[str, Sequence[float]], tasks: Sequence[str]) -> list[
     return [float(np.mean(values[task])) if values.get(task) else None for task in tasks]
 
 
-def _matrices_of(lives: Sequence[Life]) -> list[AccuracyMatrix]:
+def _matrices_of(lives: Sequence[ScoredLifetime]) -> list[AccuracyMatrix]:
     return [matrix for life in lives if (matrix := thinned(life).matrix) is not None]
 
 
-def _matrix_label(lives: Sequence[Life]) -> str:
+def _matrix_label(lives: Sequence[ScoredLifetime]) -> str:
     return _value_label(_unit(_matrices_of(lives)), lives)
 
 
-def _matrix_flags(lives: Sequence[Life]) -> tuple[Flagged, ...]:
+def _matrix_flags(lives: Sequence[ScoredLifetime]) -> tuple[Flagged, ...]:
     return flags_in(matrix.flags for matrix in _matrices_of(lives))
 
 
@@ -332,7 +332,7 @@ def _unit(matrices: Sequence[AccuracyMatrix]) -> Unit:
     return units.pop() if len(units) == 1 else "raw"
 
 
-def _value_label(unit: Unit, lives: Sequence[Life]) -> str:
+def _value_label(unit: Unit, lives: Sequence[ScoredLifetime]) -> str:
     """Return what the values are; in an accuracy matrix, higher is always better."""
     if unit != "raw":
         return {"percent": "accuracy (%)", "fraction": "accuracy"}[unit]

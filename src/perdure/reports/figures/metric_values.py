@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.metrics import METRICS
 from perdure.metrics.engine.presets import headline
 from perdure.reports.axes import Panel, PanelSpec, compose, multiples, task_entries
@@ -137,14 +137,14 @@ def _evaluation_metrics() -> tuple[str, ...]:
     return tuple(name for name in headline() if METRICS.get(name).compares)
 
 
-def _life_with_blocks(data: GroupedSurvey, view: FigureView) -> Life:
+def _life_with_blocks(data: GroupedSurvey, view: FigureView) -> ScoredLifetime:
     life = first_life(data, view, _NO_BLOCKS)
     if not thinned(life).blocks:
         raise NothingToDrawError(_NO_BLOCKS)
     return life
 
 
-def _lines(life: Life, name: str, view: FigureView) -> Iterator[Numbers]:
+def _lines(life: ScoredLifetime, name: str, view: FigureView) -> Iterator[Numbers]:
     """Yield the values of a metric per task or pair, each with its blocks and the place where the last block ends."""
     blocks = {block.index: block for block in thinned(life).blocks}
     measured = life.score.metrics.get(name)
@@ -159,7 +159,7 @@ def _lines(life: Life, name: str, view: FigureView) -> Iterator[Numbers]:
             yield {"key": key, "task": key.rpartition("→")[2], "moments": moments}
 
 
-def _compared(life: Life, name: str, view: FigureView) -> Iterator[ComparedEvaluations]:
+def _compared(life: ScoredLifetime, name: str, view: FigureView) -> Iterator[ComparedEvaluations]:
     measured = life.score.metrics.get(name)
     evaluations = {block.index: block for block in thinned(life).blocks if block.block.mode == "evaluate"}
     for key, sites in measured.at.items() if measured else ():
@@ -172,7 +172,7 @@ def _compared(life: Life, name: str, view: FigureView) -> Iterator[ComparedEvalu
                 yield ComparedEvaluations(name, key, task, (read[0], read[1]), before, after, value)
 
 
-def _place(life: Life, block: ThinnedBlock, view: FigureView) -> tuple[float, float]:
+def _place(life: ScoredLifetime, block: ThinnedBlock, view: FigureView) -> tuple[float, float]:
     """Return where the mean of an evaluation is drawn."""
     mean = drawn_values(thinned(life), view, block.block.task, np.array([block.mean]))[0]
     return sum(block_ends(block, view)) / 2, float(mean)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.arrays import Array
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.metrics import METRICS
 from perdure.reports.axes import compose, in_columns
 from perdure.reports.figures.declare import FigureView, NothingToDrawError, averaged_lives, count_text, figure, flags_of
@@ -141,7 +141,9 @@ def departures(cells: Array, threshold: float) -> Array:
     return np.log2(np.maximum(cells, 1e-3)) if threshold == 1 else cells - threshold
 
 
-def _first_values(data: GroupedSurvey, lives: Sequence[Life], name: str) -> dict[tuple[str, str], list[float]]:
+def _first_values(
+    data: GroupedSurvey, lives: Sequence[ScoredLifetime], name: str
+) -> dict[tuple[str, str], list[float]]:
     """Return ordered pair of tasks → the first value of each lifetime that has one."""
     tasks = frozenset(data.tasks)
     values: dict[tuple[str, str], list[float]] = {}

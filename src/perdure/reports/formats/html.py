@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from perdure import __version__
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.reports import tables
 from perdure.reports.figures.declare import task_looks
 from perdure.reports.formats.pictures import lifetime_pictures, opening, sections
@@ -52,7 +52,7 @@ _SECTIONS = (
 
 def html(report: Report, *, live: str | None = None, more_scripts: Sequence[str] = ()) -> str:
     """Return the whole page; `live` is how many lifetimes it covers while others still run."""
-    waits = live is not None and not report.data.lives
+    waits = live is not None and not report.data.lifetimes
     main, facts = ("", {"tasks": [], "tables": {}}) if waits else body(report, live=live)
     scripts = [template("report.js"), *more_scripts]
     return str(
@@ -82,7 +82,7 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
     pages, held = _pages(data)
     named = {group.group: group for group in data.groups}
     about = {
-        "lives": plural(len(data.lives), "lifetime"),
+        "lives": plural(len(data.lifetimes), "lifetime"),
         "metrics": plural(len(report.valued), "metric"),
     }
     always = {"curves", "statistics", "checklist", "definitions", "methods", "provenance"}
@@ -121,7 +121,7 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
             lifetimes=tables.lifetimes(data),
             costs=tables.costs(data),
             pages=pages,
-            unpaged=len(data.lives) - len(pages),
+            unpaged=len(data.lifetimes) - len(pages),
             left_out=data.survey.left_out,
             definitions=tables.definitions(data.survey.metrics, report.valued),
             methods=report.methods,
@@ -171,7 +171,7 @@ def _pages(data: GroupedSurvey) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return pages, held
 
 
-def _told(one: Life) -> dict[str, Any]:
+def _told(one: ScoredLifetime) -> dict[str, Any]:
     """Return the name of a lifetime, its learner and seed, and notes."""
     score = one.score
     ended = None if score.complete is not False else "did not reach its end"
@@ -249,10 +249,10 @@ def _subtitle(report: Report) -> str:
         if len(counts) == 1 and len(data.groups) > 1
         else ""
     )
-    measures = listed(sorted({one.score.measure for one in data.lives if one.score.measure}))
+    measures = listed(sorted({one.score.measure for one in data.lifetimes if one.score.measure}))
     experts = len(report.provenance.get("settings", {}).get("experts") or ())
     parts = [
-        each or plural(len(data.lives), "lifetime"),
+        each or plural(len(data.lifetimes), "lifetime"),
         plural(len(data.tasks), "task"),
         f"measure: {measures}",
         plural(experts, "expert") if experts else "no experts",

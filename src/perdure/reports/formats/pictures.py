@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.gather.model import Life
+from perdure.gather.model import ScoredLifetime
 from perdure.reports.axes import Looks
 from perdure.reports.figures import FIGURES, Canvas, Figure, FigureView, NothingToDrawError
 from perdure.reports.figures.curves import LifetimeCurves, lifetime_curves, uses_scaled, value_range
@@ -44,7 +44,7 @@ def opening(data: GroupedSurvey) -> list[Picture]:
     chosen = _one_per_learner(data.groups)
     chosen = chosen if len(chosen) <= _MOST_OPENING else _extremes(chosen)
     if not chosen:
-        return [lifetime_picture(data, life) for life in data.lives[:1] if thinned(life).blocks]
+        return [lifetime_picture(data, life) for life in data.lifetimes[:1] if thinned(life).blocks]
     if all(group.unit for group in chosen):
         return _shared_matrices(chosen, data)
     found = [(group, *_median_life(data, group)) for group in chosen]
@@ -80,7 +80,7 @@ def _extremes(groups: Sequence[Group]) -> list[Group]:
     return [ordered[0], ordered[-1]] if len(ordered) > 1 else list(groups[:2])
 
 
-def _median_life(data: GroupedSurvey, group: Group) -> tuple[Life | None, str]:
+def _median_life(data: GroupedSurvey, group: Group) -> tuple[ScoredLifetime | None, str]:
     """Return the median lifetime of a group by what it keeps, and how to say so."""
     lives = data.of_group(group) or data.partial(group)
     kept = keeping(group)
@@ -115,15 +115,17 @@ def _shared_matrices(groups: Sequence[Group], data: GroupedSurvey) -> list[Pictu
 # --- lifetimes -------------------------------------------------------------------------------------
 
 
-def lifetime_pictures(data: GroupedSurvey) -> Iterator[tuple[Life, Picture]]:
+def lifetime_pictures(data: GroupedSurvey) -> Iterator[tuple[ScoredLifetime, Picture]]:
     """Yield every lifetime with its figure, all of one measure on one scale."""
-    known = (lifetime_curves(life) for life in data.lives if thinned(life).blocks)  # one by one: there may be thousands
+    known = (
+        lifetime_curves(life) for life in data.lifetimes if thinned(life).blocks
+    )  # one by one: there may be thousands
     limits, looks = _shared_limits(known), task_looks(data)
-    for life in data.lives:
+    for life in data.lifetimes:
         yield life, _lifetime_picture(life, looks, limits)
 
 
-def lifetime_picture(data: GroupedSurvey, life: Life) -> Picture:
+def lifetime_picture(data: GroupedSurvey, life: ScoredLifetime) -> Picture:
     """Return the figure of one lifetime: its accuracy matrix if it is one."""
     if life.score.identity.unit:
         matrix = mean_matrix(data, FigureView(lifetime=life.id))
@@ -131,7 +133,7 @@ def lifetime_picture(data: GroupedSurvey, life: Life) -> Picture:
     return _lifetime_picture(life, task_looks(data), {})
 
 
-def _lifetime_picture(life: Life, looks: Looks, limits: Mapping[str, tuple[float, float]]) -> Picture:
+def _lifetime_picture(life: ScoredLifetime, looks: Looks, limits: Mapping[str, tuple[float, float]]) -> Picture:
     if not thinned(life).blocks:
         return Picture("", "Its blocks are not known: these are scores alone.")
     curves = lifetime_curves(life)
@@ -188,7 +190,7 @@ def sections(data: GroupedSurvey) -> dict[str, list[tuple[str, list[Picture]]]]:
         add(section, "", (picture for pictures in shown for picture in pictures))
     add("experts", "", _pictures(data, "efficiency-maintenance", "performance-cost"))
     add("scenario", "", _scenarios(data))
-    if len(data.lives) > 1:
+    if len(data.lifetimes) > 1:
         add("overall", "", _pictures(data, "metrics"))
         add("overall", "", _pictures(data, "stability-plasticity", "profiles"))
     add("overall", "", _pictures(data, "capabilities"))
@@ -248,8 +250,8 @@ def _flags(flags: Sequence[Flagged]) -> str:
 
 def _scenarios(data: GroupedSurvey) -> Iterator[Picture]:
     """Yield each different order of blocks once."""
-    found: dict[tuple[Any, ...], list[Life]] = {}
-    for life in data.lives:
+    found: dict[tuple[Any, ...], list[ScoredLifetime]] = {}
+    for life in data.lifetimes:
         order = tuple((block.block.mode, block.block.task, block.block.subtype) for block in thinned(life).blocks)
         found.setdefault(order, []).append(life)
     looks = task_looks(data)
