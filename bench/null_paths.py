@@ -24,7 +24,7 @@ from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.simulate.lifetimes import alone, as_lifetimes
 from perdure.stats.compare import compare_lives
-from perdure.stats.estimate import estimates
+from perdure.stats.decide import estimates
 from perdure.stats.model import Estimate
 
 __all__ = ["HEADLINE", "PATHS", "Outcome", "joined"]

@@ -20,7 +20,7 @@ from perdure.metrics.engine.settings import Settings
 from perdure.runner.protocol import parse_protocol
 from perdure.runner.runner import run_learner
 from perdure.stats.groups import groups
-from perdure.stats.priors import PRIORS
+from perdure.stats.pilot import PRIORS
 
 pytest.importorskip("jax")
 

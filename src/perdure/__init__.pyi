@@ -54,6 +54,7 @@ from .scenario.syllabus import read_syllabus as read_syllabus
 from .scenario.syllabus import write_syllabus as write_syllabus
 from .settings import Settings as Settings
 from .stats.correlate import Correlations as Correlations
+from .stats.groups import GroupedSurvey as GroupedSurvey
 from .stats.groups import groups as groups
 from .stats.model import Group as Group
 from .stats.plan import Plan as Plan
@@ -61,7 +62,6 @@ from .stats.robust import interquartile_mean as interquartile_mean
 from .stats.robust import optimality_gap as optimality_gap
 from .stats.robust import performance_profile as performance_profile
 from .stats.robust import stratified_bootstrap as stratified_bootstrap
-from .stats.scored import GroupedSurvey as GroupedSurvey
 from .stats.systems import Comparisons as Comparisons
 from .tasks.logged import LogEpisodes as LogEpisodes
 from .verbs.compare import compare as compare

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from perdure.gather.model import Survey
 from perdure.gather.survey import Source
 from perdure.settings import Settings
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 
 if TYPE_CHECKING:
     from perdure.log.accuracy_matrix import Unit

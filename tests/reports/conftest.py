@@ -11,7 +11,7 @@ import pytest
 
 import perdure
 from perdure.reports.data import gather
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 
 Run = Callable[..., Path]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from perdure.reports import write_report
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 
 Tell = Callable[..., GroupedSurvey]
 

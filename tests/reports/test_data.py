@@ -9,7 +9,7 @@ import pytest
 from perdure.gather.survey import survey
 from perdure.reports import gather, report_of
 from perdure.reports.formats.pictures import opening
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 from perdure.watch.monitor import Monitor
 
 Runs = tuple[Path, Path]

@@ -12,7 +12,7 @@ from perdure.reports import gather
 from perdure.reports.figures import FIGURES
 from perdure.reports.formats.pictures import opening
 from perdure.reports.grid import Grid, grids
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 from perdure.text import number
 
 Tell = Callable[..., GroupedSurvey]

@@ -9,7 +9,7 @@ import perdure
 from perdure.reports import write_report
 from perdure.reports.data import gather, table_metrics
 from perdure.reports.model import report_of
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 from perdure.tables import escape_latex
 
 Run = Callable[..., Path]

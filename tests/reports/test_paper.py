@@ -19,7 +19,7 @@ from perdure.errors import UnknownNameError
 from perdure.reports import write_report
 from perdure.reports.data import gather
 from perdure.reports.paper import combined, latex_document, markdown_document, paper_tables
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 from perdure.tables import Cell, Strong, Table, escape_latex
 
 Tell = Callable[..., GroupedSurvey]

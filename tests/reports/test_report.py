@@ -24,7 +24,7 @@ from perdure.reports.formats.latex import latex
 from perdure.reports.formats.markdown import markdown
 from perdure.reports.model import Report, headline
 from perdure.reports.write import REPORTS, as_text
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 from perdure.tables import escape_latex, escape_markdown
 from perdure.text import p_text
 

@@ -22,7 +22,7 @@ from perdure.reports.thinned import (
     thinned_indices,
 )
 from perdure.scenario.model import Block
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 
 finite = st.floats(-1e6, 1e6)
 

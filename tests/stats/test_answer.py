@@ -13,7 +13,7 @@ from tests.stats.lives import lives, normal, pool
 from perdure.metrics import METRICS
 from perdure.metrics.engine.metric import Bar, Words
 from perdure.stats.answer import alike, answer, answers, asked, better, keeping, questions
-from perdure.stats.difference import Comparison, Difference
+from perdure.stats.compare import Comparison, Difference
 from perdure.stats.groups import groups
 from perdure.stats.model import Estimate, Group
 from perdure.stats.pairing import Pairing

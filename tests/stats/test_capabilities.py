@@ -15,7 +15,7 @@ from perdure.reports.figures import draw
 from perdure.reports.tables import capabilities as table
 from perdure.settings import Settings
 from perdure.stats.capabilities import CAPABILITIES, Capability, capabilities
-from perdure.stats.scored import group_survey
+from perdure.stats.groups import group_survey
 
 Blocks = list[tuple[str, str, float]]
 ANT_B: Blocks = [("train", "pong", 3.0), ("test", "breakout", 1.0), ("train", "breakout", 4.0), ("test", "pong", 2.0)]

@@ -17,11 +17,10 @@ from tests.stats.lives import BARS, beside_experts, life, lives, normal
 
 from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
-from perdure.stats.compare import compare_lives
+from perdure.stats.compare import Comparison, Difference, compare_lives
 from perdure.stats.decide import EQUAL
-from perdure.stats.difference import Comparison, Difference
-from perdure.stats.exact import sign_flip_test
-from perdure.stats.secondary import almost_stochastic_order, hedges_g, violation_ratio
+from perdure.stats.interval import sign_flip_test
+from perdure.stats.robust import almost_stochastic_order, hedges_g, violation_ratio
 from perdure.stats.sentences import sentence
 
 PM = {"performance_maintenance": Bar(0.0, headline="log")}

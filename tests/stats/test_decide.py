@@ -16,8 +16,7 @@ from tests.metrics import new_definitions as oracle
 from tests.stats.lives import altered, beside_experts, lives, normal
 
 from perdure.metrics.engine.metric import Bar, Words
-from perdure.stats.decide import EQUAL, decide
-from perdure.stats.estimate import estimate
+from perdure.stats.decide import EQUAL, decide, estimate
 from perdure.stats.model import Decision
 
 PM = Bar(0.0, 5.0, headline="log")

@@ -15,8 +15,8 @@ from tests.stats.lives import BARS, life, lives, normal
 
 from perdure.errors import PerdureError
 from perdure.metrics.engine.metric import Bar, Flag
-from perdure.stats.estimate import estimate as estimate_of
-from perdure.stats.estimate import estimates
+from perdure.stats.decide import estimate as estimate_of
+from perdure.stats.decide import estimates
 from perdure.stats.model import Estimate, Flagged
 
 ZERO = Bar(0.0, headline="log")

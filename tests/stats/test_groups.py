@@ -182,7 +182,7 @@ def test_groups_need_nothing_heavier_than_scipy_special() -> None:
         "from perdure.log.model import Identity\n"
         "from perdure.metrics.engine.measure import Measured\n"
         "from perdure.metrics.engine.score import Score\n"
-        "from perdure.stats.estimate import estimate\n"
+        "from perdure.stats.decide import estimate\n"
         "from perdure.stats.model import Bar\n"
         "lives = [Score(Identity(str(at)), {'m': Measured(float(at))}) for at in range(12)]\n"
         "assert estimate(lives, 'm', Bar(1.0, headline='log')).verdict\n"

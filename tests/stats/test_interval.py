@@ -14,7 +14,8 @@ from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import BlockSummary, Score
 from perdure.scenario.model import Block
 from perdure.stats.decide import decide
-from perdure.stats.interval import Interval, interval_of, part_of, signed_rank_test, within_life
+from perdure.stats.interval import Interval, interval_of, part_of, signed_rank_test
+from perdure.stats.one_lifetime import within_life
 
 VALUES = st.lists(st.floats(-50, 50), min_size=3, max_size=20).map(np.array)
 

@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perdure.stats.letters import letters_of
+from perdure.stats.systems import letters_of
 
 NAMES = ("a", "b", "c", "d", "e")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perdure.stats.multiple import bonferroni, holm
+from perdure.stats.interval import bonferroni, holm
 
 P_VALUES = st.lists(st.floats(0, 1), max_size=12)
 

@@ -14,13 +14,11 @@ from tests.stats.lives import life, lives
 
 from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import Score
-from perdure.stats.compare import compare_metric
+from perdure.stats.compare import Difference, compare_metric, with_secondary
 from perdure.stats.correlate import correlate
 from perdure.stats.decide import decide
-from perdure.stats.difference import Difference
-from perdure.stats.multiple import holm
-from perdure.stats.robust import interquartile_mean, probability_of_improvement
-from perdure.stats.secondary import violation_ratio, with_secondary
+from perdure.stats.interval import holm
+from perdure.stats.robust import interquartile_mean, probability_of_improvement, violation_ratio
 
 SETS = 400
 PM = "performance_maintenance"

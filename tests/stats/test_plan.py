@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from perdure.errors import PerdureError
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, lifetime
-from perdure.stats.pace import seconds_per_experience
-from perdure.stats.plan import cost_of, make_plan
+from perdure.stats.plan import cost_of, make_plan, seconds_per_experience
 from perdure.stats.power import ExpertSample
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from perdure.errors import PerdureError
 from perdure.sample_size import lifetimes_by_rule
-from perdure.stats.dial import dial
-from perdure.stats.power import ExpertSample, Question, lifetimes_exact, needed, power, redrawn_power
+from perdure.stats.power import ExpertSample, Question, dial, lifetimes_exact, needed, power, redrawn_power
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import perdure
 from perdure.errors import PerdureError
 from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.presets import headline
+from perdure.stats.pilot import PRIORS, prior_metrics
 from perdure.stats.power import lifetimes_exact
-from perdure.stats.priors import PRIORS, prior_metrics
 
 
 def test_every_headline_metric_of_a_log_has_a_prior() -> None:

@@ -11,8 +11,8 @@ from tests.cli.verbs import run_verb
 import perdure
 from perdure.log.formats.matrix import matrix_lifetime
 from perdure.log.read import Options
+from perdure.stats.answer import leading, reading, reading_of_one
 from perdure.stats.groups import groups
-from perdure.stats.reading import leading, reading, reading_of_one
 
 
 def cells(learned: float, change: float, unit: float = 1.0) -> list[list[float | None]]:

@@ -13,7 +13,7 @@ from perdure.gather.model import Survey
 from perdure.gather.survey import survey
 from perdure.metrics.engine.score import Score
 from perdure.stats.compare import compare_lives
-from perdure.stats.scenario_types import compare_scenario_types
+from perdure.stats.systems import compare_scenario_types
 
 PM = "performance_maintenance"
 TYPES = ("condensed", "dispersed")

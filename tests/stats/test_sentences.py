@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from perdure.metrics.engine.presets import PRESETS, preset
-from perdure.stats.difference import Difference
+from perdure.stats.compare import Difference
 from perdure.stats.sentences import decides, rule_of, sentence
 
 

@@ -63,8 +63,7 @@ def show_left_out(scores: Survey, *, err: bool = False) -> None:
 
 def _show(scores: Survey, group: Group, depth: Depth, heading: str, *, whole: bool = True) -> None:
     from perdure.metrics.engine.declare import METRICS
-    from perdure.stats.answer import answer, asked
-    from perdure.stats.reading import reading
+    from perdure.stats.answer import answer, asked, reading
 
     say(heading, "bold")
     if whole:

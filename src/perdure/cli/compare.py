@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
     from perdure.cli.console import Console
     from perdure.settings import Settings
-    from perdure.stats.difference import Comparison, Summary
-    from perdure.stats.letters import Letters
-    from perdure.stats.systems import Comparisons
+    from perdure.stats.compare import Comparison, Summary
+    from perdure.stats.systems import Comparisons, Letters
 
 
 EXAMPLE = "perdure compare runs/replay runs/naive"

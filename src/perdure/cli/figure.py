@@ -14,7 +14,7 @@ from perdure.cli.terminal import echo
 if TYPE_CHECKING:
     from perdure.reports.figures import Figure
     from perdure.settings import Settings
-    from perdure.stats.scored import GroupedSurvey
+    from perdure.stats.groups import GroupedSurvey
 
 
 EXAMPLE = "perdure figure lifetime logs/my-life --to life.svg"
@@ -71,7 +71,7 @@ def figure(
     from perdure.errors import PerdureError
     from perdure.reports.figures import FigureView, canvas_of, figure_kind, read_style, save_figure, view_of
     from perdure.reports.thinned import thin_lifetime
-    from perdure.stats.scored import group_survey
+    from perdure.stats.groups import group_survey
 
     if kind == "list":
         _list(json)

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from perdure.cli.console import Console
-    from perdure.stats.dial import Dial
     from perdure.stats.pilot import PilotMetric
     from perdure.stats.plan import Cost, Plan
+    from perdure.stats.power import Dial
 
 
 _ASKED = {

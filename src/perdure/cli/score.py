@@ -14,7 +14,7 @@ from perdure.cli.terminal import echo
 
 if TYPE_CHECKING:
     from perdure.settings import Settings
-    from perdure.stats.scored import GroupedSurvey
+    from perdure.stats.groups import GroupedSurvey
 
 
 EXAMPLE = "perdure score logs/my-life --experts logs/experts --json -"
@@ -55,7 +55,7 @@ def score(
     Exit status 0: everything was scored; 1: something was left out; 2: nothing could be scored.
     """
     from perdure.metrics.engine.scorer import prepared_table
-    from perdure.stats.scored import group_survey
+    from perdure.stats.groups import group_survey
 
     if out:
         from perdure.gather.outputs import FILES

@@ -14,7 +14,7 @@ import msgspec
 from perdure.gather.model import ScoredLifetime
 from perdure.metrics.matrix.common import average_accuracy, bwt, learning_accuracy
 from perdure.reports.thinned import MEMORY_COLUMNS, thinned
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 from perdure.text import number
 
 State = Literal["present", "missing", "cannot be seen", "does not apply"]

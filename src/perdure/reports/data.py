@@ -13,11 +13,9 @@ from perdure.metrics.engine.score import Score
 from perdure.metrics.engine.settings import Settings
 from perdure.reports.thinned import thin_lifetime
 from perdure.stats.answer import called
-from perdure.stats.compare import compare_lives
-from perdure.stats.difference import Comparison
-from perdure.stats.groups import usable
+from perdure.stats.compare import Comparison, compare_lives
+from perdure.stats.groups import GroupedSurvey, group_survey, usable
 from perdure.stats.model import LEVEL, Group
-from perdure.stats.scored import GroupedSurvey, group_survey
 
 
 def gather(

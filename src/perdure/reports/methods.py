@@ -14,9 +14,9 @@ from perdure.metrics.engine.score import DEFINITIONS
 from perdure.reports.data import table_metrics
 from perdure.settings.presets import STANDARD
 from perdure.stats.answer import told_apart
-from perdure.stats.difference import Comparison
+from perdure.stats.compare import Comparison
+from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import LEVEL, Group
-from perdure.stats.scored import GroupedSurvey
 from perdure.stats.sentences import rule_of
 from perdure.text import listed, number, plural
 

@@ -17,12 +17,10 @@ from perdure.reports.checklist import ChecklistItem, checklist
 from perdure.reports.data import baselines, comparable_groups, compare_groups
 from perdure.reports.methods import methods
 from perdure.results import Tabular, sealed
-from perdure.stats.answer import answer, called, told_apart
-from perdure.stats.difference import Comparison
-from perdure.stats.groups import changed_learners
+from perdure.stats.answer import answer, called, leading, reading, told_apart
+from perdure.stats.compare import Comparison
+from perdure.stats.groups import GroupedSurvey, changed_learners
 from perdure.stats.model import Estimate, Group
-from perdure.stats.reading import leading, reading
-from perdure.stats.scored import GroupedSurvey
 from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
 from perdure.text import interval, listed, number, p_words, plural

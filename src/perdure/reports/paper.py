@@ -11,9 +11,9 @@ from perdure.metrics import METRICS
 from perdure.metrics.engine.metric import Bar
 from perdure.reports.data import baselines, comparable_groups, compare_groups, group_names, table_metrics
 from perdure.settings.presets import STANDARD
-from perdure.stats.difference import Comparison, Difference
+from perdure.stats.compare import Comparison, Difference
+from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import LEVEL, Estimate, Group
-from perdure.stats.scored import GroupedSurvey
 from perdure.tables import Cell, Column, Strong, Table, escape_markdown, needs_lualatex
 from perdure.text import NOTHING, interval, listed, number, plural, short
 

@@ -17,10 +17,10 @@ from perdure.reports.figures.matrices import mean_matrix
 from perdure.reports.thinned import thinned
 from perdure.settings.presets import STANDARD
 from perdure.stats.capabilities import capabilities as capabilities_of
+from perdure.stats.compare import Comparison
 from perdure.stats.decide import decide, is_judged
-from perdure.stats.difference import Comparison
+from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import LEVEL, Estimate, Group
-from perdure.stats.scored import GroupedSurvey
 from perdure.stats.sentences import MARKS
 from perdure.stats.tally import Tally
 from perdure.tables import Cell, Column, Table

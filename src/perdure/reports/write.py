@@ -18,7 +18,7 @@ from perdure.registry import Registry
 from perdure.reports.data import gather
 from perdure.reports.model import Report, report_of
 from perdure.reports.paper import combined, latex_document, markdown_document, paper_tables
-from perdure.stats.scored import group_survey
+from perdure.stats.groups import group_survey
 from perdure.tables import escape_latex, escape_markdown
 
 Form = Literal["report", "table", "methods"]

@@ -1,10 +1,10 @@
-"""Two systems, metric by metric: one estimand, from which direction, interval, p and words all come."""
+"""What a comparison of two systems says: a difference in each metric, and what each is by itself."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import Struct
@@ -15,12 +15,134 @@ from perdure.metrics.engine.score import Score
 from perdure.settings.presets import STANDARD
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, apart, crossed, one_set
 from perdure.stats.decide import EQUAL, FEWEST, averaged_first, leads, on_scale, rounding
-from perdure.stats.difference import Comparison, Difference, Summary
-from perdure.stats.interval import Part, interval_of, part_of
+from perdure.stats.interval import Part, holm, interval_of, part_of, shared_out_test, sign_flip_test, signed_rank_test
 from perdure.stats.model import LEVEL, Array, Withheld
-from perdure.stats.multiple import holm
-from perdure.stats.pairing import Want, pair
-from perdure.stats.secondary import with_secondary
+from perdure.stats.pairing import Pairing, Want, pair
+from perdure.stats.robust import almost_stochastic_order, hedges_g, probability_of_improvement
+
+DifferenceScale = Literal["difference", "ratio"]
+
+
+class Difference(Struct, frozen=True):
+    """One metric of a system against a baseline; None is what could not be said, and `why` says why."""
+
+    metric: str
+    n: int
+    baseline_n: int
+    """The same as n where lifetimes are paired."""
+    paired: bool = False
+    scale: DifferenceScale = "difference"
+    """Whether `difference` is system minus baseline, or system over baseline (then 1 is none)."""
+    mean: float | None = None
+    baseline_mean: float | None = None
+    """Of ratios the geometric mean."""
+    sd: float | None = None
+    baseline_sd: float | None = None
+    """Of logarithms where `scale` is ratio."""
+    difference: float | None = None
+    """As measured: positive, or above 1, is larger, not necessarily better."""
+    low: float | None = None
+    high: float | None = None
+    level: float = LEVEL
+    test: str | None = None
+    statistic: float | None = None
+    df: float | None = None
+    p: float | None = None
+    """Two-sided, the interval's dual."""
+    p_holm: float | None = None
+    """Adjusted over the family, whatever of it is shown."""
+    family: int = 0
+    """How many headline metrics were tested, because both could answer them."""
+    word: str | None = None
+    """better, worse, likely better, likely worse, undecided; None for what is exploratory."""
+    rank_p: float | None = None
+    permutation_p: float | None = None
+    """Beside the test and never deciding: rank and permutation tests, neither adjusted."""
+    improvement: float | None = None
+    """How likely a lifetime of the system does better than one of the baseline; ties count half."""
+    cliffs_delta: float | None = None
+    hedges_g: float | None = None
+    """Both effect sizes are positive where the system does better."""
+    order: float | None = None
+    """Almost stochastic order: below 0.5 the system is almost always better. None unless asked for."""
+    better: str = "higher"
+    why: str | None = None
+
+    @property
+    def ahead(self) -> float:
+        """How far the system is ahead, on the scale that decides."""
+        if self.difference is None:
+            return 0.0
+        away = math.log(self.difference) if self.scale == "ratio" else self.difference
+        return away if self.better == "higher" else -away
+
+    @property
+    def width(self) -> float | None:
+        """The interval's width."""
+        return None if self.low is None or self.high is None else self.high - self.low
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the adjusted test tells the systems apart."""
+        return self.word in ("better", "worse")
+
+    def as_json(self) -> dict[str, Any]:
+        """The difference as one JSON object."""
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "metric"}
+
+
+class Summary(Struct, frozen=True):
+    """One metric of one system by itself, on the scale that decides brought back."""
+
+    n: int
+    mean: float | None
+    sd: float | None
+
+
+class Comparison(Struct, frozen=True):
+    """A system against a baseline over all metrics they share."""
+
+    system: str
+    baseline: str
+    scenario_type: str | None
+    measure: str | None
+    pairing: Pairing
+    differences: Mapping[str, Difference]
+    """What is shown."""
+    alone: Mapping[str, tuple[Summary, Summary]] = {}
+    """Metric → what each of the two is by itself, over all its lifetimes, with or without a partner."""
+    only_in: Mapping[str, tuple[str, ...]] = {}
+    """System → metrics that the other has no value of."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    tested: Mapping[str, Difference] = {}
+    """The family, whatever of it is shown."""
+    learner: str | None = None
+    """Whose scenario types are compared, where they are the systems."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparison as one JSON object, with the result of each metric in words."""
+        from perdure.stats.sentences import sentence
+
+        return {
+            "system": self.system,
+            "baseline": self.baseline,
+            "learner": self.learner,
+            "scenario_type": self.scenario_type,
+            "measure": self.measure,
+            "paired": self.pairing.paired,
+            "pairing": self.pairing.told,
+            "n": len(self.pairing.ours),
+            "baseline_n": len(self.pairing.theirs),
+            "family": list(self.tested),
+            "metrics": {
+                name: {**one.as_json(), "sentence": sentence(one, self.system, self.baseline)}
+                for name, one in self.differences.items()
+            },
+            "only_in": {name: list(metrics) for name, metrics in self.only_in.items()},
+            "left_out": [{"id": name, "why": why} for name, why in self.left_out],
+            "notes": list(self.notes),
+        }
 
 
 def family_of(bars: Mapping[str, Bar], ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
@@ -286,3 +408,42 @@ def _missing(given: tuple[int, int], used: tuple[int, int], paired: bool) -> str
 
 def _joined(*said: str | None) -> str | None:
     return "; ".join(one for one in said if one) or None
+
+
+def with_secondary(
+    made: Difference,
+    ours: Array,
+    theirs: Array,
+    sign: float,
+    none: float,
+    *,
+    order: bool,
+    rng: np.random.Generator,
+) -> Difference:
+    """What else can be said of two systems' values, on the scale that decides.
+
+    Rounded once: what the last bits of a float say is no difference, and ties are ties in percent and in fractions.
+    """
+    away = np.round((ours - theirs) / none) * none if made.paired else ours
+    ours, theirs = (np.round(side / none) * none for side in (ours, theirs))
+    delta = 2 * probability_of_improvement(sign * ours, sign * theirs) - 1
+    made = replace(made, cliffs_delta=delta, improvement=(delta + 1) / 2)
+    if made.paired:
+        made = replace(made, improvement=float(np.mean(sign * away > 0) + np.mean(away == 0) / 2))
+    if min(len(ours), len(theirs)) < 2:
+        return made
+    made = replace(made, hedges_g=hedges_g(ours, theirs, sign))
+    if order:
+        made = replace(made, order=almost_stochastic_order(sign * ours, sign * theirs, rng))
+    if made.paired:
+        return replace(made, rank_p=signed_rank_test(away), permutation_p=sign_flip_test(away, rng))
+    return replace(made, rank_p=_mann_whitney(ours, theirs))
+
+
+def _mann_whitney(ours: Array, theirs: Array) -> float:
+    p = shared_out_test(ours, theirs)
+    if p is not None:
+        return p
+    from scipy import stats  # type: ignore[import-untyped]
+
+    return float(stats.mannwhitneyu(ours, theirs, alternative="two-sided").pvalue)

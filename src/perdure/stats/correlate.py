@@ -15,10 +15,8 @@ from perdure.gather.model import SCHEMA
 from perdure.lazy import pl
 from perdure.metrics.engine.score import DEFINITIONS, Score
 from perdure.results import Tabular
-from perdure.stats.exact import ALL_ORDERS, reordered_test
-from perdure.stats.interval import constant
+from perdure.stats.interval import ALL_ORDERS, constant, holm, reordered_test
 from perdure.stats.model import Array
-from perdure.stats.multiple import holm
 from perdure.text import plural
 
 _FEWEST = 3

@@ -5,21 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
-from operator import mul
+from itertools import chain, combinations, permutations
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
-from perdure.metrics import METRICS
 from perdure.metrics.engine.arithmetic import student_975
-from perdure.metrics.engine.score import BlockSummary, Score
-from perdure.scenario import sites
-from perdure.scenario.model import Block, Scenario
 from perdure.stats.model import LEVEL, Array
 
-FEWEST_EVALUATIONS = 10
-"""Of one lifetime whose own evaluations are to rule chance out, in each of them."""
 Part = tuple[float, float]
 """A part of the variance of a mean, and its degrees of freedom."""
 _ROUNDING = 1e-12  # values that differ by less than this share of their size are the same value
@@ -149,77 +143,73 @@ def constant(values: Array) -> bool:
 # --- one lifetime by itself, for want of a second -------------------------------------------------
 
 
-def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | str:
-    """The difference in points that the metric is about, by the spread within blocks; or why that cannot be known.
+ALL_ORDERS = 8
+"""Lifetimes; up to here all n! orders are tried, for Student's t is far off there."""
+_ALL_SIGNS = 16  # pairs; up to here all 2ⁿ signs are
+_WAYS = 50_000  # of sharing values out between two systems; up to here all are
+_FLIPS = 9999
 
-    Each evaluation block counts once, with its summed weight. Evaluations that follow one another resemble
-    each other, so the standard error grows by √((1 + ρ)/(1 − ρ)), ρ their lag-1 correlation over all blocks used.
+
+def sign_flip_test(differences: Array, rng: np.random.Generator, flips: int = _FLIPS) -> float:
+    """Two-sided permutation test of paired differences: how rare so large a mean is when signs are luck.
+
+    Exact up to 16 pairs; beyond that from `flips` random draws, the observed one counted in.
     """
-    compared = METRICS.get(metric).compares if metric in METRICS else None
-    if compared is None:
-        return "one lifetime has no spread to judge it by"
-    blocks = tuple(life.blocks)  # which may be kept packed, and are looked at again and again
-    if not blocks:
-        return "its blocks are not known"
-    weights = _weights(blocks, metric, compared)
-    if not weights:
-        return "no evaluation differs"
-    used = [blocks[at] for at in weights]
-    counts = [one.block.length or 0 for one in used]
-    if min(counts) < FEWEST_EVALUATIONS:
-        return f"an evaluation has fewer than {FEWEST_EVALUATIONS} experiences"
-    squares = [one.squares for one in used if one.squares is not None]
-    lagged = [one.lagged for one in used if one.lagged is not None]
-    means = [one.mean for one in used if one.mean is not None]
-    if min(len(squares), len(lagged), len(means)) < len(used):
-        return "the spread of its evaluations is not known"
-    total = sum(squares)
-    if total <= 0:
-        return "no evaluation varies"
-    alike = max(0.0, sum(lagged) / total)
-    if alike >= 1:
-        return "its evaluations repeat each other"
-    grown = (1 + alike) / (1 - alike)
-    parts = [
-        (weight**2 * square / (count - 1) / count * grown, count - 1.0)
-        for weight, square, count in zip(weights.values(), squares, counts, strict=True)
-    ]
-    return interval_of(sum(map(mul, weights.values(), means)), parts, level)
+    n = len(differences)
+    observed = abs(float(differences.sum()))
+    enough = observed * (1 - 1e-12)  # rounding must not turn the observed sum into a larger one
+    if n <= _ALL_SIGNS:
+        signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+        return float(np.mean(np.abs(signs @ differences) >= enough))
+    octets = -(-n // 8)
+    drawn = np.frombuffer(rng.bytes(flips * octets), dtype=np.uint8).reshape(flips, octets)
+    flipped = np.unpackbits(drawn, axis=1, count=n).astype(np.float64) @ differences
+    beyond = int(np.count_nonzero(np.abs(differences.sum() - 2 * flipped) >= enough))
+    return (beyond + 1) / (flips + 1)
 
 
-def _weights(blocks: Sequence[BlockSummary], metric: str, compared: tuple[str, str]) -> dict[int, float]:
-    """Evaluation block → how much it counts; later ones and what they are held against have opposite signs."""
-    by_key = _sites(metric, tuple(one.block for one in blocks))
-    # A task that never changes carries no information, and is left out of the metric too.
-    changing = {key: found for key, found in by_key.items() if not _still(blocks, found)}
-    weights: dict[int, float] = {}
-    signed = tuple(zip(compared, (1.0, -1.0), strict=True))
-    for key, found in changing.items():
-        chosen = found[:1] if isinstance(key, tuple) else found  # of a transfer the first place counts alone
-        share = 1 / (len(chosen) * len(changing))
-        for site in chosen:
-            for role, sign in signed:
-                read = site.blocks[role]
-                for at in read:
-                    weights[at] = weights.get(at, 0.0) + sign * share / len(read)
-    return {at: weight for at, weight in weights.items() if not math.isclose(weight, 0.0, abs_tol=1e-15)}
+def shared_out_test(ours: Array, theirs: Array) -> float | None:
+    """Two-sided p over all ways to share the values out, where some are tied and all ways can be tried.
+
+    SciPy takes the normal approximation as soon as values are tied, which two lifetimes may pass and no
+    sharing out could.
+    """
+    together = np.concatenate([ours, theirs])
+    ways = math.comb(len(together), len(ours))
+    if ways > _WAYS or len(set(together.tolist())) == len(together):
+        return None
+    ordered = np.sort(together)
+    ranks = (np.searchsorted(ordered, together, "left") + np.searchsorted(ordered, together, "right")) / 2.0
+    chosen = np.fromiter(chain.from_iterable(combinations(range(len(together)), len(ours))), np.intp)
+    sums = ranks[chosen].reshape(ways, len(ours)).sum(axis=1)
+    away = np.abs(sums - sums.mean())
+    return float(np.mean(away >= abs(float(ranks[: len(ours)].sum()) - float(sums.mean())) - 1e-9))
 
 
-@lru_cache(maxsize=64)  # lifetimes of one group are alike
-def _sites(metric: str, blocks: tuple[Block, ...]) -> dict[sites.Key, list[sites.Site]]:
-    by_key: dict[sites.Key, list[sites.Site]] = {}
-    for site in METRICS.get(metric).sites(Scenario("", (), blocks)):
-        by_key.setdefault(site.key, []).append(site)
-    return by_key
+def reordered_test(ours: Array, theirs: Array) -> float:
+    """The share of all orders of one column that correlate with the other as strongly as the one found."""
+    from scipy import stats  # type: ignore[import-untyped]
+
+    first, second = (ranks - ranks.mean() for ranks in (stats.rankdata(ours), stats.rankdata(theirs)))
+    found = abs(float((first * second).sum()))
+    return float(np.mean(np.abs((second[_orders(len(second))] * first).sum(axis=1)) >= found - 1e-9))
 
 
-def _still(blocks: Sequence[BlockSummary], found: list[sites.Site]) -> bool:
-    """Whether no evaluation of a task varies, and all are the same."""
-    means: set[float | None] = set()
-    for site in found:
-        for one in map(blocks.__getitem__, chain.from_iterable(site.blocks.values())):
-            if one.block.mode == "evaluate":
-                means.add(one.mean)
-                if one.squares or len(means) > 1:
-                    return False
-    return True
+@lru_cache(maxsize=ALL_ORDERS)
+def _orders(n: int) -> npt.NDArray[np.intp]:
+    return np.array(list(permutations(range(n))), dtype=np.intp)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down adjustment, in the order given (Holm 1979)."""
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return [float(one) for one in adjusted]
+
+
+def bonferroni(p_values: Sequence[float]) -> list[float]:
+    """Each p-value times their number, at most 1, in the order given."""
+    return [min(1.0, float(one) * len(p_values)) for one in p_values]

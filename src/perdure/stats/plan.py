@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 from msgspec import Struct, to_builtins
 
 from perdure.errors import PerdureError
 from perdure.lazy import pl
+from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
+from perdure.log.read import find, read
 from perdure.metrics.engine.presets import headline
 from perdure.sample_size import lifetimes_by_rule
-from perdure.stats.dial import Dial, dial
 from perdure.stats.model import Document, Tails
 from perdure.stats.pilot import PilotMetric
-from perdure.stats.power import ExpertSample, Question, lifetimes_exact, power
+from perdure.stats.power import Dial, ExpertSample, Question, dial, lifetimes_exact, power
 
 
 class Cost(Struct, frozen=True):
@@ -153,3 +157,33 @@ def _counts(most: int) -> tuple[int, ...]:
     """Every number of lifetimes up to a little beyond what is needed, thinned out where there are many."""
     last = max(6, math.ceil(1.5 * most))
     return tuple(dict.fromkeys(round(one) for one in np.linspace(2, last, min(last - 1, 40))))
+
+
+_CHRONO_FORMAT = TIMESTAMP_FORMAT.replace(".%f", "%.f")  # the same, as Polars spells it
+
+
+def pace_of(folders: Iterable[str | os.PathLike[str]]) -> float | None:
+    """How long the experiences of the lives in these folders took; what cannot be read does not count."""
+
+    def readable() -> Iterator[Lifetime]:
+        for one in (one for folder in map(Path, folders) if folder.is_dir() for one in find(folder)):
+            with suppress(PerdureError):
+                yield read(one)
+
+    return seconds_per_experience(readable())
+
+
+def seconds_per_experience(lifetimes: Iterable[Lifetime]) -> float | None:
+    """The time from first to last record over the experiences between them, all lives together.
+
+    None where no life has two timestamps that differ. Evaluation counts as learning does: a life has both.
+    """
+    seconds, intervals = 0.0, 0
+    for lived in lifetimes:
+        times = lived.experiences["timestamp"].str.to_datetime(_CHRONO_FORMAT, strict=False).drop_nulls()
+        span = times.max(), times.min()
+        if times.len() < 2 or span[0] is None or span[1] is None or span[0] == span[1]:
+            continue
+        seconds += (span[0] - span[1]).total_seconds()  # type: ignore[operator, union-attr]
+        intervals += lived.experiences.select(pl.struct("block_num", "exp_num").n_unique()).item() - 1
+    return seconds / intervals if intervals else None

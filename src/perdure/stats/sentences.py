@@ -14,7 +14,7 @@ from perdure.text import interval, number, p_words, plural
 
 if TYPE_CHECKING:
     from perdure.metrics.engine.metric import Bar
-    from perdure.stats.difference import Difference
+    from perdure.stats.compare import Difference
     from perdure.stats.model import Decision, Verdict
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 from msgspec import Struct
@@ -16,8 +18,7 @@ from perdure.metrics.engine.declare import METRICS
 from perdure.metrics.engine.metric import Bar
 from perdure.metrics.engine.score import DEFINITIONS, Score
 from perdure.results import Tabular
-from perdure.stats.compare import compare_lives
-from perdure.stats.difference import Comparison
+from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import (
     check_comparable,
     check_poolable,
@@ -27,7 +28,7 @@ from perdure.stats.groups import (
     partly_bounded,
     usable,
 )
-from perdure.stats.letters import Letters, lettered
+from perdure.stats.interval import holm
 from perdure.stats.model import LEVEL
 from perdure.stats.pairing import Want
 from perdure.stats.tally import Tally, tally_of_systems
@@ -320,3 +321,136 @@ def _notes(ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
         differing = f"{', '.join(sorted(stated[0]))} against {', '.join(sorted(stated[1]))}"
         return (*notes, f"the protocols differ: {differing}")
     return notes
+
+
+def compare_scenario_types(survey: Survey, baseline: str | None = None, **how: Any) -> Comparisons:
+    """Each learner's lifetimes of one scenario type against those of another, apart for every learner and measure.
+
+    The types are the systems, by name; `baseline` is one of them, the last unless named. `how` is what
+    `compare_systems` takes besides, and tests, words and adjustment are its own.
+    """
+    learners = by_learner(survey)
+    kinds: dict[str, list[Score]] = {}
+    left_out = list(survey.left_out)
+    for learner, lives in learners.items():
+        counted, partial = usable(lives)
+        left_out += left_out_of(lives, partial)
+        for life in counted:
+            if life.scenario_type is None:
+                left_out.append((life.identity.source or life.id, "it states no scenario type"))
+                continue
+            # What tells systems apart and what they are compared within change places.
+            who = replace(life.identity, scenario_type=learner)
+            kinds.setdefault(life.scenario_type, []).append(replace(life, identity=who))
+    _check_several(survey, learners, kinds)
+    systems = [System(kind, tuple(kinds[kind]), survey.bars, kind) for kind in sorted(kinds)]
+    made = compare_systems(systems, baseline, **how)
+    return replace(
+        made,
+        comparisons=tuple(replace(one, scenario_type=None, learner=one.scenario_type) for one in made.comparisons),
+        letters=tuple(replace(one, scenario_type=None, learner=one.scenario_type) for one in made.letters),
+        left_out=tuple(left_out),
+    )
+
+
+def _check_several(
+    survey: Survey, learners: Mapping[str, Sequence[Score]], kinds: Mapping[str, Sequence[Score]]
+) -> None:
+    """Refuse where no learner lived two types, and lifetimes of one type that came as two arguments."""
+    lived = {
+        learner: [kind for kind, lives in kinds.items() if any(life.scenario_type == learner for life in lives)]
+        for learner in learners
+    }
+    if not any(len(found) > 1 for found in lived.values()):
+        said = "; ".join(f"{learner}: {found[0] if found else 'none stated'}" for learner, found in lived.items())
+        raise PerdureError(
+            f"no learner has lifetimes of two scenario types that count ({said}), so there is nothing to compare",
+            "give those of another type as well, such as condensed and dispersed",
+            where=survey.name,
+        )
+    if survey.settings.get("pool"):
+        return
+    for kind, lives in kinds.items():
+        for learner in learners:
+            places = dict.fromkeys(life.identity.argument for life in lives if life.scenario_type == learner)
+            if len(places) > 1:
+                raise PerdureError(
+                    f"its lifetimes came as {len(places)} arguments ({', '.join(places)}), which are not in one group",
+                    "give one of them alone, or --pool",
+                    where=f"{learner}, {kind}",
+                )
+
+
+class Letters(Struct, frozen=True):
+    """Who differs from whom in one scenario type and measure."""
+
+    scenario_type: str | None
+    measure: str | None
+    tests: int
+    """Pairs × metrics, which Holm's adjustment ran over."""
+    by_metric: Mapping[str, Mapping[str, str]]
+    """Metric → system → its letters; two that share none differ."""
+    learner: str | None = None
+    """Whose scenario types are compared, where they are the systems."""
+
+    @property
+    def told(self) -> str:
+        """What a table says under it."""
+        return (
+            f"two systems that share no letter differ, after Holm over all {self.tests} tests (pairs × metrics); "
+            "the p-values of each pair are adjusted over its own metrics alone"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The letters as one JSON object."""
+        return {
+            "learner": self.learner,
+            "scenario_type": self.scenario_type,
+            "measure": self.measure,
+            "tests": self.tests,
+            "metrics": {metric: dict(found) for metric, found in self.by_metric.items()},
+        }
+
+
+def lettered(
+    systems: Mapping[str, Sequence[Score]], bars: Mapping[str, Bar], *, paired: Want = "auto", level: float = LEVEL
+) -> Letters:
+    """Every two systems over their family; Holm's adjustment runs over pairs × metrics."""
+    tests: list[tuple[str, tuple[str, str], float]] = []
+    for one, other in combinations(systems, 2):
+        # Pairs that were asked for may hold for some systems only.
+        want: Want = "auto" if paired == "yes" else paired
+        found = compare_lives(systems[one], systems[other], bars, names=(one, other), paired=want, level=level)
+        tests += [(metric, (one, other), it.p) for metric, it in found.tested.items() if it.p is not None]
+    adjusted = holm([p for *_, p in tests])
+    apart: dict[str, set[tuple[str, str]]] = {metric: set() for metric, *_ in tests}
+    for (metric, two, _), p in zip(tests, adjusted, strict=True):
+        if p < 1 - level:
+            apart[metric].add(two)
+    first = next(life for lives in systems.values() for life in lives)
+    return Letters(
+        first.scenario_type,
+        first.measure,
+        len(tests),
+        {metric: letters_of(tuple(systems), differing) for metric, differing in apart.items()},
+    )
+
+
+def letters_of(names: Sequence[str], differing: Collection[tuple[str, str]]) -> dict[str, str]:
+    """A compact letter display: two names share a letter unless they differ (Piepho 2004, insert and absorb)."""
+    columns: list[frozenset[str]] = [frozenset(names)]
+    for one, other in differing:
+        split: list[frozenset[str]] = []
+        for column in columns:
+            split += [column - {one}, column - {other}] if {one, other} <= column else [column]
+        columns = [
+            column
+            for at, column in enumerate(split)
+            if not any(column < more or (column == more and at > before) for before, more in enumerate(split))
+        ]
+    columns.sort(key=lambda column: [names.index(name) for name in sorted(column, key=names.index)])
+    called = [ascii_lowercase[at] if at < 26 else f"({at + 1})" for at in range(len(columns))]
+    return {
+        name: "".join(letter for letter, column in zip(called, columns, strict=True) if name in column)
+        for name in names
+    }

@@ -33,8 +33,7 @@ def compare(
     Each place of `logs` is a system, one that holds several learners a system for each; with `scenario_types` the
     scenario types that each learner lived are. `order` adds almost stochastic order; `seed` is that of resampling.
     """
-    from perdure.stats.scenario_types import compare_scenario_types
-    from perdure.stats.systems import compare_systems, systems_of
+    from perdure.stats.systems import compare_scenario_types, compare_systems, systems_of
 
     if paired not in ("auto", "yes", "no"):
         raise UnknownNameError("value of paired", str(paired), ("auto", "yes", "no"))

@@ -108,8 +108,7 @@ def estimate_cost(
     """
     from perdure.runner.plan import RunPlan
     from perdure.runner.protocol import read_protocols
-    from perdure.stats.pace import pace_of
-    from perdure.stats.plan import cost_of
+    from perdure.stats.plan import cost_of, pace_of
 
     most = max((one.lifetimes or 0 for one in plan.metrics.values()), default=0)
     one = read_protocols(os.fspath(protocol))[0].with_lifetimes(lifetimes or most or plan.exact or plan.rule)
@@ -171,8 +170,8 @@ def _from_priors(
     tasks: int,
     lifetimes: int | None,
 ) -> Plan:
+    from perdure.stats.pilot import prior_metrics
     from perdure.stats.plan import make_plan
-    from perdure.stats.priors import prior_metrics
 
     made = make_plan(1.0, alpha, beta, question=question, lifetimes=lifetimes)
     found = prior_metrics(

@@ -18,7 +18,7 @@ from perdure.runner.plan import Shard
 from perdure.runner.protocol import Protocol, parse_protocols, read_protocols
 from perdure.runner.runner import PreparedRun, RunResult, prepare_run
 from perdure.settings import Settings
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 from perdure.text import listed, plural
 from perdure.verbs.protocol import few_experts, settings_of, unanswered
 

@@ -30,8 +30,7 @@ from perdure.metrics.engine.scorer import Scorer
 from perdure.metrics.engine.settings import Settings
 from perdure.reports.thinned import ThinnedLifetime, thin_lifetime
 from perdure.stats.answer import answer, answers, keeping
-from perdure.stats.groups import alone
-from perdure.stats.scored import GroupedSurvey, group_survey
+from perdure.stats.groups import GroupedSurvey, alone, group_survey
 from perdure.watch.live_log import LiveLog
 from perdure.watch.progress import Planned, Progress, Totals, totals
 

@@ -13,7 +13,7 @@ from perdure.reports.formats.pictures import lifetime_picture
 from perdure.reports.model import report_of
 from perdure.reports.palette import looks
 from perdure.reports.thinned import thinned
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 from perdure.watch.monitor import Monitor
 from perdure.watch.progress import (
     headline,

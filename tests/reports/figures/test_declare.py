@@ -11,7 +11,7 @@ from tests.cli.verbs import run_verb
 from perdure import FIGURES, PerdureError, Survey
 from perdure.reports.figures import Canvas, Figure, FigureView, NothingToDrawError
 from perdure.reports.figures.declare import figure
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 
 
 @pytest.fixture

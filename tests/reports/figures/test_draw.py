@@ -23,8 +23,7 @@ from perdure.reports.figures.curves import lifetime_curves, uses_scaled
 from perdure.reports.figures.matrices import mean_matrix
 from perdure.reports.palette import looks
 from perdure.reports.thinned import thinned
-from perdure.stats.groups import groups
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey, groups
 
 Tell = Callable[..., GroupedSurvey]
 NOTHING = GroupedSurvey(Survey((), (), {}, "standard", {}), ())

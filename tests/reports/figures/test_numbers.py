@@ -34,9 +34,9 @@ from perdure.reports.thinned import thin_lifetime, thinned
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.sites import key_text
 from perdure.simulate import IdealLearner, experts, lifetime, write_log
-from perdure.stats.estimate import flags_in
+from perdure.stats.decide import flags_in
+from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Flagged
-from perdure.stats.scored import GroupedSurvey
 
 Tell = Callable[..., GroupedSurvey]
 SEEDS = range(4)

@@ -140,7 +140,7 @@ class ContinualLearningMetrics:
 
     def report(self) -> str:
         """What `print_report` prints."""
-        from perdure.stats.reading import reading_of_one
+        from perdure.stats.answer import reading_of_one
 
         sign = _UNITS[self.lifetime.matrix.unit]
         rows = [

@@ -17,7 +17,7 @@ from perdure.log.read import refuse_overwriting
 from perdure.reports.data import gather
 from perdure.reports.figures.declare import FIGURES, FigureKind, FigureView, NothingToDrawError, figure_kind, view_of
 from perdure.reports.svg import COLUMN, PAGE, Canvas, Figure
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 
 # In the order in which figures are listed.
 from perdure.reports.figures import lifetimes, metric_values, transfer, matrices, groups  # noqa: F401 # isort: skip

@@ -14,9 +14,9 @@ from perdure.metrics.engine.declare import METRICS
 from perdure.reports.axes import Looks
 from perdure.reports.palette import looks
 from perdure.reports.svg import Canvas, Figure
-from perdure.stats.estimate import flags_of_scores
+from perdure.stats.decide import flags_of_scores
+from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Flagged
-from perdure.stats.scored import GroupedSurvey
 from perdure.text import plural
 
 

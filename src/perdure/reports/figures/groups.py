@@ -53,8 +53,8 @@ from perdure.reports.svg import (
 from perdure.reports.thinned import thinned
 from perdure.stats.capabilities import CAPABILITIES
 from perdure.stats.capabilities import capabilities as capabilities_of
+from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Estimate, Group
-from perdure.stats.scored import GroupedSurvey
 from perdure.text import interval, number, plural
 
 _DASH = "4 3"

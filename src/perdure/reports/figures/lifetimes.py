@@ -55,7 +55,7 @@ from perdure.reports.svg import (
     text_width,
 )
 from perdure.reports.thinned import ThinnedCurve, thinned
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 from perdure.text import number
 
 _MOST_TOOLTIPS = 240  # evaluations that show their value under the pointer

@@ -51,9 +51,9 @@ from perdure.reports.svg import (
     wrap_text,
 )
 from perdure.reports.thinned import thinned
-from perdure.stats.estimate import flags_in
+from perdure.stats.decide import flags_in
+from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Flagged
-from perdure.stats.scored import GroupedSurvey
 from perdure.text import number
 
 _PALEST, _DEEPEST = "#f1f5f9", "#0a4f86"

@@ -17,7 +17,7 @@ from perdure.reports.figures.lifetimes import lifetime_panel
 from perdure.reports.svg import Canvas, Figure, coloured, marker, path, rect, rule, stroke, text, text_width
 from perdure.reports.thinned import ThinnedBlock, thinned
 from perdure.scenario.sites import LIFETIME, between_learning_blocks
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.groups import GroupedSurvey
 from perdure.text import number, short
 
 _MOST_WORDS = 30  # places with numbers; more are arrows only

@@ -17,8 +17,8 @@ from perdure.reports.figures.declare import FigureView, NothingToDrawError, aver
 from perdure.reports.figures.heatmap import counts_differ, heatmap
 from perdure.reports.palette import GOOD, POOR, mixed
 from perdure.reports.svg import Canvas, Figure, text, wrap_text
+from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Flagged
-from perdure.stats.scored import GroupedSurvey
 
 
 class TransferMatrix(msgspec.Struct, frozen=True, eq=False):

@@ -22,8 +22,8 @@ from perdure.reports.grid import grids
 from perdure.reports.model import Report, given_settings
 from perdure.reports.palette import dark_colours
 from perdure.stats.answer import alike, answers, better
-from perdure.stats.difference import Comparison
-from perdure.stats.scored import GroupedSurvey
+from perdure.stats.compare import Comparison
+from perdure.stats.groups import GroupedSurvey
 from perdure.stats.sentences import sentence
 from perdure.text import listed, number, plural
 

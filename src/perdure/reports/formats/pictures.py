@@ -18,8 +18,8 @@ from perdure.reports.figures.metric_values import recovery_metrics
 from perdure.reports.figures.transfer import draw_transfer, transfer_matrices
 from perdure.reports.thinned import thinned
 from perdure.stats.answer import keeping
+from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Flagged, Group
-from perdure.stats.scored import GroupedSurvey
 from perdure.text import plural
 
 _CANVAS = Canvas(width=600, size=12, title="", legend=False, spread=1.5)

@@ -1,0 +1,95 @@
+"""One lifetime: the interval of a change by the spread within its own evaluation blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
+from operator import mul
+
+from perdure.metrics import METRICS
+from perdure.metrics.engine.score import BlockSummary, Score
+from perdure.scenario import sites
+from perdure.scenario.model import Block, Scenario
+from perdure.stats.interval import Interval, interval_of
+from perdure.stats.model import LEVEL
+
+FEWEST_EVALUATIONS = 10
+"""Of one lifetime whose own evaluations are to rule chance out, in each of them."""
+
+
+def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | str:
+    """The difference in points that the metric is about, by the spread within blocks; or why that cannot be known.
+
+    Each evaluation block counts once, with its summed weight. Evaluations that follow one another resemble
+    each other, so the standard error grows by √((1 + ρ)/(1 − ρ)), ρ their lag-1 correlation over all blocks used.
+    """
+    compared = METRICS.get(metric).compares if metric in METRICS else None
+    if compared is None:
+        return "one lifetime has no spread to judge it by"
+    blocks = tuple(life.blocks)  # which may be kept packed, and are looked at again and again
+    if not blocks:
+        return "its blocks are not known"
+    weights = _weights(blocks, metric, compared)
+    if not weights:
+        return "no evaluation differs"
+    used = [blocks[at] for at in weights]
+    counts = [one.block.length or 0 for one in used]
+    if min(counts) < FEWEST_EVALUATIONS:
+        return f"an evaluation has fewer than {FEWEST_EVALUATIONS} experiences"
+    squares = [one.squares for one in used if one.squares is not None]
+    lagged = [one.lagged for one in used if one.lagged is not None]
+    means = [one.mean for one in used if one.mean is not None]
+    if min(len(squares), len(lagged), len(means)) < len(used):
+        return "the spread of its evaluations is not known"
+    total = sum(squares)
+    if total <= 0:
+        return "no evaluation varies"
+    alike = max(0.0, sum(lagged) / total)
+    if alike >= 1:
+        return "its evaluations repeat each other"
+    grown = (1 + alike) / (1 - alike)
+    parts = [
+        (weight**2 * square / (count - 1) / count * grown, count - 1.0)
+        for weight, square, count in zip(weights.values(), squares, counts, strict=True)
+    ]
+    return interval_of(sum(map(mul, weights.values(), means)), parts, level)
+
+
+def _weights(blocks: Sequence[BlockSummary], metric: str, compared: tuple[str, str]) -> dict[int, float]:
+    """Evaluation block → how much it counts; later ones and what they are held against have opposite signs."""
+    by_key = _sites(metric, tuple(one.block for one in blocks))
+    # A task that never changes carries no information, and is left out of the metric too.
+    changing = {key: found for key, found in by_key.items() if not _still(blocks, found)}
+    weights: dict[int, float] = {}
+    signed = tuple(zip(compared, (1.0, -1.0), strict=True))
+    for key, found in changing.items():
+        chosen = found[:1] if isinstance(key, tuple) else found  # of a transfer the first place counts alone
+        share = 1 / (len(chosen) * len(changing))
+        for site in chosen:
+            for role, sign in signed:
+                read = site.blocks[role]
+                for at in read:
+                    weights[at] = weights.get(at, 0.0) + sign * share / len(read)
+    return {at: weight for at, weight in weights.items() if not math.isclose(weight, 0.0, abs_tol=1e-15)}
+
+
+@lru_cache(maxsize=64)  # lifetimes of one group are alike
+def _sites(metric: str, blocks: tuple[Block, ...]) -> dict[sites.Key, list[sites.Site]]:
+    by_key: dict[sites.Key, list[sites.Site]] = {}
+    for site in METRICS.get(metric).sites(Scenario("", (), blocks)):
+        by_key.setdefault(site.key, []).append(site)
+    return by_key
+
+
+def _still(blocks: Sequence[BlockSummary], found: list[sites.Site]) -> bool:
+    """Whether no evaluation of a task varies, and all are the same."""
+    means: set[float | None] = set()
+    for site in found:
+        for one in map(blocks.__getitem__, chain.from_iterable(site.blocks.values())):
+            if one.block.mode == "evaluate":
+                means.add(one.mean)
+                if one.squares or len(means) > 1:
+                    return False
+    return True
