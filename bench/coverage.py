@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from perdure.log.model import Identity
 from perdure.metrics import METRICS
-from perdure.metrics.engine.measure import Measured
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import Threshold
+from perdure.metrics.measure import Measured
+from perdure.metrics.score import Score
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, metric_values, truth
 from perdure.stats.interval import t_interval
@@ -117,7 +117,9 @@ def _trust(name: str, cause: float, many: Array, groups: Array, rng: np.random.G
     pilot = [
         Score(Identity(str(at)), {"metric": Measured(float(value))}) for at, value in enumerate(known[:LONG_PILOT])
     ]
-    plan = pilot_metrics(pilot, {"metric": Bar(0.0, headline="log")}, size, detect={"metric": sd}, rng=rng)["metric"]
+    plan = pilot_metrics(pilot, {"metric": Threshold(0.0, headline="log")}, size, detect={"metric": sd}, rng=rng)[
+        "metric"
+    ]
     assert plan.lifetimes is not None
     return Trust(
         name,

@@ -16,12 +16,11 @@ from tests.metrics import new_definitions as definitions
 
 from perdure.curves.experts import Experts
 from perdure.log.model import Lifetime
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.presets import headline
-from perdure.metrics.engine.presets import preset as preset_called
-from perdure.metrics.engine.score import Score
-from perdure.metrics.engine.scorer import Scorer
-from perdure.metrics.engine.settings import Settings
+from perdure.metrics.declare import Threshold
+from perdure.metrics.presets import PRESETS, headline
+from perdure.metrics.score import Score
+from perdure.metrics.scorer import Scorer
+from perdure.settings import Settings
 from perdure.simulate.lifetimes import alone, as_lifetimes
 from perdure.stats.compare import compare_lives
 from perdure.stats.decide import estimates
@@ -73,7 +72,7 @@ def joined(parts: Sequence[Outcome]) -> Outcome:
 def drawn_as_scored(drawn: Drawn, preset: str, compared: int | None) -> Outcome:
     """Simulated groups by the public path: curves, score, estimates, compare."""
     cell = drawn.cell
-    way = preset_called(preset)
+    way = PRESETS.get(preset)
     # The papers scale by the data, whatever is known.
     bounds = dict.fromkeys(cell.tasks, cell.bounds) if cell.bounds and "bounds" not in way.fixes else None
     settings = _settings(preset, replace(way.prep, bounds=bounds))
@@ -96,12 +95,12 @@ def lived_as_scored(groups: Sequence[LivedGroup], preset: str, compared: int | N
 
 
 def _settings(preset: str, prep: Any) -> Settings:
-    metrics = tuple(name for name in HEADLINE if name in preset_called(preset).metrics)
+    metrics = tuple(name for name in HEADLINE if name in PRESETS.get(preset).metrics)
     return Settings(preset, prep=prep, metrics=metrics)
 
 
-def _bars(settings: Settings) -> dict[str, Bar]:
-    return {name: metric.held_against for name, metric in Scorer(settings).metrics.items()}
+def _bars(settings: Settings) -> dict[str, Threshold]:
+    return {name: metric.criterion for name, metric in Scorer(settings).metrics.items()}
 
 
 def _scored(settings: Settings, lives: Sequence[Lifetime], experts: Sequence[Lifetime]) -> list[Score]:
@@ -111,7 +110,7 @@ def _scored(settings: Settings, lives: Sequence[Lifetime], experts: Sequence[Lif
     return [replace(one, identity=replace(one.identity, seed=at)) for at, one in enumerate(found)]
 
 
-def _judged(groups: Sequence[Sequence[Score]], bars: Mapping[str, Bar], compared: int | None) -> Outcome:
+def _judged(groups: Sequence[Sequence[Score]], bars: Mapping[str, Threshold], compared: int | None) -> Outcome:
     """The verdict on each group, and whether it is told from the next one."""
     found = [estimates(lives, bars, resamples=1) for lives in groups]  # the interquartile mean is not looked at
     names = [name for name in bars if any(one[name].mean is not None for one in found)]

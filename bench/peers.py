@@ -61,7 +61,7 @@ SCAN = (
 )
 SCORE = (
     "import sys, time\n"
-    "import perdure.gather.survey, perdure.metrics.engine.presets, perdure.log\n"
+    "import perdure.gather.survey, perdure.metrics.presets, perdure.log\n"
     "t, u = time.perf_counter(), time.process_time()\n"
     "perdure.gather.survey.survey([sys.argv[1]], [sys.argv[2]])\n"
     "print(time.process_time() - u, time.perf_counter() - t)\n"

@@ -16,16 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.log.model import Identity
-from perdure.metrics.engine.measure import Measured
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import Threshold
+from perdure.metrics.measure import Measured
+from perdure.metrics.score import Score
 from perdure.stats.pilot import pilot_metrics
 from perdure.stats.power import lifetimes_exact, redrawn_power
 
 Array = npt.NDArray[np.float64]
 EFFECTS = (0.5, 1.0)
 MANY = 400_000
-BARS = {"metric": Bar(0.0, headline="log")}
+BARS = {"metric": Threshold(0.0, headline="log")}
 
 
 def _failed(rng: np.random.Generator, size: int) -> Array:

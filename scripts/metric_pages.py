@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.metric import Metric
+    from perdure.metrics.declare import Metric
     from perdure.scenario.model import Block, Scenario
     from perdure.scenario.sites import Site
 
@@ -47,11 +47,10 @@ def metric_pages() -> dict[str, str]:
 
 def _bound() -> Iterator[tuple[str, str, Metric]]:
     """Preset, id and declaration; the standard first."""
-    from perdure.metrics.engine.declare import chosen
-    from perdure.metrics.engine.presets import PRESETS
+    from perdure.metrics.presets import PRESETS, chosen_metrics
 
     for preset in PRESETS:
-        yield from ((preset.name, name, declared) for name, declared in chosen(preset).items())
+        yield from ((preset.name, name, declared) for name, declared in chosen_metrics(preset).items())
 
 
 _INDEX = """# Metrics

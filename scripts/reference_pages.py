@@ -21,7 +21,7 @@ from scripts.troubleshooting import troubleshooting
 if TYPE_CHECKING:
     from perdure.curves.model import Preparation
     from perdure.log.rules import Rule
-    from perdure.metrics.engine.declare import Preset
+    from perdure.metrics.presets import Preset
 
 __all__ = ["on_files", "on_page_markdown", "pages"]
 
@@ -110,7 +110,7 @@ def settings() -> str:
 
 def presets() -> str:
     """What each preset computes and how it differs from its document, from the presets themselves."""
-    from perdure.metrics.engine.presets import PRESETS
+    from perdure.metrics.presets import PRESETS
 
     parts = ["# Presets\n\nWhat each preset computes, and where it differs from its document. A score carries its "]
     parts.append("preset; scores of different presets are never pooled.\n\n")
@@ -126,11 +126,10 @@ def _anchor(preset: Preset) -> str:
 
 
 def _preset(one: Preset) -> str:
-    from perdure.metrics.engine.declare import chosen
-    from perdure.metrics.engine.presets import headline
+    from perdure.metrics.presets import chosen_metrics, headline
     from perdure.stats.sentences import rule_of
 
-    known = chosen(one)
+    known = chosen_metrics(one)
     shown = list(headline()) if one.name == "standard" else list(known)
     rows = []
     for name in shown:

@@ -17,7 +17,7 @@ import pytest
 import perdure
 import perdure.errors
 from perdure import METRICS
-from perdure.metrics.engine.presets import PRESETS
+from perdure.metrics.presets import PRESETS
 from perdure.settings import presets
 
 SOURCE = Path(perdure.__file__).parent

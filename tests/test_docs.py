@@ -92,7 +92,7 @@ def test_the_pages_of_the_menu_are_those_on_disk_and_those_made() -> None:
 
 def test_the_page_of_presets_says_what_every_preset_does_and_where_it_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mkdocs")
-    from perdure.metrics.engine.presets import PRESETS
+    from perdure.metrics.presets import PRESETS
 
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     page = importlib.import_module("reference_pages").presets()

@@ -14,7 +14,7 @@ from perdure.curves.model import Preparation
 from perdure.errors import PerdureError, ScenarioError
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
-from perdure.metrics.engine.score import Score
+from perdure.metrics.score import Score
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Block, Scenario
 from perdure.settings import Settings

@@ -16,9 +16,9 @@ from perdure.gather.model import Survey
 from perdure.gather.survey import survey
 from perdure.log.model import Lifetime
 from perdure.log.read import lifetimes
-from perdure.metrics.engine.settings import Settings
 from perdure.runner.protocol import parse_protocol
 from perdure.runner.runner import run_learner
+from perdure.settings import Settings
 from perdure.stats.groups import groups
 from perdure.stats.pilot import PRIORS
 

@@ -14,7 +14,7 @@ from perdure.text import interval, number, p_text, plural
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
     from perdure.log.model import Lifetime
-    from perdure.metrics.engine.score import Score
+    from perdure.metrics.score import Score
     from perdure.scenario.lint import LintReport
     from perdure.scenario.model import Scenario
     from perdure.scenario.syllabus import Syllabus
@@ -53,7 +53,7 @@ def _survey(found: Survey) -> Iterator[str]:
 def _score(one: Score) -> Iterator[str]:
     """Yield one lifetime as a group of one."""
     from perdure.gather.model import ScoredLifetime, Survey
-    from perdure.metrics.engine.declare import METRICS
+    from perdure.metrics.declare import METRICS
     from perdure.stats.groups import alone
 
     known = {name: METRICS.get(name) for name in one.metrics if name in METRICS}

@@ -1,7 +1,7 @@
 """Contracts that plug-in authors run against what they wrote; each breach is an AssertionError in words."""
 
 from perdure.log.contract import check_reader, require
-from perdure.metrics.engine.contract import check_metric
+from perdure.metrics.contract import check_metric
 from perdure.runner.contract import BATCHES, check_learner
 from perdure.tasks.contract import check_task
 

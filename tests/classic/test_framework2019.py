@@ -12,8 +12,8 @@ import perdure
 from perdure.classic.framework2019 import moving_average
 from perdure.gather.survey import score
 from perdure.metrics import METRICS
-from perdure.metrics.engine.contract import lifetime_of
-from perdure.metrics.engine.score import Score
+from perdure.metrics.contract import lifetime_of
+from perdure.metrics.score import Score
 from perdure.scenario.model import Block
 from perdure.settings import Settings
 

@@ -25,11 +25,11 @@ from perdure.curves.experts import Experts
 from perdure.curves.prepare import smooth
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
-from perdure.metrics.engine.contract import lifetime_of
-from perdure.metrics.engine.score import Score
-from perdure.metrics.engine.scorer import Scorer
-from perdure.metrics.engine.settings import Settings
+from perdure.metrics.contract import lifetime_of
+from perdure.metrics.score import Score
+from perdure.metrics.scorer import Scorer
 from perdure.scenario.model import Block
+from perdure.settings import Settings
 
 SHARED = Path(__file__).parents[2].parent / "shared"
 CASES = SHARED / "data" / "cases"

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
-from perdure.metrics.engine.contract import lifetime_of
-from perdure.metrics.engine.score import Score
+from perdure.metrics.contract import lifetime_of
+from perdure.metrics.score import Score
 from perdure.scenario.model import Block
 from perdure.settings import Settings
 

@@ -10,8 +10,8 @@ from tests.stats.lives import BARS, altered, life, lives, normal, pool
 
 from perdure.cli.answer import Depth, show_answers
 from perdure.gather.model import Survey
-from perdure.metrics.engine.measure import Measured
-from perdure.metrics.engine.metric import Bar, Flag
+from perdure.metrics.declare import Threshold
+from perdure.metrics.measure import Flag, Measured
 from perdure.stats.groups import groups
 
 Capture = pytest.CaptureFixture[str]
@@ -45,7 +45,7 @@ def test_a_logs_matrix_numbers_are_hidden_where_tasks_were_relearned(capsys: Cap
         replace(one, metrics={**one.metrics, "forgetting": Measured(0.002, flags=(Flag("relearned"),))})
         for one in lives([1.0, 2.0, 3.0])
     ]
-    given = pool(*marked, bars={**BARS, "forgetting": Bar(better="lower", headline="matrix")})
+    given = pool(*marked, bars={**BARS, "forgetting": Threshold(better="lower", headline="matrix")})
     text = shown(capsys, given, every=True, why=True)
     assert "forgetting: relearned (3 of 3 lifetimes)" in text
     assert "forgetting: not shown, because tasks were learned again" in text
@@ -90,7 +90,11 @@ def test_each_reason_for_an_absent_value_is_said_once_with_its_metrics(capsys: C
 
 
 def test_why_a_metric_of_ones_own_has_no_value_is_said_unasked(capsys: Capture) -> None:
-    bars = {"performance_maintenance": BARS["performance_maintenance"], "forward_transfer": Bar(), "mine": Bar()}
+    bars = {
+        "performance_maintenance": BARS["performance_maintenance"],
+        "forward_transfer": Threshold(),
+        "mine": Threshold(),
+    }
     why = {"mine": "needs pandas", "forward_transfer": "needs an expert"}
     given = [altered(one, why=why) for one in lives([1.0, 2.0])]
     text = " ".join(shown(capsys, pool(*given, bars=bars)).split())
@@ -104,7 +108,7 @@ def test_at_80_columns_ids_intervals_and_verdicts_are_whole(
     capsys: Capture, n: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    bars = {"performance_maintenance_terminal": Bar(0.0, headline="log"), "cora_zero_shot_transfer": Bar()}
+    bars = {"performance_maintenance_terminal": Threshold(0.0, headline="log"), "cora_zero_shot_transfer": Threshold()}
     given = [
         altered(one, values=dict.fromkeys(bars, -0.008 + value / 1e5))
         for one, value in zip(lives([0.0] * n), normal(0, 9, n), strict=True)

@@ -15,7 +15,7 @@ from perdure.cli.console import Console
 from perdure.cli.tally_table import show_tally
 from perdure.errors import PerdureError
 from perdure.gather.survey import survey
-from perdure.metrics.engine.metric import Bar
+from perdure.metrics.declare import Threshold
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, experts, lifetimes, write_log
 from perdure.stats.tally import tally_of_systems
@@ -254,7 +254,7 @@ def test_at_80_columns_long_names_cut_no_number_off() -> None:
         ]
         for kind in ("condensed", "dispersed")
     }
-    tally = tally_of_systems(sides, {key: Bar(1.0, headline="log") for key in values})
+    tally = tally_of_systems(sides, {key: Threshold(1.0, headline="log") for key in values})
     assert tally is not None
     console = Console(width=80, record=True, file=io.StringIO())
     show_tally(console, tally)

@@ -60,7 +60,7 @@ def test_only_the_metrics_asked_for_are_shown(syllabus: Path, run_cli: Run) -> N
 def test_a_metric_of_ones_own_is_linted_from_its_file(syllabus: Path, tmp_path: Path, run_cli: Run) -> None:
     (tmp_path / "mine.py").write_text(
         "from perdure.curves.model import Curve\n"
-        "from perdure.metrics.engine.declare import metric\n"
+        "from perdure.metrics.declare import metric\n"
         "from perdure.scenario.sites import each_learning_block\n\n"
         "@metric(each_learning_block)\n"
         "def mine(learned: Curve) -> float:\n"

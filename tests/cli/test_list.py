@@ -14,7 +14,7 @@ from perdure.errors import UnknownNameError
 from perdure.learners.batched_names import CORES, METHODS
 from perdure.learners.find import REFERENCE
 from perdure.metrics import METRICS
-from perdure.metrics.engine.presets import PRESETS
+from perdure.metrics.presets import PRESETS
 from perdure.tasks.interface import TASKS
 
 

@@ -19,7 +19,7 @@ from typer.testing import Result
 from perdure.cli import running
 from perdure.cli.run import EXAMPLE
 from perdure.errors import ProtocolError
-from perdure.metrics.engine.settings import settings_for
+from perdure.metrics.settings import settings_for
 from perdure.runner.engines.work import Event
 from perdure.runner.plan import RunPlan
 from perdure.runner.protocol import read_protocol, read_protocols

@@ -16,7 +16,7 @@ from perdure.curves.model import Preparation
 from perdure.curves.prepare import smooth
 from perdure.errors import LogError, MetricError, PerdureError, UnknownNameError
 from perdure.log.model import Lifetime
-from perdure.metrics.engine.contract import lifetime_of
+from perdure.metrics.contract import lifetime_of
 from perdure.scenario.model import Block
 
 RNG = np.random.default_rng(7)

@@ -13,7 +13,7 @@ from perdure.curves.experts import Experts, expert_logs, merge_experts, read_exp
 from perdure.curves.model import Preparation
 from perdure.errors import LogError, NotALogError
 from perdure.log.read import Options
-from perdure.metrics.engine.contract import lifetime_of
+from perdure.metrics.contract import lifetime_of
 from perdure.scenario.model import Block
 
 

@@ -8,7 +8,7 @@ import pytest
 from perdure.curves.arrays import moments, slope
 from perdure.curves.build import curves
 from perdure.curves.model import Curve
-from perdure.metrics.engine.contract import lifetime_of
+from perdure.metrics.contract import lifetime_of
 from perdure.scenario.model import Block
 
 

@@ -10,7 +10,7 @@ import pytest
 from perdure.gather.find import Found
 from perdure.gather.on_ray import _files, _handfuls
 from perdure.log.model import Identity
-from perdure.metrics.engine.contract import lifetime_of
+from perdure.metrics.contract import lifetime_of
 from perdure.scenario.model import Block
 
 

@@ -9,7 +9,7 @@ import pytest
 import perdure
 from perdure.classic.matrix import save_matrix
 from perdure.errors import PerdureError
-from perdure.metrics.engine.presets import preset
+from perdure.metrics.presets import PRESETS
 from perdure.settings import Settings
 
 Cells = list[list[float | None]]
@@ -141,7 +141,7 @@ def test_a_log_is_fed_from_a_joint_run_and_from_its_own_first_evaluations(tmp_pa
 
 
 def test_presets_without_matrices_ask_for_no_joint_learner(runs: Path) -> None:
-    assert not {"intransigence", "omega_all"} & set(preset("baker-2023").metrics)
+    assert not {"intransigence", "omega_all"} & set(PRESETS.get("baker-2023").metrics)
 
 
 def test_metrics_that_lack_a_joint_learner_are_those_declared_to_need_one(runs: Path) -> None:

@@ -11,7 +11,7 @@ from tests.faults.nodes import Nodes, cluster
 
 import perdure
 from perdure.errors import PerdureError
-from perdure.metrics.engine import declare
+from perdure.metrics import declare
 from perdure.runner.runner import run_learner
 from perdure.settings import Settings
 

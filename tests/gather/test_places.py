@@ -15,7 +15,7 @@ from tests.metrics.written import LIFE, written
 import perdure
 from perdure.errors import LogError, PerdureError, UnverifiedError
 from perdure.gather.survey import survey
-from perdure.metrics.engine.settings import Settings
+from perdure.settings import Settings
 from perdure.stats.systems import systems_of
 
 

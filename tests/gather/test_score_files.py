@@ -16,10 +16,10 @@ from tests.metrics.written import LIFE, written
 from perdure.errors import PerdureError
 from perdure.gather.score_files import is_score_file, read_score_file
 from perdure.gather.survey import survey
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import protocol_name
-from perdure.metrics.engine.settings import Settings
+from perdure.metrics.declare import Threshold
+from perdure.metrics.score import protocol_name
 from perdure.scenario.model import Block, Scenario, Task
+from perdure.settings import Settings
 from perdure.simulate import IdealLearner, lifetime, write_log
 from perdure.stats.groups import groups
 from perdure.stats.robust import interquartile_mean, stratified_bootstrap
@@ -70,7 +70,7 @@ def test_a_users_own_metric_gets_all_of_it(logs: Path, tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
         "from perdure.curves.model import Curve\n"
-        "from perdure.metrics.engine.declare import metric\n"
+        "from perdure.metrics.declare import metric\n"
         "from perdure.scenario import sites\n"
         "@metric(sites.each_task_learned, threshold=200, headline='log')\n"
         "def doubled(learned: Curve) -> float:\n"
@@ -172,7 +172,7 @@ def test_a_threshold_written_beside_the_scores_holds_for_a_metric_that_nothing_d
     file = tmp_path / "scores.json"
     file.write_text(json.dumps(facts))
     bars = read_score_file(file).bars
-    assert bars["mine"] == Bar(2.0, 0.5, "lower", True)
+    assert bars["mine"] == Threshold(2.0, 0.5, "lower", True)
     assert bars["forward_transfer"].threshold == 1.0  # as declared
     file.write_text(json.dumps({**facts, "thresholds": {"mine": {**bar, "better": "up"}}}))
     with pytest.raises(PerdureError, match="better is higher or lower"):

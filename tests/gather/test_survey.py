@@ -13,7 +13,7 @@ import perdure
 from perdure.errors import LogError, NotALogError
 from perdure.gather.find import find_lifetimes
 from perdure.gather.survey import survey
-from perdure.metrics.engine.settings import Settings
+from perdure.settings import Settings
 
 
 def test_lifetimes_below_a_folder_are_called_by_their_paths_and_keep_their_order(tmp_path: Path) -> None:

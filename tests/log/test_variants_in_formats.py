@@ -20,9 +20,9 @@ from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.log.variants import settle
 from perdure.log.write.journal import Journal
-from perdure.metrics.engine.presets import PRESETS
-from perdure.metrics.engine.score import Score
-from perdure.metrics.engine.scorer import Scorer
+from perdure.metrics.presets import PRESETS
+from perdure.metrics.score import Score
+from perdure.metrics.scorer import Scorer
 from perdure.scenario.model import Scenario
 from perdure.scenario.syllabus import read_syllabus
 from perdure.settings import Settings

@@ -12,9 +12,9 @@ from tests.metrics.new_definitions import Life, Part
 from perdure.curves.experts import Experts, compare_with_experts
 from perdure.curves.model import Preparation
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.metrics.engine.score import Score
-from perdure.metrics.engine.scorer import Scorer
-from perdure.metrics.engine.settings import Settings
+from perdure.metrics.score import Score
+from perdure.metrics.scorer import Scorer
+from perdure.settings import Settings
 
 LENGTHS = (1, 2, 9, 10, 15, 40, 61, 130, 520)
 AGREES = 1e-9

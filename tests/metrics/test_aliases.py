@@ -10,8 +10,8 @@ from tests.cli.verbs import run_verb
 
 import perdure
 from perdure.log.formats.matrix import matrix_lifetime
-from perdure.metrics.engine.declare import METRICS
-from perdure.metrics.engine.settings import settings_for
+from perdure.metrics.declare import METRICS
+from perdure.metrics.settings import settings_for
 from perdure.reports.data import gather
 from perdure.reports.figures import FigureView
 from perdure.reports.figures.declare import figure_metrics

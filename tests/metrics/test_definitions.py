@@ -18,7 +18,7 @@ import pytest
 
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
-from perdure.metrics.engine.contract import lifetime_of, random_blocks
+from perdure.metrics.contract import lifetime_of, random_blocks
 from perdure.scenario.model import Block
 
 

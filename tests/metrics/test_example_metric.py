@@ -9,8 +9,8 @@ import sys
 import tomllib
 from pathlib import Path
 
-from perdure.metrics.engine.contract import check_metric
-from perdure.metrics.engine.declare import from_file
+from perdure.metrics.contract import check_metric
+from perdure.metrics.declare import metrics_in_file
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "metric"
 
@@ -20,7 +20,7 @@ def test_the_example_fits_in_forty_lines() -> None:
 
 
 def test_both_metrics_keep_the_contract() -> None:
-    found = from_file(EXAMPLE / "half_way.py")
+    found = metrics_in_file(EXAMPLE / "half_way.py")
     assert list(found) == ["time_to_half_way", "kept_to_the_end"]
     for one in found.values():
         check_metric(one)

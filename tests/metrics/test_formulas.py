@@ -15,18 +15,19 @@ from perdure.curves.build import curves
 from perdure.curves.model import Curve, Curves, Expert, Preparation
 from perdure.log.model import Lifetime
 from perdure.metrics import METRICS
-from perdure.metrics.engine.arithmetic import (
+from perdure.metrics.arithmetic import (
     BELOW,
+    NoValue,
+    Value,
     contrast,
     lift_contrast,
     ratio,
     student_975,
-    theil_sen,
     transfer_ratios,
 )
-from perdure.metrics.engine.contract import lifetime_of
-from perdure.metrics.engine.measure import Measured, measure
-from perdure.metrics.engine.metric import NoValue, Value
+from perdure.metrics.contract import lifetime_of
+from perdure.metrics.measure import Measured, measure
+from perdure.metrics.slopes import theil_sen
 from perdure.scenario.model import Block
 
 PLAIN = Preparation(scale="none", window="none")

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import perdure
-from perdure.metrics import general
+from perdure.metrics import matrix_formulas
 from perdure.testing import check_metric
 
 
 def test_it_keeps_the_contract_of_metrics() -> None:
-    check_metric(general.general_ability_change)
+    check_metric(matrix_formulas.general_ability_change)
 
 
 def life(into: Path, name: str, evaluations: list[tuple[float, float]], direction: str = "higher") -> Path:

@@ -20,11 +20,11 @@ from perdure.curves.model import Preparation
 from perdure.errors import MetricError
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
-from perdure.metrics.engine.contract import lifetime_of
-from perdure.metrics.engine.measure import measure
-from perdure.metrics.engine.metric import Metric
-from perdure.metrics.engine.score import Score
+from perdure.metrics.contract import lifetime_of
+from perdure.metrics.declare import Metric
+from perdure.metrics.measure import measure
 from perdure.metrics.papers import baker_2023, new_2022
+from perdure.metrics.score import Score
 from perdure.scenario.model import Block
 from perdure.settings import Settings
 

@@ -9,7 +9,7 @@ import pytest
 from tests.metrics.written import written
 
 import perdure
-from perdure.metrics.engine.arithmetic import still_rising
+from perdure.metrics.arithmetic import still_rising
 from perdure.settings import Settings
 
 RAMP = [float(n) for n in range(100)]

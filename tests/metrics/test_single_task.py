@@ -9,7 +9,7 @@ import pytest
 from tests.metrics.written import written
 
 import perdure
-from perdure.metrics.engine.score import Score
+from perdure.metrics.score import Score
 from perdure.scenario.syllabus import read_syllabus
 from perdure.settings import Settings
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perdure.errors import NotALogError, PerdureError
-from perdure.metrics.engine.settings import Settings
 from perdure.reports import gather, report_of, write_report
 from perdure.reports.checklist import checklist
 from perdure.reports.formats.html import html, json_inside
@@ -24,6 +23,7 @@ from perdure.reports.formats.latex import latex
 from perdure.reports.formats.markdown import markdown
 from perdure.reports.model import Report, headline
 from perdure.reports.write import REPORTS, as_text
+from perdure.settings import Settings
 from perdure.stats.groups import GroupedSurvey
 from perdure.tables import escape_latex, escape_markdown
 from perdure.text import p_text

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.metrics.engine.declare import METRICS
+from perdure.metrics.declare import METRICS
 from perdure.scenario.distributions import iterate
 from perdure.scenario.lint import lint
 from perdure.scenario.model import Scenario

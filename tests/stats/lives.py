@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 from perdure.gather.model import ScoredLifetime, Survey
 from perdure.log.model import Identity
-from perdure.metrics.engine.measure import Measured
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import Threshold
+from perdure.metrics.measure import Measured
+from perdure.metrics.score import Score
 
 BARS = {
-    "performance_maintenance": Bar(0.0, headline="log"),
-    "forward_transfer": Bar(1.0, headline="log"),
-    "recovery_time": Bar(None, better="lower"),
+    "performance_maintenance": Threshold(0.0, headline="log"),
+    "forward_transfer": Threshold(1.0, headline="log"),
+    "recovery_time": Threshold(None, better="lower"),
 }
 _WHO = frozenset(one.name for one in structs.fields(Identity))
 
@@ -70,7 +70,7 @@ def normal(mean: float, sd: float, n: int, seed: int = 0) -> list[float]:
     return [float(one) for one in np.random.default_rng(seed).normal(mean, sd, n)]
 
 
-def pool(*given: Score, bars: Mapping[str, Bar] = BARS, name: str = "pool", **facts: Any) -> Survey:
+def pool(*given: Score, bars: Mapping[str, Threshold] = BARS, name: str = "pool", **facts: Any) -> Survey:
     """A survey of lifetimes that only their scores are known of."""
     settings = {"learned": {"a": 1.0}} if facts.pop("guarded", False) else {}
     left_out = facts.pop("left_out", ())

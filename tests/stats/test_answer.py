@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.stats.lives import lives, normal, pool
 
 from perdure.metrics import METRICS
-from perdure.metrics.engine.metric import Bar, Words
+from perdure.metrics.declare import Threshold, VerdictWords
 from perdure.stats.answer import alike, answer, answers, asked, better, keeping, questions
 from perdure.stats.compare import Comparison, Difference
 from perdure.stats.groups import groups
@@ -20,7 +20,7 @@ from perdure.stats.pairing import Pairing
 from perdure.stats.sentences import word_of, words_of
 from perdure.text import number
 
-BARS = {"performance_maintenance": Bar(0.0, margin=5.0, headline="log")}
+BARS = {"performance_maintenance": Threshold(0.0, margin=5.0, headline="log")}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_was_not_measured_is_said_with_the_reason() -> None:
     assert asked(group) == {}
 
 
-BAR = Bar(0, 5, headline="log")
+BAR = Threshold(0, 5, headline="log")
 
 
 def estimated(low: float, high: float, n: int = 11, metric: str = "performance_maintenance") -> Estimate:
@@ -169,7 +169,7 @@ def test_only_questions_that_somebody_can_answer_are_asked() -> None:
 
 def test_a_metric_of_ones_own_has_a_column_where_its_words_ask_for_one() -> None:
     declared = {"forward_transfer": METRICS.get("forward_transfer")}
-    own = replace(declared["forward_transfer"], name="daring", words=Words(asks="Does it dare?", about="steps"))
-    one = Estimate(1.2, 1.1, 1.3, metric="daring", group="g", n=11, missing=0, bar=own.held_against)
+    own = replace(declared["forward_transfer"], name="daring", words=VerdictWords(asks="Does it dare?", about="steps"))
+    one = Estimate(1.2, 1.1, 1.3, metric="daring", group="g", n=11, missing=0, bar=own.criterion)
     (found,) = questions([group(one)], {**declared, "daring": own})
     assert (found.asks, found.metric, found.about) == ("Does it dare?", "daring", "steps")

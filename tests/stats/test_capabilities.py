@@ -10,7 +10,7 @@ import pytest
 import perdure
 from perdure.gather.model import Survey
 from perdure.gather.survey import survey
-from perdure.metrics.engine.presets import preset
+from perdure.metrics.presets import PRESETS
 from perdure.reports.figures import draw
 from perdure.reports.tables import capabilities as table
 from perdure.settings import Settings
@@ -84,7 +84,7 @@ def test_every_question_is_answered_by_the_mean_over_the_syllabi_that_can(tmp_pa
 def test_a_metric_of_two_capabilities_asks_of_each_its_own_question(tmp_path: Path) -> None:
     found = capabilities(surveyed(tmp_path))
     said = {(one.name, answer.metric): answer.question for one in found for answer in one.answers}
-    declared = preset("framework-2019").metrics
+    declared = PRESETS.get("framework-2019").metrics
     assert said == {(name, metric): declared[metric].answers[name] for name, metric in said}
     assert len({question for (_, metric), question in said.items() if metric == "maintenance_on_test"}) == 2
 
@@ -122,4 +122,4 @@ def test_a_syllabus_may_name_the_capability_it_asks_about(tmp_path: Path) -> Non
 
 
 def test_what_metrics_answer_are_core_capabilities() -> None:
-    assert {name for one in preset("framework-2019").metrics.values() for name in one.answers} <= set(CAPABILITIES)
+    assert {name for one in PRESETS.get("framework-2019").metrics.values() for name in one.answers} <= set(CAPABILITIES)

@@ -15,22 +15,22 @@ from scipy import stats  # type: ignore[import-untyped]
 from tests.metrics import new_definitions as oracle
 from tests.stats.lives import BARS, beside_experts, life, lives, normal
 
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import Threshold
+from perdure.metrics.score import Score
 from perdure.stats.compare import Comparison, Difference, compare_lives
 from perdure.stats.decide import EQUAL
 from perdure.stats.interval import sign_flip_test
 from perdure.stats.robust import almost_stochastic_order, hedges_g, violation_ratio
 from perdure.stats.sentences import sentence
 
-PM = {"performance_maintenance": Bar(0.0, headline="log")}
-RATIO = {"forward_transfer": Bar(1.0, headline="log", scale="log")}
-RP = {"relative_performance": Bar(1.0, headline="log", scale="log", expert=True)}
+PM = {"performance_maintenance": Threshold(0.0, headline="log")}
+RATIO = {"forward_transfer": Threshold(1.0, headline="log", scale="log")}
+RP = {"relative_performance": Threshold(1.0, headline="log", scale="log", expert=True)}
 
 A, B = np.array(normal(1.0, 1.0, 11, 1)), np.array(normal(0.2, 1.5, 11, 2))
 
 
-def compared(ours: Any, theirs: Any, bar: Bar | None = None, *, paired: bool = False, **how: Any) -> Difference:
+def compared(ours: Any, theirs: Any, bar: Threshold | None = None, *, paired: bool = False, **how: Any) -> Difference:
     """One metric of two systems whose values these are; NaN stands for a lifetime without one."""
 
     def made(values: Any) -> tuple[Score, ...]:
@@ -197,7 +197,7 @@ def test_words_interval_and_effect_size_never_contradict_each_other(values: list
 
 def test_a_family_is_corrected_whole_and_words_say_so() -> None:
     names = [f"metric_{at}" for at in range(5)]
-    bars = {name: Bar(0.0, headline="log") for name in names}
+    bars = {name: Threshold(0.0, headline="log") for name in names}
 
     def side(shift: float, seed: int) -> list[Score]:
         drawn = [normal(0, 1, 10, seed + at) for at in range(5)]
@@ -276,7 +276,7 @@ def test_hedges_g_by_hand() -> None:
 
 
 def test_lower_is_better_turns_effect_sizes_but_not_the_difference() -> None:
-    up, down = compared(A, B), compared(A, B, Bar(0.0, better="lower", headline="log"))
+    up, down = compared(A, B), compared(A, B, Threshold(0.0, better="lower", headline="log"))
     assert up.difference == down.difference
     assert up.hedges_g == pytest.approx(-(down.hedges_g or 0))
     assert (up.cliffs_delta, up.improvement) == pytest.approx((-(down.cliffs_delta or 0), 1 - (down.improvement or 0)))
@@ -380,7 +380,7 @@ def test_whatever_the_values_every_number_is_finite_and_nothing_warns(
 ) -> None:
     ours = data.draw(st.lists(VALUE, min_size=2, max_size=14))
     theirs = data.draw(st.lists(VALUE, min_size=len(ours) if paired else 1, max_size=len(ours) if paired else 14))
-    bars = {"m": Bar(0.0, better=better, headline="log")}  # type: ignore[arg-type]
+    bars = {"m": Threshold(0.0, better=better, headline="log")}  # type: ignore[arg-type]
     mine, other = lives(ours, "m"), lives(theirs, "m")
     found: Comparison = compare_lives(mine, other, bars, paired="yes" if paired else "no", order=True)
     for one in found.differences.values():

@@ -13,7 +13,7 @@ from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import life
 
 from perdure.errors import PerdureError
-from perdure.metrics.engine.score import Score
+from perdure.metrics.score import Score
 from perdure.stats.correlate import correlate, spearman_p
 
 

@@ -15,16 +15,16 @@ from scipy import stats  # type: ignore[import-untyped]
 from tests.metrics import new_definitions as oracle
 from tests.stats.lives import altered, beside_experts, lives, normal
 
-from perdure.metrics.engine.metric import Bar, Words
+from perdure.metrics.declare import Threshold, VerdictWords
 from perdure.stats.decide import EQUAL, decide, estimate
 from perdure.stats.model import Decision
 
-PM = Bar(0.0, 5.0, headline="log")
-RATIO = Bar(1.0, headline="log", scale="log")
+PM = Threshold(0.0, 5.0, headline="log")
+RATIO = Threshold(1.0, headline="log", scale="log")
 RP = replace(RATIO, expert=True)
 
 
-def kept(values: list[float], bar: Bar = PM, level: float = 0.95, **facts: Any) -> Decision:
+def kept(values: list[float], bar: Threshold = PM, level: float = 0.95, **facts: Any) -> Decision:
     return decide(lives(values, **facts), "performance_maintenance", bar, level)
 
 
@@ -162,8 +162,8 @@ def test_an_interval_that_takes_experts_as_given_says_so() -> None:
     made = lives([1.2, 1.3, 1.1], "relative_reward_final")
     about = "the interval holds for these experts only"
     assert about in decide(lives([1.2, 1.3, 1.4], "relative_performance"), "relative_performance", RP).notes
-    assert about in decide(made, "relative_reward_final", Bar(expert=True)).notes
-    assert about not in decide(made, "relative_reward_final", Bar()).notes
+    assert about in decide(made, "relative_reward_final", Threshold(expert=True)).notes
+    assert about not in decide(made, "relative_reward_final", Threshold()).notes
 
 
 def test_a_verdict_that_rests_on_experts_being_alike_says_so() -> None:
@@ -225,12 +225,12 @@ def test_so_many_more_lifetimes_of_the_same_mean_and_spread_decide_and_one_fewer
 def test_a_margin_of_0_asks_the_papers_question() -> None:
     values = [-1.0, -1.2, -0.9, -1.1]
     assert kept(values).word == "keeps"
-    assert kept(values, Bar(0.0, 0.0, headline="log", margin_given=True)).word == "forgets"
+    assert kept(values, Threshold(0.0, 0.0, headline="log", margin_given=True)).word == "forgets"
 
 
 def test_the_margin_follows_the_scale() -> None:
     values = [-0.01, -0.02, 0.0, -0.015]
-    bwt = Bar(0.0, 5.0, headline="matrix")
+    bwt = Threshold(0.0, 5.0, headline="matrix")
     for unit, factor in (("fraction", 1), ("percent", 100)):
         made = decide(lives([factor * one for one in values], "bwt", unit=unit), "bwt", bwt)
         assert (made.word, made.margin) == ("keeps", 0.05 * factor)
@@ -247,8 +247,8 @@ def test_the_margin_follows_the_scale() -> None:
 
 
 def test_a_log_is_not_decided_by_a_matrixs_headline_nor_by_what_is_none() -> None:
-    assert decide(lives([1.0, 2.0, 3.0], "bwt"), "bwt", Bar(0.0, 5.0, headline="matrix")).verdict is None
-    plain = decide(lives([1.0, 2.0, 3.0]), "performance_maintenance", Bar(0.0))
+    assert decide(lives([1.0, 2.0, 3.0], "bwt"), "bwt", Threshold(0.0, 5.0, headline="matrix")).verdict is None
+    plain = decide(lives([1.0, 2.0, 3.0]), "performance_maintenance", Threshold(0.0))
     assert (plain.verdict, plain.word, plain.p) == (None, None, None)
     assert plain.low is not None
 
@@ -331,14 +331,14 @@ def test_other_presets_decide_by_a_one_tailed_t_and_the_interval_that_agrees(see
 def test_other_presets_know_no_margin_unless_it_is_set_and_experts_are_constants() -> None:
     values = [-1.0, -1.2, -0.9, -1.1]
     assert kept(values, preset="new-2022").word == "forgets"
-    assert kept(values, Bar(0.0, 5.0, headline="log", margin_given=True), preset="new-2022").word == "keeps"
+    assert kept(values, Threshold(0.0, 5.0, headline="log", margin_given=True), preset="new-2022").word == "keeps"
     one_expert = beside_experts(drawn(6, 1), preset="l2metrics-3.1")
     assert decide(one_expert, "relative_performance", RP).verdict == "met"
 
 
 @pytest.mark.parametrize(("sign", "word"), [(1, "bolder"), (-1, "shyer")])
 def test_a_metric_of_ones_own_is_judged_in_the_words_of_its_declaration(sign: int, word: str) -> None:
-    bar = Bar(0.0, headline="log", words=Words("bolder", "shyer", "it", "gets {}", "than it was"))
+    bar = Threshold(0.0, headline="log", words=VerdictWords("bolder", "shyer", "it", "gets {}", "than it was"))
     made = decide(lives([sign * one for one in (3.0, 4.0, 5.0, 4.0)], "daring"), "daring", bar, 0.95)
     assert (made.word, made.says) == (word, f"it gets {word} than it was")
 
@@ -346,16 +346,16 @@ def test_a_metric_of_ones_own_is_judged_in_the_words_of_its_declaration(sign: in
 @pytest.mark.parametrize(
     ("bar", "value", "beyond"),
     [
-        (Bar(1.0, headline="log"), 1.0, 0),
-        (Bar(1.0, inclusive=True, headline="log"), 1.0, 2),
-        (Bar(1.0, 0.1, headline="log"), 0.95, 2),
-        (Bar(1.0, headline="log"), 1.1, 2),
-        (Bar(1.0, better="lower", headline="log"), 1.1, 0),
-        (Bar(1.0, better="lower", headline="log"), 0.9, 2),
-        (Bar(1.0, 0.1, better="lower", headline="log"), 1.05, 2),
+        (Threshold(1.0, headline="log"), 1.0, 0),
+        (Threshold(1.0, inclusive=True, headline="log"), 1.0, 2),
+        (Threshold(1.0, 0.1, headline="log"), 0.95, 2),
+        (Threshold(1.0, headline="log"), 1.1, 2),
+        (Threshold(1.0, better="lower", headline="log"), 1.1, 0),
+        (Threshold(1.0, better="lower", headline="log"), 0.9, 2),
+        (Threshold(1.0, 0.1, better="lower", headline="log"), 1.05, 2),
     ],
 )
 def test_a_lifetime_counts_where_it_lies_beyond_the_threshold_less_its_margin(
-    bar: Bar, value: float, beyond: int
+    bar: Threshold, value: float, beyond: int
 ) -> None:
     assert kept([value, value], bar).above_count == beyond

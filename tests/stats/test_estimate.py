@@ -14,15 +14,16 @@ from msgspec.structs import replace
 from tests.stats.lives import BARS, life, lives, normal
 
 from perdure.errors import PerdureError
-from perdure.metrics.engine.metric import Bar, Flag
+from perdure.metrics.declare import Threshold
+from perdure.metrics.measure import Flag
 from perdure.stats.decide import estimate as estimate_of
 from perdure.stats.decide import estimates
 from perdure.stats.model import Estimate, Flagged
 
-ZERO = Bar(0.0, headline="log")
+ZERO = Threshold(0.0, headline="log")
 
 
-def estimate(values: Sequence[float], bar: Bar = ZERO, **how: Any) -> Estimate:
+def estimate(values: Sequence[float], bar: Threshold = ZERO, **how: Any) -> Estimate:
     return estimate_of(lives([float(one) for one in values]), "performance_maintenance", bar, **how)
 
 
@@ -69,7 +70,7 @@ def test_the_bootstrap_is_the_same_for_the_same_seed_whatever_else_is_estimated(
 
 def test_all_undefined_is_said_with_the_commonest_reason() -> None:
     group = [life("a", values={"forward_transfer": None}, why={"forward_transfer": "needs an expert"}) for _ in "ab"]
-    one = estimates(group, {"forward_transfer": Bar(1.0, headline="log")})["forward_transfer"]
+    one = estimates(group, {"forward_transfer": Threshold(1.0, headline="log")})["forward_transfer"]
     assert (one.n, one.missing, one.mean, one.verdict) == (0, 2, None, "undecided")
     assert one.why == "no lifetime has a value; 2 of 2 lifetimes have no value: needs an expert"
 
@@ -96,7 +97,7 @@ def test_json_holds_every_key_of_the_contract_and_no_nan() -> None:
 def test_whatever_the_values_every_number_is_finite_and_nothing_warns(
     values: list[float], threshold: float, margin: float
 ) -> None:
-    one = estimate(values, Bar(threshold, margin, headline="log", margin_given=True), resamples=50)
+    one = estimate(values, Threshold(threshold, margin, headline="log", margin_given=True), resamples=50)
     json.dumps(one.as_json(), allow_nan=False)
     assert one.verdict in ("met", "not met", "undecided")
     if one.low is not None and one.high is not None and one.mean is not None:
@@ -115,7 +116,7 @@ def test_flags_travel_with_how_many_lifetimes_carry_them() -> None:
 
 def test_the_interquartile_mean_of_ratios_is_of_logarithms() -> None:
     values = [float(np.exp(one)) for one in normal(0.1, 0.2, 12)]
-    ratio = Bar(1.0, headline="log", scale="log")
+    ratio = Threshold(1.0, headline="log", scale="log")
     one = estimate_of(lives(values, "forward_transfer"), "forward_transfer", ratio)
     turned = estimate_of(lives([1 / one for one in values], "forward_transfer"), "forward_transfer", ratio)
     assert one.iqm is not None
@@ -125,8 +126,8 @@ def test_the_interquartile_mean_of_ratios_is_of_logarithms() -> None:
 
 def test_keeping_beside_harm_is_remarked_on() -> None:
     bars = {
-        "performance_maintenance": Bar(0.0, margin=5.0, headline="log"),
-        "backward_transfer": Bar(1.0, scale="log", headline="log"),
+        "performance_maintenance": Threshold(0.0, margin=5.0, headline="log"),
+        "backward_transfer": Threshold(1.0, scale="log", headline="log"),
     }
 
     def group(transfer: float) -> dict[str, Estimate]:

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import life
 
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import BlockSummary, Score
+from perdure.metrics.declare import Threshold
+from perdure.metrics.score import BlockSummary, Score
 from perdure.scenario.model import Block
 from perdure.stats.decide import decide
 from perdure.stats.interval import Interval, interval_of, part_of, signed_rank_test
@@ -80,7 +80,7 @@ def test_the_side_of_an_interval_is_that_of_its_ends(
     assert one.side(of) == (1 if one.low > of else -1 if one.high < of else 0)
 
 
-PM = Bar(0.0, 5.0, headline="log")
+PM = Threshold(0.0, 5.0, headline="log")
 # Evaluated: a b, a learned, a b, b learned, a b; so that maintenance and backward transfer read blocks 3 and 6,
 # forward transfer blocks 1 and 4.
 _ORDER = (("evaluate", "a"), ("evaluate", "b"), ("learn", "a"), ("evaluate", "a"), ("evaluate", "b"), ("learn", "b"),

@@ -12,8 +12,8 @@ import pytest
 from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import life, lives
 
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import Threshold
+from perdure.metrics.score import Score
 from perdure.stats.compare import Difference, compare_metric, with_secondary
 from perdure.stats.correlate import correlate
 from perdure.stats.decide import decide
@@ -22,7 +22,7 @@ from perdure.stats.robust import interquartile_mean, probability_of_improvement,
 
 SETS = 400
 PM = "performance_maintenance"
-BAR = Bar(0.0, headline="log")
+BAR = Threshold(0.0, headline="log")
 CLOSE = 1e-9
 
 

@@ -12,15 +12,15 @@ from msgspec import to_builtins
 from tests.stats.lives import altered, beside_experts, lives, normal
 
 from perdure.errors import PerdureError
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import Threshold
+from perdure.metrics.score import Score
 from perdure.stats.pilot import PilotMetric, pilot_metrics, spread_bound
 from perdure.stats.power import power
 
 PM, RP = "performance_maintenance", "relative_performance"
-KEEPS = {PM: Bar(0.0, 5.0, headline="log")}
-BESIDE = {RP: Bar(1.0, headline="log", scale="log", expert=True)}
-RATIO = {"forward_transfer": Bar(1.0, headline="log", scale="log")}
+KEEPS = {PM: Threshold(0.0, 5.0, headline="log")}
+BESIDE = {RP: Threshold(1.0, headline="log", scale="log", expert=True)}
+RATIO = {"forward_transfer": Threshold(1.0, headline="log", scale="log")}
 
 
 def of(values: list[float], detect: float | None = None, **asked: object) -> PilotMetric:
@@ -117,7 +117,7 @@ def test_a_pilot_without_spread_says_so(values: list[float | None], said: str) -
 
 
 def test_only_what_gets_a_verdict_is_planned() -> None:
-    bars = {**KEEPS, "recovery_time": Bar(None, better="lower"), "bwt": Bar(0.0, 5.0, headline="matrix")}
+    bars = {**KEEPS, "recovery_time": Threshold(None, better="lower"), "bwt": Threshold(0.0, 5.0, headline="matrix")}
     assert list(pilot_metrics(lives([1.0, 2.0, 4.0]), bars, 11)) == [PM]
     with pytest.raises(
         PerdureError, match="pilot's headline metrics: recovery_time; choose of performance_maintenance"

@@ -12,7 +12,7 @@ from tests.stats.lives import life
 from perdure.errors import PerdureError
 from perdure.gather.survey import survey
 from perdure.log.manifest import rewrite
-from perdure.metrics.engine.settings import Settings
+from perdure.settings import Settings
 from perdure.stats.groups import groups, not_pooled, split
 
 

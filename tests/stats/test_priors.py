@@ -8,8 +8,8 @@ import pytest
 
 import perdure
 from perdure.errors import PerdureError
-from perdure.metrics.engine.declare import METRICS
-from perdure.metrics.engine.presets import headline
+from perdure.metrics.declare import METRICS
+from perdure.metrics.presets import headline
 from perdure.stats.pilot import PRIORS, prior_metrics
 from perdure.stats.power import lifetimes_exact
 

@@ -11,7 +11,7 @@ from tests.stats.lives import BARS, altered, lives, normal, pool
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Survey
 from perdure.gather.survey import survey
-from perdure.metrics.engine.score import Score
+from perdure.metrics.score import Score
 from perdure.stats.compare import compare_lives
 from perdure.stats.systems import compare_scenario_types
 

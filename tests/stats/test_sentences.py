@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from perdure.metrics.engine.presets import PRESETS, preset
+from perdure.metrics.presets import PRESETS
 from perdure.stats.compare import Difference
 from perdure.stats.sentences import decides, rule_of, sentence
 
 
 def test_a_preset_that_declares_no_verdicts_is_said_to_give_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = replace(preset("baker-2023"), name="mine", decides=False)
+    mine = replace(PRESETS.get("baker-2023"), name="mine", decides=False)
     monkeypatch.setitem(PRESETS._things, "mine", mine)
     assert [one.name for one in PRESETS if not decides(one.name)] == ["framework-2019", "mine"]
     assert rule_of("mine").startswith("mine gives no verdicts.")

@@ -9,8 +9,8 @@ import pytest
 from tests.stats.lives import BARS, altered, lives, normal, pool
 
 from perdure.errors import PerdureError, UnknownNameError
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import Threshold
+from perdure.metrics.score import Score
 from perdure.stats.systems import System, compare_systems, systems_of
 
 Place = tuple[Score, ...]
@@ -20,7 +20,7 @@ def place(name: str, shift: float, learner: str | None = None, **facts: str) -> 
     return lives(normal(shift, 1, 12, len(name)), learner=learner, argument=name, **facts)
 
 
-def of(*places: Place, bars: Mapping[str, Bar] = BARS) -> tuple[System, ...]:
+def of(*places: Place, bars: Mapping[str, Threshold] = BARS) -> tuple[System, ...]:
     return systems_of(pool(*(one for lived in places for one in lived), bars=bars))
 
 
@@ -107,7 +107,7 @@ def test_headline_metrics_are_compared_and_what_is_shown_changes_no_p() -> None:
             for at, one in enumerate(place(name, 0))
         )
 
-    systems = of(with_two("a"), with_two("b"), bars={**BARS, "plain": Bar()})
+    systems = of(with_two("a"), with_two("b"), bars={**BARS, "plain": Threshold()})
     every = compare_systems(systems).comparisons[0].differences
     assert list(every) == ["performance_maintenance", "forward_transfer"]
     (only,) = compare_systems(systems, metrics=["performance_maintenance"]).comparisons[0].differences.values()
@@ -134,10 +134,10 @@ def test_a_system_that_states_no_scenario_type_is_taken_to_have_the_only_one_and
 
 def test_near_copies_are_compared_only_when_asked_and_a_users_own_metric_where_it_is_a_headline() -> None:
     bars = {
-        "performance_maintenance": Bar(0.0, headline="log"),
-        "performance_maintenance_terminal": Bar(0.0),
-        "forward_transfer_contrast": Bar(0.0),
-        "mine": Bar(2.0, headline="log"),
+        "performance_maintenance": Threshold(0.0, headline="log"),
+        "performance_maintenance_terminal": Threshold(0.0),
+        "forward_transfer_contrast": Threshold(0.0),
+        "mine": Threshold(2.0, headline="log"),
     }
 
     def with_all(name: str) -> Place:

@@ -12,16 +12,16 @@ import pytest
 from tests.stats.lives import life, lives
 
 from perdure.gather.survey import survey
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.presets import headline
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import Threshold
+from perdure.metrics.presets import headline
+from perdure.metrics.score import Score
 from perdure.stats.groups import groups
 from perdure.stats.tally import Tally, tally_of_groups, tally_of_systems
 from perdure.text import short
 
 PAPER = "baker-2023"
 HEADLINE = headline()
-BARS = {name: Bar(0.0 if name == "performance_maintenance" else 1.0, headline="log") for name in HEADLINE}
+BARS = {name: Threshold(0.0 if name == "performance_maintenance" else 1.0, headline="log") for name in HEADLINE}
 FOLDER = Path(__file__).parents[2] / "examples" / "published"
 
 
@@ -127,6 +127,8 @@ def test_initials_are_explained_under_a_table_and_a_name_that_stands_for_itself_
     made = tally_of_systems({"one": configuration((1.0,) * 5, (0.5,) * 5, 8)}, BARS)
     assert made is not None
     assert made.told.endswith(f"threshold. {', '.join(f'{short(name)} {name}' for name in HEADLINE)}.")
-    alone = tally_of_systems({"one": lives([1.0, 2.0, 4.0], "bwt", preset=PAPER)}, {"bwt": Bar(0.0, headline="log")})
+    alone = tally_of_systems(
+        {"one": lives([1.0, 2.0, 4.0], "bwt", preset=PAPER)}, {"bwt": Threshold(0.0, headline="log")}
+    )
     assert alone is not None
     assert alone.told.endswith("of a mean above the threshold.")

@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from perdure.metrics.engine.presets import headline
+from perdure.metrics.presets import headline
 
 BENCH = Path(__file__).parents[2] / "bench"
 HEADLINE = headline()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import perdure
-from perdure.metrics.engine.presets import preset
+from perdure.metrics.presets import PRESETS
 from perdure.verbs.lint import shows_2019
 
 
@@ -15,14 +15,14 @@ def of_2019() -> perdure.Syllabus:
 
 
 def test_a_syllabus_of_2019_is_asked_for_what_2019_measured(of_2019: perdure.Syllabus) -> None:
-    assert list(perdure.lint(of_2019).metrics) == list(preset("framework-2019").metrics)
+    assert list(perdure.lint(of_2019).metrics) == list(PRESETS.get("framework-2019").metrics)
 
 
 @pytest.mark.parametrize(
     ("settings", "shown"),
     [
-        (perdure.Settings(preset="baker-2023"), set(preset("baker-2023").metrics)),
-        (perdure.Settings(origins={"preset": "caller"}), set(preset("standard").metrics)),
+        (perdure.Settings(preset="baker-2023"), set(PRESETS.get("baker-2023").metrics)),
+        (perdure.Settings(origins={"preset": "caller"}), set(PRESETS.get("standard").metrics)),
         (perdure.Settings(metrics=["bwt"]), {"bwt"}),
     ],
 )

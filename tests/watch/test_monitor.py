@@ -21,9 +21,9 @@ from tests.watch.conftest import LENGTH, Clock, Writer
 import perdure
 from perdure.log.formats.l2logger import L2Logger
 from perdure.log.read import Options
-from perdure.metrics.engine.scorer import Scorer
-from perdure.metrics.engine.settings import Settings
+from perdure.metrics.scorer import Scorer
 from perdure.reports.data import gather
+from perdure.settings import Settings
 from perdure.watch.live_log import QUIET_S
 from perdure.watch.monitor import Monitor
 from perdure.watch.page import Page, facts

@@ -15,10 +15,9 @@ from perdure.classic import sites2019
 from perdure.curves.arrays import Array
 from perdure.curves.model import Curve, Curves, Expert, Preparation
 from perdure.curves.prepare import window_means
-from perdure.metrics.engine.arithmetic import flat, ratio
-from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.metric import ADAPTING, CONTINUAL, NoValue, Value
-from perdure.metrics.engine.score import BlockSummary
+from perdure.metrics.arithmetic import NoValue, Value, flat, ratio
+from perdure.metrics.declare import ADAPTING, CONTINUAL, metric
+from perdure.metrics.score import BlockSummary
 from perdure.scenario import sites
 from perdure.scenario.sites import Site
 from perdure.settings import Settings

@@ -20,11 +20,11 @@ from perdure.curves.model import Curves
 from perdure.errors import LogError, PerdureError, UnknownNameError
 from perdure.gather.survey import survey
 from perdure.log.read import read
-from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.metric import Metric, NoValue
-from perdure.metrics.engine.score import Score
-from perdure.metrics.engine.settings import Settings
+from perdure.metrics.arithmetic import NoValue
+from perdure.metrics.declare import Metric, metric
+from perdure.metrics.score import Score
 from perdure.scenario.rules import KINDS
+from perdure.settings import Settings
 from perdure.settings.presets import FRAMEWORK_2019
 
 

@@ -21,10 +21,11 @@ import numpy.typing as npt
 from perdure.curves.arrays import Array, dot
 from perdure.curves.model import Curves, Expert, Preparation
 from perdure.curves.prepare import smooth
-from perdure.metrics.engine.arithmetic import first_of_each, theil_sen
-from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.metric import ADAPTERS, Metric, NoValue
-from perdure.metrics.engine.score import BlockSummary
+from perdure.metrics.arithmetic import NoValue, first_of_each
+from perdure.metrics.declare import Metric, metric
+from perdure.metrics.measure import ADAPTERS
+from perdure.metrics.score import BlockSummary
+from perdure.metrics.slopes import theil_sen
 from perdure.scenario import sites
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import Site

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from perdure.classic import framework2019, l2metrics31, transfer2019
-from perdure.metrics.engine.declare import Departure, Preset
-from perdure.metrics.engine.metric import Metric
+from perdure.metrics.declare import Metric
+from perdure.metrics.presets import Departure, Preset
 from perdure.settings import presets
 
 

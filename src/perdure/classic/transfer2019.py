@@ -17,7 +17,8 @@ from perdure.classic.framework2019 import (
     steps_to_saturation,
 )
 from perdure.curves.model import Curve, Curves, Expert
-from perdure.metrics.engine.metric import ADAPTING, NoValue, Value, Words
+from perdure.metrics.arithmetic import NoValue, Value
+from perdure.metrics.declare import ADAPTING, VerdictWords
 from perdure.scenario.sites import Site
 
 _adapting = partial(declared_2019, capability=ADAPTING)
@@ -27,7 +28,7 @@ _adapting = partial(declared_2019, capability=ADAPTING)
     sites2019.evaluated_before_learned,
     unit="ratio",
     answers={ADAPTING: "How well does it do a task that it only knows another of?"},
-    words=Words(pairs="a task not learned yet, beside its expert"),
+    words=VerdictWords(pairs="a task not learned yet, beside its expert"),
 )
 def ste_forward_transfer(test: Curve, expert: Expert, site: Site, life: Curves) -> float:
     r"""How high a task that was never learned saturates after another was learned, relative to its expert.
@@ -44,7 +45,7 @@ def ste_forward_transfer(test: Curve, expert: Expert, site: Site, life: Curves) 
     sites2019.evaluated_after_both,
     unit="ratio",
     answers={ADAPTING: "How well does it still do a task after it learned another?"},
-    words=Words(pairs="a task learned before, beside its expert"),
+    words=VerdictWords(pairs="a task learned before, beside its expert"),
 )
 def ste_reverse_transfer(test: Curve, expert: Expert, site: Site, life: Curves) -> float:
     r"""How high a learned task saturates after another was learned, relative to its expert.

@@ -62,7 +62,7 @@ def show_left_out(scores: Survey, *, err: bool = False) -> None:
 
 
 def _show(scores: Survey, group: Group, depth: Depth, heading: str, *, whole: bool = True) -> None:
-    from perdure.metrics.engine.declare import METRICS
+    from perdure.metrics.declare import METRICS
     from perdure.stats.answer import answer, asked, reading
 
     say(heading, "bold")
@@ -131,7 +131,7 @@ def _notes(group: Group, shown: Iterable[Estimate]) -> Iterator[str]:
 
 
 def _footer(group: Group, rest: Sequence[Estimate], depth: Depth) -> None:
-    from perdure.metrics.engine.declare import METRICS
+    from perdure.metrics.declare import METRICS
 
     absent: dict[tuple[int, str], list[str]] = {}
     flagged: dict[tuple[str, int], list[str]] = {}
@@ -172,7 +172,7 @@ def _say_absent(group: Group, absent: dict[tuple[int, str], list[str]]) -> None:
 
 def _of_all(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
     """What is to be said of the lifetimes together, each thing once."""
-    from perdure.metrics.engine.score import OtherCode
+    from perdure.metrics.score import OtherCode
     from perdure.stats.groups import changed_learners
     from perdure.stats.sentences import decides, rule_of
 
@@ -203,7 +203,7 @@ def _of_all(scores: Survey, groups: Sequence[Group], depth: Depth) -> None:
 
 def _relearned(group: Group, one: Estimate) -> bool:
     """A log's accuracy-matrix numbers, where a task was learned again: they then say it kept what it relearned."""
-    from perdure.metrics.matrix.cells import RELEARNED
+    from perdure.metrics.matrix import RELEARNED
 
     return group.unit is None and any(carried.flag == RELEARNED for carried in one.flags)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perdure.cli.console import Console
-    from perdure.metrics.engine.score import Score
+    from perdure.metrics.score import Score
     from perdure.stats.model import Group
     from perdure.verbs.run import Evaluation
 
@@ -86,7 +86,7 @@ def _show(console: Console, evaluated: Evaluation) -> None:
     """The tables of one protocol, and what they say, in words."""
     from perdure.cli.answer import show_left_out
     from perdure.cli.running import show_beside
-    from perdure.metrics.engine.presets import headline
+    from perdure.metrics.presets import headline
     from perdure.stats.answer import answer
     from perdure.stats.sentences import sentence
     from perdure.stats.systems import compare_systems, systems_of
@@ -117,7 +117,7 @@ def _show(console: Console, evaluated: Evaluation) -> None:
 
 def _withheld(groups: Sequence[Group]) -> list[str]:
     """Why metrics got no verdict whatever their intervals, each reason once."""
-    from perdure.metrics.engine.presets import headline
+    from perdure.metrics.presets import headline
 
     reasons: dict[str, dict[str, None]] = {}
     for group in groups:

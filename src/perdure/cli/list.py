@@ -11,7 +11,7 @@ from perdure.cli.options import Json, emit_json
 from perdure.settings.presets import STANDARD
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.metric import Metric
+    from perdure.metrics.declare import Metric
 
 
 EXAMPLE = "perdure list metrics"
@@ -36,10 +36,10 @@ def list(  # noqa: A001 - the verb's own name
 
 
 def _metrics(preset: str | None) -> tuple[Facts, ...]:
-    from perdure.metrics.engine.declare import METRICS
-    from perdure.metrics.engine.presets import preset as preset_called
+    from perdure.metrics.declare import METRICS
+    from perdure.metrics.presets import PRESETS
 
-    chosen = preset_called(preset or STANDARD).metrics.values()
+    chosen = PRESETS.get(preset or STANDARD).metrics.values()
     everything = (*chosen, *(() if preset else (one for one in METRICS if one.preset != STANDARD)))
     return tuple(_facts(one) for one in everything)
 
@@ -67,7 +67,7 @@ def _facts(metric: Metric) -> Facts:
 
 
 def _presets(_preset: str | None) -> tuple[Facts, ...]:
-    from perdure.metrics.engine.presets import PRESETS
+    from perdure.metrics.presets import PRESETS
 
     return tuple(
         {

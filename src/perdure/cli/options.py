@@ -105,7 +105,7 @@ def _name(flag: str) -> str:
 
 
 def _complete_presets(begun: str) -> list[str]:
-    from perdure.metrics.engine.presets import PRESETS
+    from perdure.metrics.presets import PRESETS
 
     return [name for name in PRESETS.names() if name.startswith(begun)]
 
@@ -150,7 +150,7 @@ def _settings(logs: Sequence[Path], given: Mapping[str, Any], *, quiet: bool) ->
     """Return the settings, with those of files beside the logs, which are reported because nobody typed them."""
     if not logs:
         return Settings(**given, origins=dict.fromkeys(given, "command line"))
-    from perdure.metrics.engine.settings import settings_for
+    from perdure.metrics.settings import settings_for
 
     settings = settings_for(logs, given, source="command line")
     from_files = {name: source for name, source in settings.origins.items() if source != "command line"}

@@ -172,7 +172,7 @@ def _show(console: Console, found: Evaluation, *, quiet: bool) -> None:
 
 def _show_beside(console: Console, found: Evaluation) -> None:
     from perdure.cli.running import show_beside
-    from perdure.metrics.engine.score import OtherCode
+    from perdure.metrics.score import OtherCode
     from perdure.stats.groups import changed_learners
 
     for kind in dict.fromkeys(group.scenario_type for group in found.groups):

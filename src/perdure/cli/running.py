@@ -212,7 +212,7 @@ def show_beside(console: Console, groups: Sequence[Group], metrics: Sequence[str
     from rich.markup import escape
 
     from perdure.cli.tables import columns, widest
-    from perdure.metrics.engine.presets import headline
+    from perdure.metrics.presets import headline
     from perdure.stats.sentences import MARKS
     from perdure.text import plural
 

@@ -8,7 +8,7 @@ from itertools import product
 from msgspec import Struct
 
 from perdure.gather.model import ScoredLifetime
-from perdure.metrics.engine.score import Score
+from perdure.metrics.score import Score
 
 _ONCE = " in the same tasks and blocks, and counts once; if both were lived, record the learner and seed of each"
 _ANY = object()  # stands for every learner, or every seed

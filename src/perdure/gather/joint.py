@@ -17,8 +17,8 @@ from perdure.gather.find import Found
 from perdure.gather.model import ScoredLifetime
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Identity
-from perdure.metrics.engine.metric import Metric
-from perdure.metrics.matrix.cells import matrix_of
+from perdure.metrics.declare import Metric
+from perdure.metrics.matrix import matrix_of
 from perdure.settings import Settings
 
 JOINT = "joint"

@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from perdure.lazy import pl
 from perdure.log.problem import Note
-from perdure.metrics.engine.declare import METRICS
-from perdure.metrics.engine.metric import Bar, Metric
-from perdure.metrics.engine.score import DEFINITIONS, Score
+from perdure.metrics.declare import METRICS, Metric, Threshold
+from perdure.metrics.score import DEFINITIONS, Score
 from perdure.results import Tabular, sealed
 from perdure.text import plural
 
@@ -55,7 +54,7 @@ class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
     """The declarations behind the ids."""
     settings_from: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Setting → where its value came from."""
-    written: Mapping[str, Bar] = msgspec.field(default_factory=dict)
+    written: Mapping[str, Threshold] = msgspec.field(default_factory=dict)
     """What metrics that only a file of scores knows are held against."""
     name: str = ""
     """What the place or places are called."""
@@ -84,9 +83,9 @@ class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
         return tuple((name, str(note)) for name, note in found if note.problem.level == "error")
 
     @cached_property
-    def bars(self) -> dict[str, Bar]:
+    def bars(self) -> dict[str, Threshold]:
         """Metric → what it is held against, in the order in which tables show them."""
-        known = {name: metric.held_against for name, metric in self.metrics.items()}
+        known = {name: metric.criterion for name, metric in self.metrics.items()}
         return {**known, **{name: bar for name, bar in self.written.items() if name not in known}}
 
     def by_task(self, metric: str) -> dict[str, npt.NDArray[np.float64]]:

@@ -13,7 +13,7 @@ from perdure.gather.model import Survey
 from perdure.lazy import pl
 from perdure.log.read import refuse_overwriting
 from perdure.log.write.export import without_formulas
-from perdure.metrics.engine.score import DEFINITIONS, DORMANT
+from perdure.metrics.score import DEFINITIONS, DORMANT
 from perdure.results import sealed
 
 FILES = ("metrics.json", "blocks.tsv", "settings.json", "data.arrow", "lifetimes.tsv")

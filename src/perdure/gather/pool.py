@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from perdure.cluster import ONE_THREAD
 from perdure.log.read import READERS
-from perdure.metrics.engine.declare import METRICS
-from perdure.metrics.engine.presets import PRESETS
+from perdure.metrics.declare import METRICS
+from perdure.metrics.presets import PRESETS
 
 Job = TypeVar("Job")
 Item = TypeVar("Item")

@@ -16,12 +16,11 @@ from perdure.gather.outputs import AND_THEN, FILES
 from perdure.log.accuracy_matrix import Unit
 from perdure.log.model import Identity
 from perdure.log.rows import cells, records
-from perdure.metrics.engine.declare import chosen
-from perdure.metrics.engine.measure import Measured
-from perdure.metrics.engine.metric import Bar, Flag, Metric
-from perdure.metrics.engine.presets import PRESETS
-from perdure.metrics.engine.score import DEFINITIONS, BlockSummary, Score
-from perdure.metrics.engine.scorer import deciding
+from perdure.metrics.declare import Metric, Threshold
+from perdure.metrics.measure import Flag, Measured
+from perdure.metrics.presets import PRESETS, chosen_metrics
+from perdure.metrics.score import DEFINITIONS, BlockSummary, Score
+from perdure.metrics.scorer import deciding
 from perdure.results import CHECKSUM, checksum_of
 from perdure.scenario.model import Block, Subtype
 from perdure.scenario.model import Mode as BlockMode
@@ -57,7 +56,7 @@ class ScoreFile(Struct, frozen=True, eq=False):
     """The scored lifetimes of one file, and what their metrics are held against."""
 
     scores: tuple[Score, ...]
-    bars: Mapping[str, Bar] = {}
+    bars: Mapping[str, Threshold] = {}
     left_out: tuple[tuple[str, str], ...] = ()
     settings: Mapping[str, Any] = {}
     notes: tuple[str, ...] = ()
@@ -128,15 +127,15 @@ def _bars(
     preset: str,
     files: Sequence[str],
     margins: Mapping[str, float],
-    written: Mapping[str, Bar],
-) -> dict[str, Bar]:
+    written: Mapping[str, Threshold],
+) -> dict[str, Threshold]:
     """A bar for each name: as declared, else as `written` beside the scores; without either it gets no verdict."""
     declared: dict[str, Metric] = {}
     if preset in PRESETS:
-        declared = chosen(PRESETS.get(preset), tuple(one for one in files if one.endswith(".py")), {})
-    bars: dict[str, Bar] = {}
+        declared = chosen_metrics(PRESETS.get(preset), tuple(one for one in files if one.endswith(".py")), {})
+    bars: dict[str, Threshold] = {}
     for name in (*(one for one in declared if one in set(names)), *(one for one in names if one not in declared)):
-        bar = declared[name].held_against if name in declared else written.get(name, Bar())
+        bar = declared[name].criterion if name in declared else written.get(name, Threshold())
         bars[name] = replace(bar, margin=margins[name], margin_given=True) if name in margins else bar
     return bars
 
@@ -307,7 +306,7 @@ def _l2metrics_life(path: Path, at: int, one: Mapping[str, Any]) -> Score:
     )
 
 
-def _written_bar(path: Path, name: str, facts: Mapping[str, Any]) -> Bar:
+def _written_bar(path: Path, name: str, facts: Mapping[str, Any]) -> Threshold:
     where = f"the threshold of {name}"
     _refuse_unknown(path, where, facts, documents.Threshold)
     better, inclusive = facts.get("better", "higher"), facts.get("inclusive", False)
@@ -322,7 +321,7 @@ def _written_bar(path: Path, name: str, facts: Mapping[str, Any]) -> Bar:
             f"{where} is {dict(facts)!r}", "headline is log, matrix or empty, scale log or linear", file=path
         )
     threshold = _number(path, where, "value", facts.get("threshold"))
-    return Bar(threshold, margin, better, inclusive, headline, scale, bool(facts.get("expert")))
+    return Threshold(threshold, margin, better, inclusive, headline, scale, bool(facts.get("expert")))
 
 
 def _measured(value: float | None, path: Path) -> Measured:

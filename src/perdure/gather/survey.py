@@ -22,12 +22,10 @@ from perdure.lazy import pl
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text, taskinfo_file
 from perdure.log.read import Options, locate
-from perdure.metrics.engine.declare import METRICS
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import Score
-from perdure.metrics.engine.scorer import Scorer
-from perdure.metrics.engine.settings import Settings
-from perdure.settings import OPTIONS
+from perdure.metrics.declare import METRICS, Threshold
+from perdure.metrics.score import Score
+from perdure.metrics.scorer import Scorer
+from perdure.settings import OPTIONS, Settings
 from perdure.settings.presets import STANDARD
 from perdure.text import plural
 
@@ -119,7 +117,7 @@ def survey(
     served = {name for one in done for name in one.experts_served}
     unserved = {name: why for one in done for name, why in one.experts_left_out if name not in served}
     unserved |= {name: why for name, why in unused_experts(own, (one.run for one in found)) if name not in served}
-    written: dict[str, Bar] = {name: bar for one in kept for name, bar in one.bars.items()}
+    written: dict[str, Threshold] = {name: bar for one in kept for name, bar in one.bars.items()}
     return Survey(
         lifetimes=once.lifetimes,
         left_out=(*problems, *((as_text(name), as_text(why)) for name, why in unserved.items())),

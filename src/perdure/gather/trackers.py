@@ -14,7 +14,7 @@ from perdure.gather.find import find_lifetimes
 from perdure.gather.survey import survey
 from perdure.log.read import lifetimes
 from perdure.log.write.export import open_tracker, scalars_of
-from perdure.metrics.engine.settings import Settings
+from perdure.settings import Settings
 
 
 class Sent(Struct, frozen=True):

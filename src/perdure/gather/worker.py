@@ -20,8 +20,8 @@ from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import READERS, Options, lifetimes, recognise
 from perdure.log.variants import Sets, Settled, settle
-from perdure.metrics.engine.scorer import Scorer
-from perdure.metrics.engine.settings import Settings
+from perdure.metrics.scorer import Scorer
+from perdure.settings import Settings
 
 CurveHook = Callable[[Curves, int], Any]
 """Returns what to keep of a lifetime's curves, given the number of lifetimes; the result must survive a pickle."""

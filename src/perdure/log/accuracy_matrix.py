@@ -35,7 +35,7 @@ class AccuracyMatrix(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     `values[i, j]` is the evaluation of `tasks[i]` after the j-th task was learned, j counted from 1;
     column 0 is from before any learning. NaN marks what was not evaluated: read cells with the
-    functions of `perdure.metrics.matrix.cells`, which name the one that is missing.
+    functions of `perdure.metrics.matrix`, which name the one that is missing.
     """
 
     tasks: tuple[str, ...]

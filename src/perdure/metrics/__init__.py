@@ -1,37 +1,32 @@
-"""What is measured: every metric of the definitions, one declaration each.
+"""The metrics of the definitions, one declaration each.
 
 Importing this package registers them all, in the order in which tables show them.
 """
 
 # isort: off
-from perdure.metrics import maintenance, transfer, efficiency, recovery, learning, cost, general, twin
-from perdure.metrics.matrix import common, cited
+from perdure.metrics import maintenance, transfer, efficiency, recovery, learning, cost, matrix_formulas
 
 # isort: on
-from perdure.metrics.engine.declare import METRICS, Preset, declaring, metric
-from perdure.metrics.engine.metric import Metric, NoValue, Value, Words
+from perdure.metrics.arithmetic import NoValue, Value
+from perdure.metrics.declare import METRICS, Metric, VerdictWords, declaring, metric
 from perdure.scenario.sites import Site
 
 __all__ = [
     "METRICS",
     "Metric",
     "NoValue",
-    "Preset",
     "Site",
     "Value",
-    "Words",
-    "cited",
-    "common",
+    "VerdictWords",
     "cost",
     "declaring",
     "efficiency",
-    "general",
     "learning",
     "maintenance",
+    "matrix_formulas",
     "metric",
     "recovery",
     "transfer",
-    "twin",
 ]
 
 for _name in (

@@ -9,9 +9,10 @@ import numpy as np
 
 from perdure.curves.experts import compare_with_experts
 from perdure.curves.model import Curves, ExpertComparison
-from perdure.metrics.engine.arithmetic import lift, still_rising, theil_sen
-from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.metric import Context, NoValue, Value, Words
+from perdure.metrics.arithmetic import NoValue, Value, lift, still_rising
+from perdure.metrics.declare import VerdictWords, metric
+from perdure.metrics.measure import Context
+from perdure.metrics.slopes import theil_sen
 from perdure.scenario import sites
 from perdure.scenario.sites import Site
 
@@ -32,7 +33,7 @@ _ROUNDING = 1e-9  # a curve that rises by less than this part of its range does 
     capability="continual learning",
     source="Baker et al. 2023, Alg. 3, averaged as logarithms",
     aliases=("RP",),
-    words=Words(
+    words=VerdictWords(
         *("more", "less", "it", "achieves {} while learning", _THAN),
         asks="Beside an expert",
         about="achieved while learning, ×",
@@ -60,7 +61,7 @@ def relative_performance(expert: ExpertComparison) -> float | Value:
     capability="continual learning",
     source="after Baker et al. 2023, Alg. 4, by a common target",
     aliases=("SE",),
-    words=Words("faster", "slower", "it", "learns {}", _THAN, asks="How soon", about="speed of learning, ×"),
+    words=VerdictWords("faster", "slower", "it", "learns {}", _THAN, asks="How soon", about="speed of learning, ×"),
 )
 def sample_efficiency(expert: ExpertComparison) -> float | Value:
     r"""How high and how soon learning a task ends up, relative to an expert of that task alone.

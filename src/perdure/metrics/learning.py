@@ -8,9 +8,8 @@ import numpy as np
 
 from perdure.curves.arrays import slope_through
 from perdure.curves.model import Curve
-from perdure.metrics.engine.arithmetic import flat, student_975
-from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.metric import NoValue
+from perdure.metrics.arithmetic import NoValue, flat, student_975
+from perdure.metrics.declare import metric
 from perdure.scenario import sites
 
 

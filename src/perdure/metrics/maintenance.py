@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from perdure.curves.model import Curve
-from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.metric import Words
+from perdure.metrics.declare import VerdictWords, metric
 from perdure.scenario import sites
 
 
@@ -21,7 +20,7 @@ from perdure.scenario import sites
     aliases=("PM",),
     of_matrix="bwt",
     compares=("evaluation", "reference"),
-    words=Words(of_change=True, asks="Keeps what it learns?", about="points kept or lost, of 100"),
+    words=VerdictWords(of_change=True, asks="Keeps what it learns?", about="points kept or lost, of 100"),
 )
 def performance_maintenance(evaluation: Curve, reference: Curve) -> float:
     r"""How much of a task's performance is kept, or gained, while others are learned (0: nothing forgotten).

@@ -18,11 +18,12 @@ from perdure.curves.experts import seconds_elapsed
 from perdure.curves.model import Curve, Curves, Expert, Preparation
 from perdure.curves.prepare import smooth
 from perdure.metrics import METRICS, transfer
+from perdure.metrics.arithmetic import NoValue, Value, flat, ratio, still_rising, transfer_ratios
+from perdure.metrics.declare import Metric, metric
 from perdure.metrics.efficiency import EXPERT_NOT_SATURATED, NOT_SATURATED
-from perdure.metrics.engine.arithmetic import flat, ratio, still_rising, transfer_ratios
-from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.metric import Metric, NoValue, Value
+from perdure.metrics.presets import Departure, Preset
 from perdure.scenario import sites
+from perdure.settings.presets import BAKER_2023, NEW_2022
 
 PREP = Preparation(clamp=True, recorded_bounds=False)
 """Appendix A of New et al. 2022, which Appendix C.1 of Baker et al. 2023 recommends."""
@@ -32,7 +33,7 @@ FIXES: Mapping[str, str] = dict.fromkeys(
     ("window", "width", "smooth_evaluation", "clamp", "scale", "bounds", "aggregate", "expert_average"), _FIXED
 )
 
-NEW_2022 = (
+_NEW_2022_METRICS = (
     "performance_maintenance",
     "forward_transfer",
     "forward_transfer_contrast",
@@ -48,7 +49,7 @@ NEW_2022 = (
     "learn_burn",
     "terminal_performance",
 )
-BAKER_2023 = (
+_BAKER_2023_METRICS = (
     "performance_maintenance",
     "forward_transfer",
     "forward_transfer_contrast",
@@ -188,7 +189,7 @@ def _cost_overhead(life: Curves, experts: tuple[Expert, ...]) -> float:
 
 def new_2022() -> dict[str, Metric]:
     """Transfer as a contrast, maintenance as a flat mean, gain as a plain sign, efficiency on whole curves."""
-    return {name: METRICS.get(name) for name in NEW_2022} | {
+    return {name: METRICS.get(name) for name in _NEW_2022_METRICS} | {
         "performance_maintenance": replace(METRICS.get("performance_maintenance"), combine=flat, source=_NEW),
         "forward_transfer": _in_place(transfer.forward_transfer_contrast),
         "backward_transfer": _in_place(transfer.backward_transfer_contrast),
@@ -210,10 +211,168 @@ def baker_2023() -> dict[str, Metric]:
     def arithmetic(declared: Metric, source: str) -> Metric:
         return replace(declared, scale="linear", combine=transfer_ratios, source=f"{_BAKER}, {source}")
 
-    return {name: METRICS.get(name) for name in BAKER_2023} | {
+    return {name: METRICS.get(name) for name in _BAKER_2023_METRICS} | {
         "forward_transfer": arithmetic(transfer.forward_transfer, "Alg. 1"),
         "backward_transfer": arithmetic(transfer.backward_transfer, "Alg. 2"),
         "relative_performance": _relative_performance_of_equals,
         "sample_efficiency": _sample_efficiency_smoothed,
         "cost_overhead": _cost_overhead,
     }
+
+
+# --- differences from the papers, and the presets ------------------------------------------------
+
+_WINDOW = Departure(
+    "smoothing",
+    "a flat window of a fifth of the block, at most 100; how it is padded is left open",
+    "centred, the edges reflected without repeating the edge value; no smoothing where the window is shorter than 3",
+    "a window that lags shifts every curve, and with it every saturation",
+)
+_RANGE = Departure(
+    "range",
+    "percentiles over all available curves of learner and experts",
+    "over one lifetime, evaluations and smoothed learning, and its experts",
+    "a lifetime's score would depend on which others are scored beside it",
+)
+_CONSTANT = Departure(
+    "constant tasks",
+    "not said",
+    "a task whose range has no width scales to 1 and is left out of the lifetime's mean",
+    "it carries no information, and nothing can be divided by its range",
+)
+_ONE_CAUSE = Departure(
+    "transfer",
+    "one task is learned between two evaluations",
+    "where two or more were learned there is no value",
+    "the change cannot be attributed to either",
+)
+_ASLEEP = Departure(
+    "wake and sleep",
+    "not said",
+    "where any evaluation is asleep, only those are read; experts are compared on waking blocks",
+    "one learner has two performances then, and a mean of both is neither",
+)
+_ELIGIBLE = Departure(
+    "sample_efficiency",
+    "only tasks that saturate count; how that is seen is left open",
+    "no value where the curve falls, is highest at its first experience, or stays below a fifth of the expert's best; "
+    "how many were left out is said",
+    "the rule of l2metrics, which gives 0 in two of these cases; either flatters or punishes by a choice of ours",
+)
+_FROM_ONE = Departure(
+    "sample_efficiency",
+    "the place of the maximum; where counting starts is left open",
+    "counted from 1",
+    "a maximum at the first experience would divide by 0",
+)
+
+_NEW_2022_DEPARTURES = (
+    _WINDOW,
+    _RANGE,
+    _CONSTANT,
+    _ASLEEP,
+    _ONE_CAUSE,
+    Departure(
+        "backward_transfer",
+        "both the average of a task's contrasts and the first of each pair",
+        "the first of each ordered pair",
+        "its notes decide for the first",
+    ),
+    _ELIGIBLE,
+    _FROM_ONE,
+    Departure(
+        "cumulative_gain",
+        "0 where the slope is 0",
+        "also where the line rises or falls by less than 1e-9 of the range",
+        "rounding decides nothing",
+    ),
+    Departure(
+        "learn_burn",
+        "below 1 demonstrates lifelong learning",
+        "the number, without a verdict",
+        "its interpretation is inverted with respect to its formula: fast learning after a change lies above 1",
+    ),
+    Departure(
+        "verdict",
+        "no test; the threshold alone",
+        "a one-tailed t, as Baker et al. 2023 have it",
+        "a mean over few lifetimes lies above a threshold by chance",
+    ),
+)
+
+_BAKER_2023_DEPARTURES = (
+    _WINDOW,
+    _RANGE,
+    _CONSTANT,
+    _ASLEEP,
+    Departure(
+        "forward_transfer, backward_transfer",
+        "ratios in the text and all tables, contrasts in Alg. 1 and 2",
+        "ratios, the contrasts beside them, and a flag where their means say opposite things",
+        "the tables are what is to be reproduced",
+    ),
+    _ONE_CAUSE,
+    Departure(
+        "backward_transfer",
+        "Alg. 2 begins at the second block, with nothing learned, and its pairs have no direction",
+        "the first block's task counts as learned, and pairs are ordered",
+        "the first task could not receive anything, and of two directions the later would be lost",
+    ),
+    Departure(
+        "performance_maintenance",
+        "Alg. 5 knows one evaluation of each task after a learning block",
+        "every evaluation after the reference counts",
+        "with one evaluation it is the same",
+    ),
+    Departure(
+        "relative_performance",
+        "one expert of a task, as long as the learner",
+        "the mean over experts, each cut to the shorter length; flagged where lengths differ",
+        "experts are rarely one and rarely as long",
+    ),
+    Departure(
+        "sample_efficiency",
+        "Alg. 4's window is a parameter without a value",
+        "a fifth of the joined curve, at most 100, after each block was smoothed",
+        "the window of the preparation it recommends",
+    ),
+    _ELIGIBLE,
+    _FROM_ONE,
+    Departure(
+        "cost_overhead",
+        "elapsed time averaged over the submitted runs (App. G)",
+        "each lifetime's own, beside its experts' together",
+        "so that every lifetime has a value, and the runs a spread",
+    ),
+    Departure(
+        "verdict",
+        "Table 14 prints the other tail's p for UPenn and Argonne where t is negative, and counts 52 of 90 or 45 of 85",
+        "p is always that of a mean above the threshold: 49 of 90",
+        "a negative t cannot speak for a mean above the threshold",
+    ),
+    Departure(
+        "sd",
+        "of the population in one configuration of HRL",
+        "of the sample (n − 1), everywhere",
+        "it is what the t test takes",
+    ),
+)
+
+NEW_2022_PRESET = Preset(
+    NEW_2022,
+    "The metrics of 2022 to the letter: contrast transfer, maintenance as a flat mean, efficiency on whole curves.",
+    PREP,
+    new_2022,
+    source="New et al. 2022",
+    fixes=FIXES,
+    departures=_NEW_2022_DEPARTURES,
+)
+BAKER_2023_PRESET = Preset(
+    BAKER_2023,
+    "The five metrics and the cost overhead of 2023 to the letter: arithmetic ratios, efficiency on whole curves.",
+    PREP,
+    baker_2023,
+    source="Baker et al. 2023",
+    fixes=FIXES,
+    departures=_BAKER_2023_DEPARTURES,
+)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 from perdure.curves.model import Curve
-from perdure.metrics.engine.arithmetic import recovery_time as time_until_recovered
-from perdure.metrics.engine.arithmetic import theil_sen
-from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.metric import NoValue, Value
+from perdure.metrics.arithmetic import NoValue, Value
+from perdure.metrics.arithmetic import recovery_time as time_until_recovered
+from perdure.metrics.declare import metric
+from perdure.metrics.slopes import theil_sen
 from perdure.scenario import sites
 
 _SOURCE = "New et al. 2022"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from perdure.curves.model import Curve
-from perdure.metrics.engine.arithmetic import lift, lift_contrast, transfer_contrasts, transfer_logarithms
-from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.metric import Value, Words
+from perdure.metrics.arithmetic import Value, lift, lift_contrast, transfer_contrasts, transfer_logarithms
+from perdure.metrics.declare import VerdictWords, metric
 from perdure.scenario import sites
 
 _CONDITION = "Transfer and Adaptation"
@@ -26,7 +25,7 @@ _HELPS = ("helps", "harms", "learning a task")
     source="Baker et al. 2023, Alg. 1, averaged as logarithms",
     aliases=("FT",),
     of_matrix="fwt",
-    words=Words(
+    words=VerdictWords(
         *_HELPS,
         "{} others not learned yet",
         asks="Helps new tasks?",
@@ -82,7 +81,7 @@ def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     source="Baker et al. 2023, Alg. 2, averaged as logarithms",
     aliases=("BT",),
     of_matrix="bwt",
-    words=Words(
+    words=VerdictWords(
         *_HELPS,
         "{} others learned before",
         asks="Helps old tasks?",

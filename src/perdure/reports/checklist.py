@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from perdure.gather.model import ScoredLifetime
-from perdure.metrics.matrix.common import average_accuracy, bwt, learning_accuracy
+from perdure.metrics.matrix_formulas import average_accuracy, bwt, learning_accuracy
 from perdure.reports.thinned import MEMORY_COLUMNS, thinned
 from perdure.stats.groups import GroupedSurvey
 from perdure.text import number

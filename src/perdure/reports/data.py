@@ -9,9 +9,9 @@ from typing import Any
 from perdure.curves.model import Curves
 from perdure.errors import UnknownNameError
 from perdure.gather.survey import Source, survey
-from perdure.metrics.engine.score import Score
-from perdure.metrics.engine.settings import Settings
+from perdure.metrics.score import Score
 from perdure.reports.thinned import thin_lifetime
+from perdure.settings import Settings
 from perdure.stats.answer import called
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import GroupedSurvey, group_survey, usable

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import msgspec
 
-from perdure.metrics.engine.metric import Metric
+from perdure.metrics.declare import Metric
 from perdure.reports.axes import Scale, interval_mark, scale_over, tick_text, ticks
 from perdure.reports.palette import VERDICTS
 from perdure.reports.svg import Figure, coloured, rect, rule, text

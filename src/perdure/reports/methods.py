@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from perdure import __version__
-from perdure.metrics.engine.metric import Metric
-from perdure.metrics.engine.score import DEFINITIONS
+from perdure.metrics.declare import Metric
+from perdure.metrics.score import DEFINITIONS
 from perdure.reports.data import table_metrics
 from perdure.settings.presets import STANDARD
 from perdure.stats.answer import told_apart

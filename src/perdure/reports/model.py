@@ -12,7 +12,7 @@ import msgspec
 from perdure import __version__
 from perdure.gather.model import ScoredLifetime
 from perdure.lazy import pl
-from perdure.metrics.engine.metric import Headline, Metric
+from perdure.metrics.declare import Headline, Metric
 from perdure.reports.checklist import ChecklistItem, checklist
 from perdure.reports.data import baselines, comparable_groups, compare_groups
 from perdure.reports.methods import methods

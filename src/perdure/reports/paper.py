@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from perdure.errors import PerdureError
 from perdure.lazy import pl
 from perdure.metrics import METRICS
-from perdure.metrics.engine.metric import Bar
+from perdure.metrics.declare import Threshold
 from perdure.reports.data import baselines, comparable_groups, compare_groups, group_names, table_metrics
 from perdure.settings.presets import STANDARD
 from perdure.stats.compare import Comparison, Difference
@@ -107,7 +107,9 @@ def markdown_document(tables: Sequence[Table], about: str = "") -> str:
 # --- cells ----------------------------------------------------------------------------------------
 
 
-def _metric_cells(groups: Sequence[Group], compared: Mapping[str, Comparison], metric: str, bar: Bar) -> list[Cell]:
+def _metric_cells(
+    groups: Sequence[Group], compared: Mapping[str, Comparison], metric: str, bar: Threshold
+) -> list[Cell]:
     """Return the cell of each group, in bold if it shows the best mean."""
     estimates = [group.estimates.get(metric) for group in groups]
     cells = [_cell(estimate) for estimate in estimates]
@@ -159,7 +161,9 @@ def _bounds(level: float) -> tuple[float, ...]:
 # --- words ----------------------------------------------------------------------------------------
 
 
-def _headings(shown: Sequence[str], data: GroupedSurvey, group: Group, bars: Mapping[str, Bar]) -> tuple[Column, ...]:
+def _headings(
+    shown: Sequence[str], data: GroupedSurvey, group: Group, bars: Mapping[str, Threshold]
+) -> tuple[Column, ...]:
     """Return the heads `BWT (%) ↑`: initials, unit and direction."""
     declared = data.survey.metrics
     briefs = [(declared[name].initials if name in declared else "") or short(name) for name in shown]

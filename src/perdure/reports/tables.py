@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from perdure.curves.arrays import Array
 from perdure.gather.model import ScoredLifetime
-from perdure.metrics.engine.metric import Bar, Metric
+from perdure.metrics.declare import Metric, Threshold
 from perdure.reports.figures import FigureView, NothingToDrawError
 from perdure.reports.figures.declare import figure_metrics, flags_of
 from perdure.reports.figures.matrices import mean_matrix
@@ -244,7 +244,7 @@ def costs(data: GroupedSurvey) -> Table:
 def values(
     told: ScoredLifetime,
     declared: Mapping[str, Metric],
-    bars: Mapping[str, Bar],
+    bars: Mapping[str, Threshold],
     level: float = LEVEL,
     *,
     alone: bool = True,
@@ -257,7 +257,7 @@ def values(
     for name, one in told.score.metrics.items():
         if one.value is not None:
             metric = declared.get(name)  # a file of scores may hold metrics that nothing here declares
-            bar = bars.get(name, Bar())
+            bar = bars.get(name, Threshold())
             judged = alone and is_judged(bar, (told.score,))
             verdict = decide((told.score,), name, bar, level).verdict if judged else None
             threshold = replace(metric, margin=0.0).bar if metric and metric.threshold is not None else ""

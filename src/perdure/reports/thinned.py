@@ -17,7 +17,7 @@ from perdure.gather.model import ScoredLifetime
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixPassage
 from perdure.log.model import Passage
-from perdure.metrics.matrix.cells import matrix_of
+from perdure.metrics.matrix import matrix_of
 from perdure.scenario.model import Block
 from perdure.stats.interval import t_interval
 from perdure.stats.model import LEVEL

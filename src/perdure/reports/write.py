@@ -13,11 +13,11 @@ from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Survey
 from perdure.gather.survey import Source
 from perdure.log.read import refuse_overwriting
-from perdure.metrics.engine.settings import Settings
 from perdure.registry import Registry
 from perdure.reports.data import gather
 from perdure.reports.model import Report, report_of
 from perdure.reports.paper import combined, latex_document, markdown_document, paper_tables
+from perdure.settings import Settings
 from perdure.stats.groups import group_survey
 from perdure.tables import escape_latex, escape_markdown
 

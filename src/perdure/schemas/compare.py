@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from perdure.metrics.engine.metric import Better
+from perdure.metrics.declare import Better
 from perdure.schemas.score import LeftOut, LeftOutPath
 from perdure.schemas.structs import Count, Part, Share
 from perdure.stats.model import Verdict

@@ -10,7 +10,8 @@ from perdure.curves.model import Scale, Window
 from perdure.log.accuracy_matrix import Unit
 from perdure.log.formats.column_names import Shape
 from perdure.log.formats.matrix import Rows
-from perdure.metrics.engine.metric import Aggregate, AveragedAs, Better, Headline
+from perdure.metrics.arithmetic import Aggregate
+from perdure.metrics.declare import AveragedAs, Better, Headline
 from perdure.scenario.model import Mode as BlockMode
 from perdure.scenario.model import Subtype
 from perdure.scenario.variants import Mode, Variants

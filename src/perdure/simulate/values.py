@@ -8,11 +8,11 @@ from perdure.curves.arrays import Array
 from perdure.curves.experts import Experts
 from perdure.curves.model import Preparation
 from perdure.metrics.efficiency import relative_performance, sample_efficiency
-from perdure.metrics.engine.scorer import Scorer
-from perdure.metrics.engine.settings import Settings
 from perdure.metrics.maintenance import performance_maintenance
+from perdure.metrics.scorer import Scorer
 from perdure.metrics.transfer import backward_transfer, forward_transfer
 from perdure.scenario.model import Scenario
+from perdure.settings import Settings
 from perdure.simulate.learner import CEILING, IdealLearner, performance
 from perdure.simulate.lifetimes import as_lifetimes, experts
 

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from perdure.log.accuracy_matrix import LIMITS, Unit
 from perdure.metrics import METRICS
-from perdure.metrics.engine.metric import QUESTIONS, Bar, Headline, Metric, Words
-from perdure.metrics.engine.score import Score
-from perdure.metrics.matrix.common import average_accuracy, bwt, learning_accuracy
+from perdure.metrics.declare import QUESTIONS, Headline, Metric, Threshold, VerdictWords
+from perdure.metrics.matrix_formulas import average_accuracy, bwt, learning_accuracy
+from perdure.metrics.score import Score
 from perdure.settings.presets import STANDARD
 from perdure.stats.compare import Comparison, Difference
 from perdure.stats.decide import estimate
@@ -167,7 +167,7 @@ class Question(Struct, frozen=True):
 def questions(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[Question, ...]:
     """What these groups can be asked: of logs, or of accuracy matrices; else whatever has a threshold."""
     kind = "matrix" if any(group.unit for group in groups) else "log"
-    told = {name: words_of(name, one.held_against) for name, one in declared.items() if one.headline == kind}
+    told = {name: words_of(name, one.criterion) for name, one in declared.items() if one.headline == kind}
     asked = sorted((name for name, words in told.items() if words.asks), key=lambda name: not told[name].of_change)
     valued = [name for name in asked if any(_mean(group, name) is not None for group in groups)]
     if valued:
@@ -177,7 +177,7 @@ def questions(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[
     return tuple(Question(name.replace("_", " "), name, declared[name].unit) for name in named)
 
 
-def _about(words: Words, metric: Metric) -> str:
+def _about(words: VerdictWords, metric: Metric) -> str:
     unit = _UNITS.get(metric.unit)
     return f"{words.about.partition(',')[0]}, {unit}" if unit else words.about
 
@@ -377,7 +377,7 @@ def reading(group: Group, declared: Mapping[str, Metric]) -> tuple[str, ...]:
     return tuple(_sentences(group.estimates, declared, group.unit))
 
 
-def reading_of_one(score: Score, declared: Mapping[str, Metric], bars: Mapping[str, Bar]) -> tuple[str, ...]:
+def reading_of_one(score: Score, declared: Mapping[str, Metric], bars: Mapping[str, Threshold]) -> tuple[str, ...]:
     """The same of a single matrix."""
     made = {
         name: estimate((score,), name, bars[name])

@@ -14,9 +14,9 @@ from typing import Any
 from msgspec import Struct
 
 from perdure.gather.model import Survey
-from perdure.metrics.engine.metric import ADAPTING, CONTINUAL
-from perdure.metrics.engine.presets import preset
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import ADAPTING, CONTINUAL
+from perdure.metrics.presets import PRESETS
+from perdure.metrics.score import Score
 from perdure.scenario.model import Task
 from perdure.settings.presets import FRAMEWORK_2019
 
@@ -116,7 +116,7 @@ def _capability(learner: str, name: str, scores: Sequence[Score]) -> Capability:
 
 def _questions(capability: str) -> Iterator[tuple[str, str]]:
     """The metrics that answer for it, with the question of each; for one that none declares, all of them answer."""
-    declared = preset(FRAMEWORK_2019).metrics
+    declared = PRESETS.get(FRAMEWORK_2019).metrics
     known = any(capability in one.answers for one in declared.values())
     for name, one in declared.items():
         if one.answers and (not known or capability in one.answers):

@@ -10,8 +10,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import Threshold
+from perdure.metrics.score import Score
 from perdure.settings.presets import STANDARD
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, apart, crossed, one_set
 from perdure.stats.decide import EQUAL, FEWEST, averaged_first, leads, on_scale, rounding
@@ -145,7 +145,7 @@ class Comparison(Struct, frozen=True):
         }
 
 
-def family_of(bars: Mapping[str, Bar], ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
+def family_of(bars: Mapping[str, Threshold], ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
     """The headline metrics that both sides could answer: what Holm's adjustment runs over, in every verb."""
     return tuple(
         name
@@ -158,7 +158,7 @@ def family_of(bars: Mapping[str, Bar], ours: Sequence[Score], theirs: Sequence[S
 def compare_lives(
     ours: Sequence[Score],
     theirs: Sequence[Score],
-    bars: Mapping[str, Bar],
+    bars: Mapping[str, Threshold],
     *,
     names: tuple[str, str] = ("A", "B"),
     paired: Want = "auto",
@@ -206,7 +206,7 @@ def compare_lives(
     )
 
 
-def _shown(bars: Mapping[str, Bar], lives: Sequence[Score]) -> tuple[str, ...]:
+def _shown(bars: Mapping[str, Threshold], lives: Sequence[Score]) -> tuple[str, ...]:
     """The headline metrics; where these lifetimes have none, what has a threshold, else everything, untested."""
     leading = tuple(name for name, bar in bars.items() if leads(bar, lives))
     return leading or tuple(name for name, bar in bars.items() if bar.threshold is not None) or tuple(bars)
@@ -230,7 +230,7 @@ def _worded(one: Difference, p_holm: float, family: int) -> Difference:
     return replace(one, word=f"likely {side}" if alone < 1 - one.level else "undecided")
 
 
-def _summary(lives: Sequence[Score], metric: str, bar: Bar) -> Summary:
+def _summary(lives: Sequence[Score], metric: str, bar: Threshold) -> Summary:
     values = _column(lives, metric)
     known = values[~np.isnan(values)]
     if not len(known):
@@ -241,7 +241,7 @@ def _summary(lives: Sequence[Score], metric: str, bar: Bar) -> Summary:
     return Summary(len(known), math.exp(mean) if back else mean, spread)
 
 
-def _scaled(bar: Bar, lives: Sequence[Score], *values: Array) -> tuple[Array, bool]:
+def _scaled(bar: Threshold, lives: Sequence[Score], *values: Array) -> tuple[Array, bool]:
     """All values on the scale that decides, one after the other, and whether that is of logarithms."""
     together = np.concatenate(values)
     if any(life.preset != STANDARD for life in lives):
@@ -271,7 +271,7 @@ class _Sides(Struct, frozen=True, eq=False):
 def compare_metric(
     ours: Sequence[Score],
     theirs: Sequence[Score],
-    bar: Bar,
+    bar: Threshold,
     metric: str,
     *,
     paired: bool = False,
@@ -347,7 +347,7 @@ def _beside_experts(
 def _tested(
     made: Difference,
     sides: _Sides,
-    bar: Bar,
+    bar: Threshold,
     none: float,
     *,
     judged: bool,

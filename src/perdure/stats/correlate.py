@@ -13,7 +13,7 @@ from msgspec import Struct, to_builtins
 from perdure.errors import PerdureError
 from perdure.gather.model import SCHEMA
 from perdure.lazy import pl
-from perdure.metrics.engine.score import DEFINITIONS, Score
+from perdure.metrics.score import DEFINITIONS, Score
 from perdure.results import Tabular
 from perdure.stats.interval import ALL_ORDERS, constant, holm, reordered_test
 from perdure.stats.model import Array

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct
 
-from perdure.metrics.engine.measure import Measured
-from perdure.metrics.engine.metric import AveragedAs
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import AveragedAs
+from perdure.metrics.measure import Measured
+from perdure.metrics.score import Score
 from perdure.stats.interval import Part
 from perdure.stats.model import Array
 

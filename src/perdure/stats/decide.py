@@ -18,9 +18,10 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from perdure.errors import PerdureError
-from perdure.metrics.engine.metric import AveragedAs, Bar, Flag
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import AveragedAs, Threshold
 from perdure.metrics.maintenance import performance_maintenance
+from perdure.metrics.measure import Flag
+from perdure.metrics.score import Score
 from perdure.metrics.transfer import backward_transfer
 from perdure.settings.presets import STANDARD
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, crossed
@@ -47,12 +48,12 @@ _THESE_EXPERTS = "the interval holds for these experts only"
 _ONE = "one lifetime does not predict the next"
 
 
-def leads(bar: Bar, lives: Sequence[Score]) -> bool:
+def leads(bar: Threshold, lives: Sequence[Score]) -> bool:
     """Whether a metric is a headline number of these lifetimes: a log's, or a matrix's."""
     return bar.headline == _kind(lives)
 
 
-def is_judged(bar: Bar, lives: Sequence[Score]) -> bool:
+def is_judged(bar: Threshold, lives: Sequence[Score]) -> bool:
     """Whether these lifetimes are to be decided against a threshold."""
     return bar.threshold is not None and leads(bar, lives)
 
@@ -61,7 +62,7 @@ def _kind(lives: Sequence[Score]) -> str:
     return "matrix" if any(life.identity.unit for life in lives) else "log"
 
 
-def rounding(bar: Bar, lives: Sequence[Score], values: Array, *, logs: bool) -> float:
+def rounding(bar: Threshold, lives: Sequence[Score], values: Array, *, logs: bool) -> float:
     """What counts as no difference: 1e-7 of 100 points, 1e-9 in logarithms and fractions, else by the values' size."""
     if logs:
         return 1e-9
@@ -72,7 +73,7 @@ def rounding(bar: Bar, lives: Sequence[Score], values: Array, *, logs: bool) -> 
     return max(1e-12 * float(np.abs(values).max(initial=0.0)), 1e-300)
 
 
-def margin_of(bar: Bar, lives: Sequence[Score]) -> tuple[float, str]:
+def margin_of(bar: Threshold, lives: Sequence[Score]) -> tuple[float, str]:
     """The margin in the metric's own unit, and what to say of it; one that was declared is meant of 100 points."""
     if bar.margin_given or not bar.margin or not lives:
         return bar.margin, ""
@@ -114,7 +115,7 @@ def _parsed(how: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def on_scale(bar: Bar, values: Array) -> tuple[Array, AveragedAs]:
+def on_scale(bar: Threshold, values: Array) -> tuple[Array, AveragedAs]:
     """The values on the scale that decides; a ratio that is not positive has no logarithm."""
     if bar.scale == "log" and (values > 0).all():
         return np.log(values), "log"
@@ -147,7 +148,7 @@ class Sample(Struct, frozen=True, eq=False):
         return float(self.values.std(ddof=1))
 
 
-def decide(lives: Sequence[Score], metric: str, bar: Bar, level: float = LEVEL) -> Decision:
+def decide(lives: Sequence[Score], metric: str, bar: Threshold, level: float = LEVEL) -> Decision:
     """What the lifetimes of one group say about one metric; those without a value are passed over.
 
     `level` is of the interval and of the verdict; papers' one-tailed tests have the interval that agrees.
@@ -182,7 +183,7 @@ def _level(level: float, papers: bool) -> float:
     return max(0.0, 2 * level - 1) if papers else level
 
 
-def sampled(found: Sequence[Score], metric: str, bar: Bar, *, judged: bool, papers: bool) -> Sample:
+def sampled(found: Sequence[Score], metric: str, bar: Threshold, *, judged: bool, papers: bool) -> Sample:
     """Lifetimes that all have a value, on the scale that decides, with the parts of the variance of their mean."""
     values = np.array([life.value(metric) for life in found], dtype=np.float64)
     scaled, scale = on_scale(replace(bar, scale="linear") if papers else bar, values)
@@ -216,7 +217,7 @@ def sampled(found: Sequence[Score], metric: str, bar: Bar, *, judged: bool, pape
     return replace(made, parts=(*parts, *held.parts()), remarks=remarks)
 
 
-def _decided(start: Decision, sample: Sample, metric: str, bar: Bar, lives: Sequence[Score]) -> Decision:
+def _decided(start: Decision, sample: Sample, metric: str, bar: Threshold, lives: Sequence[Score]) -> Decision:
     n, back = len(sample.values), (math.exp if sample.scale == "log" else float)
     mean = float(sample.values.mean())
     none = rounding(bar, lives, sample.values, logs=sample.scale == "log")
@@ -244,7 +245,7 @@ def _decided(start: Decision, sample: Sample, metric: str, bar: Bar, lives: Sequ
     return _verdict(start, interval_of(mean, parts, start.level), sample, metric, bar, target, none)
 
 
-def _place(bar: Bar, margin: float, scale: AveragedAs) -> tuple[float, float]:
+def _place(bar: Threshold, margin: float, scale: AveragedAs) -> tuple[float, float]:
     """The threshold, and the threshold less the margin, on the scale that decides."""
     assert bar.threshold is not None
     less = bar.threshold - bar.sign * margin
@@ -253,7 +254,7 @@ def _place(bar: Bar, margin: float, scale: AveragedAs) -> tuple[float, float]:
     return math.log(bar.threshold), math.log(less) if less > 0 else -math.inf
 
 
-def _counted(start: Decision, lives: Sequence[Score], metric: str, bar: Bar) -> Decision:
+def _counted(start: Decision, lives: Sequence[Score], metric: str, bar: Threshold) -> Decision:
     """How many lifetimes lie beyond the threshold less its margin."""
     assert bar.threshold is not None
     values = np.array([life.value(metric) for life in lives], dtype=np.float64)
@@ -263,7 +264,13 @@ def _counted(start: Decision, lives: Sequence[Score], metric: str, bar: Bar) -> 
 
 
 def _verdict(
-    start: Decision, found: Interval, sample: Sample, metric: str, bar: Bar, target: tuple[float, float], none: float
+    start: Decision,
+    found: Interval,
+    sample: Sample,
+    metric: str,
+    bar: Threshold,
+    target: tuple[float, float],
+    none: float,
 ) -> Decision:
     """Where the interval lies, in the direction in which more is better."""
     threshold, less = target
@@ -354,7 +361,7 @@ def _more(sample: Sample, gap: float, n: int, level: float) -> int | None:
 # --- one lifetime ---------------------------------------------------------------------------------
 
 
-def _alone(life: Score, metric: str, bar: Bar, start: Decision, level: float) -> Decision:
+def _alone(life: Score, metric: str, bar: Threshold, start: Decision, level: float) -> Decision:
     """One lifetime: its own evaluations decide, or nothing does."""
     if start.verdict is None:
         return start
@@ -388,7 +395,7 @@ def defined(lives: Sequence[Score], metric: str) -> Array:
 
 def estimates(
     lives: Sequence[Score],
-    bars: Mapping[str, Bar],
+    bars: Mapping[str, Threshold],
     group: str = "",
     *,
     level: float = LEVEL,
@@ -429,7 +436,7 @@ def estimates(
 def estimate(
     lives: Sequence[Score],
     metric: str,
-    bar: Bar | None = None,
+    bar: Threshold | None = None,
     group: str = "",
     *,
     level: float = LEVEL,
@@ -437,7 +444,7 @@ def estimate(
     resamples: int = RESAMPLES,
 ) -> Estimate:
     """One metric over lifetimes: what is decided of its mean, and what stands beside it."""
-    return estimates(lives, {metric: bar or Bar()}, group, level=level, seed=seed, resamples=resamples)[metric]
+    return estimates(lives, {metric: bar or Threshold()}, group, level=level, seed=seed, resamples=resamples)[metric]
 
 
 def _iqm(decision: Decision, robust: tuple[float, float, float]) -> InterquartileMean:

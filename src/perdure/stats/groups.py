@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import ScoredLifetime, Survey
 from perdure.log.model import Identity
-from perdure.metrics.engine.measure import restricted
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import Threshold
+from perdure.metrics.measure import restricted
+from perdure.metrics.score import Score
 from perdure.results import sealed
 from perdure.settings import Settings
 from perdure.stats.decide import estimates
@@ -89,7 +89,13 @@ def alone(survey: Survey, life: Score, found: Sequence[Group] = ()) -> Group:
 
 
 def _group(
-    name: str, lives: Sequence[Score], one: Score, bars: Mapping[str, Bar], level: float, seed: int, resamples: int
+    name: str,
+    lives: Sequence[Score],
+    one: Score,
+    bars: Mapping[str, Threshold],
+    level: float,
+    seed: int,
+    resamples: int,
 ) -> Group:
     """The group of those that count; where nobody does, `one` of the others says what they have in common."""
     first = lives[0] if lives else one

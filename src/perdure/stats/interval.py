@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from perdure.metrics.engine.arithmetic import student_975
+from perdure.metrics.arithmetic import student_975
 from perdure.stats.model import LEVEL, Array
 
 Part = tuple[float, float]

@@ -13,8 +13,8 @@ from msgspec import UNSET, Struct, UnsetType, field, to_builtins
 from perdure import __version__
 from perdure.gather.model import SCHEMA
 from perdure.lazy import pl
-from perdure.metrics.engine.metric import AveragedAs, Bar
-from perdure.metrics.engine.score import DEFINITIONS
+from perdure.metrics.declare import AveragedAs, Threshold
+from perdure.metrics.score import DEFINITIONS
 from perdure.results import Tabular
 from perdure.settings.presets import STANDARD
 from perdure.text import plural
@@ -127,7 +127,7 @@ class Estimate(Decision, frozen=True, kw_only=True):
     """Lifetimes without one."""
     median: float | None = None
     iqm: InterquartileMean | None = None
-    bar: Bar = field(default_factory=Bar)
+    bar: Threshold = field(default_factory=Threshold)
     absent: str | None = None
     """The reason that most lifetimes without a value give."""
     flags: tuple[Flagged, ...] = ()

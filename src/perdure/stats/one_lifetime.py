@@ -9,7 +9,7 @@ from itertools import chain
 from operator import mul
 
 from perdure.metrics import METRICS
-from perdure.metrics.engine.score import BlockSummary, Score
+from perdure.metrics.score import BlockSummary, Score
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Scenario
 from perdure.stats.interval import Interval, interval_of

@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from perdure.errors import PerdureError
-from perdure.metrics.engine.score import Score
+from perdure.metrics.score import Score
 from perdure.text import plural
 
 Want = Literal["auto", "yes", "no"]

@@ -14,11 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure.errors import PerdureError, closest, nearest
+from perdure.metrics.declare import METRICS, AveragedAs, Threshold
 from perdure.metrics.efficiency import relative_performance, sample_efficiency
-from perdure.metrics.engine.declare import METRICS
-from perdure.metrics.engine.metric import AveragedAs, Bar
-from perdure.metrics.engine.score import Score
 from perdure.metrics.maintenance import performance_maintenance
+from perdure.metrics.score import Score
 from perdure.metrics.transfer import backward_transfer, forward_transfer
 from perdure.settings.presets import STANDARD
 from perdure.stats.crossing import FEW_EXPERTS, Crossing, crossed, one_set
@@ -114,7 +113,7 @@ def tails_of(lives: Sequence[Score], question: Question) -> Tails:
 
 def pilot_metrics(
     lives: Sequence[Score],
-    bars: Mapping[str, Bar],
+    bars: Mapping[str, Threshold],
     lifetimes: int,
     *,
     other: Sequence[Score] = (),
@@ -171,7 +170,7 @@ class _Ask(Struct, frozen=True):
     each: int
     rng: np.random.Generator
 
-    def of(self, name: str, bar: Bar, pilots: Sequence[Sequence[Score]], wanted: float | None) -> PilotMetric:
+    def of(self, name: str, bar: Threshold, pilots: Sequence[Sequence[Score]], wanted: float | None) -> PilotMetric:
         """What the pilots say of one metric, whose effect to be seen is `wanted`."""
         found = [[life for life in one if life.value(name) is not None] for one in pilots]
         count = min(len(one) for one in found)
@@ -193,7 +192,7 @@ class _Ask(Struct, frozen=True):
             wanted = margin
         return self._numbers(made, seen, bar.sign, wanted)
 
-    def _seen(self, name: str, bar: Bar, found: Sequence[Sequence[Score]]) -> _Seen:
+    def _seen(self, name: str, bar: Threshold, found: Sequence[Sequence[Score]]) -> _Seen:
         papers = any(life.preset != STANDARD for one in found for life in one)
         if self.question == "threshold":
             sample = sampled(found[0], name, bar, judged=True, papers=papers)

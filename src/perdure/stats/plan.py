@@ -15,7 +15,7 @@ from perdure.errors import PerdureError
 from perdure.lazy import pl
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
 from perdure.log.read import find, read
-from perdure.metrics.engine.presets import headline
+from perdure.metrics.presets import headline
 from perdure.sample_size import lifetimes_by_rule
 from perdure.stats.model import Document, Tails
 from perdure.stats.pilot import PilotMetric

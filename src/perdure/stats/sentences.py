@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from perdure.metrics import METRICS
-from perdure.metrics.engine.metric import Words
-from perdure.metrics.engine.presets import PRESETS
+from perdure.metrics.declare import VerdictWords
+from perdure.metrics.presets import PRESETS
 from perdure.settings.presets import STANDARD
 from perdure.text import interval, number, p_words, plural
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.metric import Bar
+    from perdure.metrics.declare import Threshold
     from perdure.stats.compare import Difference
     from perdure.stats.model import Decision, Verdict
 
@@ -35,10 +35,10 @@ _UNDECIDED = "{preset} gives no verdicts. Arithmetic means and 90 % intervals, e
 
 _OPEN = "undecided"
 _OF_CHANGE = ("gains", "keeps", "loses", "forgets")
-_PLAIN = Words()
+_PLAIN = VerdictWords()
 
 
-def words_of(metric: str, bar: Bar | None = None) -> Words:
+def words_of(metric: str, bar: Threshold | None = None) -> VerdictWords:
     """How a metric's verdict is said, by its declaration, also where only its scores are known."""
     if bar is not None and bar.words is not None:
         return bar.words
@@ -62,7 +62,7 @@ def decides(preset: str) -> bool:
     return preset not in PRESETS or PRESETS.get(preset).decides
 
 
-def word_of(words: Words, verdict: Verdict, ends: tuple[float, float], slack: float, none: float) -> str:
+def word_of(words: VerdictWords, verdict: Verdict, ends: tuple[float, float], slack: float, none: float) -> str:
     """The verdict in the metric's own word; `ends` are the interval's, from the threshold, `slack` is the margin."""
     if words.of_change:
         low, high = ends
@@ -76,7 +76,7 @@ def word_of(words: Words, verdict: Verdict, ends: tuple[float, float], slack: fl
     return {"met": words.better, "not met": words.worse}.get(verdict, _OPEN)
 
 
-def meaning(metric: str, words: Words, made: Decision, n: int) -> str:
+def meaning(metric: str, words: VerdictWords, made: Decision, n: int) -> str:
     """What the word means here, in words, of `n` lifetimes."""
     margin, word = number(made.margin), made.word or ""
     points = " points" if metric in METRICS and METRICS.get(metric).unit == "points" else ""

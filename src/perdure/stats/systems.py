@@ -14,9 +14,8 @@ from msgspec.structs import replace
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import SCHEMA, Survey
 from perdure.lazy import pl
-from perdure.metrics.engine.declare import METRICS
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import DEFINITIONS, Score
+from perdure.metrics.declare import METRICS, Threshold
+from perdure.metrics.score import DEFINITIONS, Score
 from perdure.results import Tabular
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import (
@@ -41,7 +40,7 @@ class System(Struct, frozen=True):
 
     name: str
     lives: tuple[Score, ...]
-    bars: Mapping[str, Bar]
+    bars: Mapping[str, Threshold]
     place: str = ""
     """What the place it comes from is called."""
     left_out: tuple[tuple[str, str], ...] = ()
@@ -159,7 +158,7 @@ def _last(place: str) -> str:
     return path.stem if path.is_file() else path.resolve().name
 
 
-def _system(name: str, lives: Sequence[Score], bars: Mapping[str, Bar]) -> System:
+def _system(name: str, lives: Sequence[Score], bars: Mapping[str, Threshold]) -> System:
     counted, partial = usable(lives)
     place = _last(lives[0].identity.argument) if lives[0].identity.argument else name
     return System(name, counted, bars, place, left_out_of(lives, partial))
@@ -306,7 +305,7 @@ def _called(stratum: _Stratum) -> str:
     return " · ".join(one for one in stratum if one) or "all lifetimes"
 
 
-def _bars(one: System, against: System, metrics: Sequence[str]) -> dict[str, Bar]:
+def _bars(one: System, against: System, metrics: Sequence[str]) -> dict[str, Threshold]:
     known = {**against.bars, **one.bars}
     for name in metrics:
         if name not in known:
@@ -413,7 +412,11 @@ class Letters(Struct, frozen=True):
 
 
 def lettered(
-    systems: Mapping[str, Sequence[Score]], bars: Mapping[str, Bar], *, paired: Want = "auto", level: float = LEVEL
+    systems: Mapping[str, Sequence[Score]],
+    bars: Mapping[str, Threshold],
+    *,
+    paired: Want = "auto",
+    level: float = LEVEL,
 ) -> Letters:
     """Every two systems over their family; Holm's adjustment runs over pairs × metrics."""
     tests: list[tuple[str, tuple[str, str], float]] = []

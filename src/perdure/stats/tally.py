@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from perdure.metrics.engine.metric import Bar
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import Threshold
+from perdure.metrics.score import Score
 from perdure.settings.presets import STANDARD
 from perdure.stats.decide import decide, is_judged
 from perdure.stats.model import LEVEL, Decision, Group
@@ -87,7 +87,7 @@ class Tally(Struct, frozen=True):
 
 
 def tally_of_systems(
-    systems: Mapping[str, Sequence[Score]], bars: Mapping[str, Bar], level: float = LEVEL
+    systems: Mapping[str, Sequence[Score]], bars: Mapping[str, Threshold], level: float = LEVEL
 ) -> Tally | None:
     """Each system's lifetimes against every threshold; None for `standard`, whose p are of more than one question."""
     rows: list[TallyRow] = []

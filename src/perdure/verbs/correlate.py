@@ -11,8 +11,8 @@ from perdure.settings import Settings
 from perdure.verbs.logs import Logs, surveyed
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.metric import Bar
-    from perdure.metrics.engine.score import Score
+    from perdure.metrics.declare import Threshold
+    from perdure.metrics.score import Score
     from perdure.stats.correlate import Correlations
 
 
@@ -39,7 +39,7 @@ def correlate(
     return Correlations(found, len(lives), lives[0].preset if lives else pool.preset, left_out)
 
 
-def _answered(ids: Sequence[str], bars: Mapping[str, Bar], lives: Sequence[Score]) -> Sequence[str]:
+def _answered(ids: Sequence[str], bars: Mapping[str, Threshold], lives: Sequence[Score]) -> Sequence[str]:
     """The metrics to correlate: those asked for, else those that some lifetime answered."""
     for name in ids:
         if name not in bars:
@@ -53,7 +53,7 @@ def _answered(ids: Sequence[str], bars: Mapping[str, Bar], lives: Sequence[Score
     return chosen
 
 
-def _valued(bars: Mapping[str, Bar], lives: Sequence[Score]) -> list[str]:
+def _valued(bars: Mapping[str, Threshold], lives: Sequence[Score]) -> list[str]:
     """The metrics with a threshold that some lifetime has a value of; all that have values where none has one."""
     valued = [name for name in bars if any(life.value(name) is not None for life in lives)]
     return [name for name in valued if bars[name].threshold is not None] or valued

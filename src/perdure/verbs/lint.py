@@ -18,7 +18,7 @@ from perdure.text import plural
 from perdure.verbs.protocol import few_experts, settings_of
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.metric import Metric
+    from perdure.metrics.declare import Metric
     from perdure.scenario.syllabus import Syllabus
 
 
@@ -107,14 +107,14 @@ def _metrics_of(settings: Settings, kind: str | None) -> Iterable[Metric]:
 
     A syllabus of a 2019 type was made for the metrics of 2019, and shows these unless told otherwise.
     """
-    from perdure.metrics.engine.declare import METRICS, chosen
-    from perdure.metrics.engine.presets import preset
+    from perdure.metrics.declare import METRICS
+    from perdure.metrics.presets import PRESETS, chosen_metrics
 
     if _chosen(settings):
-        return chosen(preset(settings.preset), settings.metrics).values()
+        return chosen_metrics(PRESETS.get(settings.preset), settings.metrics).values()
     if kind is not None:
-        return chosen(preset(FRAMEWORK_2019), settings.files).values()
-    own = chosen(preset(settings.preset), settings.files)
+        return chosen_metrics(PRESETS.get(FRAMEWORK_2019), settings.files).values()
+    own = chosen_metrics(PRESETS.get(settings.preset), settings.files)
     return [*METRICS, *(metric for name, metric in own.items() if name not in METRICS.names())]
 
 

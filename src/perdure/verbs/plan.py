@@ -16,8 +16,8 @@ from perdure.text import plural
 from perdure.verbs.logs import Logs, surveyed
 
 if TYPE_CHECKING:
-    from perdure.metrics.engine.metric import Bar
-    from perdure.metrics.engine.score import Score
+    from perdure.metrics.declare import Threshold
+    from perdure.metrics.score import Score
     from perdure.stats.pilot import PilotMetric
     from perdure.stats.plan import Plan
     from perdure.stats.power import Question
@@ -182,7 +182,7 @@ def _from_priors(
     return replace(made, prior=found, notes=notes)
 
 
-def _bars(pool: Survey, metrics: Sequence[str]) -> dict[str, Bar]:
+def _bars(pool: Survey, metrics: Sequence[str]) -> dict[str, Threshold]:
     """What the pilot's metrics are held against: all of them, or those that are named."""
     for name in metrics:
         if name not in pool.bars:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def settings_of(protocol: Protocol) -> Settings:
     """How a protocol's lifetimes are scored; what is wrong with that is said before any is run."""
-    from perdure.metrics.engine.scorer import Scorer
+    from perdure.metrics.scorer import Scorer
 
     settings = Settings(**protocol.score, origins=dict.fromkeys(protocol.score, "protocol"))
     try:
@@ -28,10 +28,10 @@ def settings_of(protocol: Protocol) -> Settings:
 
 def unanswered(plan: RunPlan, settings: Settings) -> dict[str, list[str]]:
     """For each scenario, the metrics with a threshold that it cannot answer."""
-    from perdure.metrics.engine.presets import preset
+    from perdure.metrics.presets import PRESETS
     from perdure.scenario.lint import lint
 
-    metrics = [metric for metric in preset(settings.preset).metrics.values() if metric.threshold is not None]
+    metrics = [metric for metric in PRESETS.get(settings.preset).metrics.values() if metric.threshold is not None]
     found: dict[str, list[str]] = {}
     for scenario in plan.protocol.scenarios:
         life = next(job for job in plan.lives if job.scenario == scenario.name)
@@ -42,10 +42,10 @@ def unanswered(plan: RunPlan, settings: Settings) -> dict[str, list[str]]:
 
 def few_experts(protocol: Protocol, settings: Settings) -> str:
     """What a protocol's number of experts keeps from being decided, in words; nothing where it suffices."""
-    from perdure.metrics.engine.presets import preset
+    from perdure.metrics.presets import PRESETS
     from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS
 
-    metrics = preset(settings.preset).metrics.values()
+    metrics = PRESETS.get(settings.preset).metrics.values()
     beside = [one.name for one in metrics if one.expert and one.threshold is not None]
     if not beside or protocol.experts >= FEW_EXPERTS:
         return ""

@@ -19,8 +19,8 @@ from perdure.gather.worker import ScoreResult, ScoreWorker
 from perdure.log.manifest import manifest_in
 from perdure.log.places import BLOCKS_FILE, DATA_FILE, DESCRIBING_FILES, MANIFEST, as_text
 from perdure.log.verify import ended, ledger_of
-from perdure.metrics.engine.metric import Metric
-from perdure.metrics.engine.score import Score
+from perdure.metrics.declare import Metric
+from perdure.metrics.score import Score
 from perdure.reports.thinned import ThinnedLifetime, thinned
 from perdure.stats.decide import decide
 from perdure.stats.model import Verdict
@@ -295,7 +295,7 @@ def _score(found: Found, worker: ScoreWorker) -> ScoreResult:
 def _scored_life(life: ScoredLifetime, metrics: Mapping[str, Metric], level: float) -> ScoredLife:
     values = life.score.values
     verdicts = {
-        name: decide((life.score,), name, metric.held_against, level).verdict
+        name: decide((life.score,), name, metric.criterion, level).verdict
         for name, metric in metrics.items()
         if values.get(name) is not None
     }

@@ -24,11 +24,11 @@ from perdure.log.formats.l2logger import L2Logger
 from perdure.log.places import as_text
 from perdure.log.read import locate, recognise
 from perdure.log.verify import ended
-from perdure.metrics.engine.metric import Metric
-from perdure.metrics.engine.score import Score
-from perdure.metrics.engine.scorer import Scorer
-from perdure.metrics.engine.settings import Settings
+from perdure.metrics.declare import Metric
+from perdure.metrics.score import Score
+from perdure.metrics.scorer import Scorer
 from perdure.reports.thinned import ThinnedLifetime, thin_lifetime
+from perdure.settings import Settings
 from perdure.stats.answer import answer, answers, keeping
 from perdure.stats.groups import GroupedSurvey, alone, group_survey
 from perdure.watch.live_log import LiveLog

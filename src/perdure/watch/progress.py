@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from perdure.errors import PerdureError
-from perdure.metrics.engine.metric import Metric
+from perdure.metrics.declare import Metric
 from perdure.scenario.model import Block, Scenario
 from perdure.stats.answer import kept_by
 from perdure.stats.model import Verdict

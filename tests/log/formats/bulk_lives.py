@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from perdure.errors import LogError
 from perdure.log.model import Lifetime
 from perdure.log.read import Options, lifetimes
-from perdure.metrics.engine.contract import lifetime_of, random_blocks
+from perdure.metrics.contract import lifetime_of, random_blocks
 from perdure.scenario.model import Block, Scenario, Task
 
 SCENARIO = Scenario.of(

@@ -22,7 +22,7 @@ from perdure.log.formats.bulk import BULK
 from perdure.log.formats.table import TABLE
 from perdure.log.read import Options, lifetimes, parts, read, recognise
 from perdure.log.write import bulk as bulk_writer
-from perdure.metrics.engine.contract import lifetime_of
+from perdure.metrics.contract import lifetime_of
 from perdure.scenario.model import Block
 from perdure.scenario.variants import Variants
 from perdure.testing import check_reader

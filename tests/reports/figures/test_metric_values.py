@@ -9,9 +9,9 @@ from tests.metrics.written import written
 
 import perdure
 from perdure.gather.score_files import read_score_file
-from perdure.metrics.engine.settings import Settings
 from perdure.reports.data import gather
 from perdure.reports.figures import FigureView, NothingToDrawError, draw
+from perdure.settings import Settings
 from perdure.stats.groups import GroupedSurvey
 
 # Two tasks as in Fig. 3a: B0 R0 | blue | B1 R1 | red | B2 R2 | blue | B3 R3

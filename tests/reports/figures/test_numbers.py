@@ -19,8 +19,7 @@ from tests.cli.verbs import run_verb
 
 from perdure.errors import PerdureError
 from perdure.gather.model import ScoredLifetime
-from perdure.metrics.engine.measure import Measured
-from perdure.metrics.engine.metric import Flag
+from perdure.metrics.measure import Flag, Measured
 from perdure.reports import tables
 from perdure.reports.data import gather
 from perdure.reports.figures import FIGURES, Canvas, Figure, FigureView, NothingToDrawError, draw

@@ -13,7 +13,8 @@ from perdure.curves.model import Curves
 from perdure.curves.prepare import smooth
 from perdure.lazy import of_extra, pl
 from perdure.log.model import STANDARD_COLUMNS
-from perdure.metrics.engine.metric import Context, NoValue
+from perdure.metrics.arithmetic import NoValue
+from perdure.metrics.measure import Context
 
 
 def pandas() -> Any:

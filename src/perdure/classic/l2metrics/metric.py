@@ -14,9 +14,10 @@ from perdure.classic.l2metrics.frames import frames
 from perdure.classic.l2metrics.regimes import KEYS, OWN
 from perdure.curves.model import Curves
 from perdure.errors import MetricError
-from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.metric import Context, NoValue
-from perdure.metrics.engine.metric import Metric as Declared
+from perdure.metrics.arithmetic import NoValue
+from perdure.metrics.declare import Metric as Declared
+from perdure.metrics.declare import metric
+from perdure.metrics.measure import Context
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import Site
 

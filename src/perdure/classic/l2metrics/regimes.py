@@ -10,8 +10,8 @@ from msgspec import Struct
 from perdure.classic.l2metrics31 import L2METRICS_31, NAMES, Regimes, by_experience, saturation_of
 from perdure.curves.model import Curves
 from perdure.lazy import pl
-from perdure.metrics.engine.measure import evaluate, experts_at
-from perdure.metrics.engine.metric import Context, Metric
+from perdure.metrics.declare import Metric
+from perdure.metrics.measure import Context, evaluate, experts_at
 from perdure.scenario.sites import Site
 
 _NONE = float("nan")

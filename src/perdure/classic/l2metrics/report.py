@@ -24,10 +24,8 @@ from perdure.errors import PerdureError, UnknownNameError
 from perdure.lazy import pl
 from perdure.log.model import Lifetime
 from perdure.log.read import read
-from perdure.metrics.engine.measure import measure
-from perdure.metrics.engine.metric import Context
-from perdure.metrics.engine.presets import preset
-from perdure.metrics.engine.settings import prepared
+from perdure.metrics.measure import Context, measure
+from perdure.metrics.presets import PRESETS, prepared
 from perdure.settings import Settings
 from perdure.settings.presets import L2METRICS_31 as _PRESET
 
@@ -108,7 +106,7 @@ class MetricsReport:
 
     def _prepared(self) -> Curves:
         settings = self.settings.replace(noise=self._noise) if self._noise else self.settings
-        prep = prepared(settings, preset(_PRESET))
+        prep = prepared(settings, PRESETS.get(_PRESET))
         return curves(self._lifetime, prep, self._experts, measure=self.perf_measure, direction="higher")
 
     def add(self, metrics_list: Any) -> None:

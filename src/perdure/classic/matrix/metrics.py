@@ -12,9 +12,9 @@ import numpy as np
 from perdure.log.accuracy_matrix import Array, Baseline, MatrixLifetime, Unit, with_baselines
 from perdure.log.formats.matrix import Cells, Rows, as_numbers, lifetime_of, matrix_lifetime, orientation
 from perdure.log.read import Options
-from perdure.metrics.engine.score import Score
-from perdure.metrics.engine.scorer import Scorer
-from perdure.metrics.engine.settings import Settings
+from perdure.metrics.score import Score
+from perdure.metrics.scorer import Scorer
+from perdure.settings import Settings
 from perdure.text import plural
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class ContinualLearningMetrics:
             ("Memory Stability (MS)", _shown(self.memory_stability, "")),
         ]
         lost = zip(self.lifetime.matrix.tasks, self.per_task_forgetting, strict=False)
-        bars = {name: one.held_against for name, one in self._declared.items()}
+        bars = {name: one.criterion for name, one in self._declared.items()}
         read = reading_of_one(self.score, self._declared, bars)
         lines = [plural(self.T, "task")]
         lines += [f"  {name:26}{value:>10}" for name, value in rows if value]

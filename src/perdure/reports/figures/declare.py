@@ -10,7 +10,7 @@ import msgspec
 
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import ScoredLifetime
-from perdure.metrics.engine.declare import METRICS
+from perdure.metrics.declare import METRICS
 from perdure.reports.axes import Looks
 from perdure.reports.palette import looks
 from perdure.reports.svg import Canvas, Figure

@@ -9,7 +9,7 @@ import numpy as np
 
 from perdure.gather.model import ScoredLifetime
 from perdure.metrics import METRICS
-from perdure.metrics.engine.presets import headline
+from perdure.metrics.presets import headline
 from perdure.reports.axes import Panel, PanelSpec, compose, multiples, task_entries
 from perdure.reports.figures.curves import block_ends, drawn_values, lifetime_curves, x_label
 from perdure.reports.figures.declare import FigureView, NothingToDrawError, Numbers, figure, first_life, task_looks

@@ -9,16 +9,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.log.formats.matrices import accuracy_matrix
-from tests.metrics.matrix.matrices import FROM_CELLS, WHOLE, from_matrix, lifetime, lived, whole_matrices
+from tests.metrics.matrices import FROM_CELLS, WHOLE, from_matrix, lifetime, lived, whole_matrices
 
 from perdure.curves.build import curves
 from perdure.curves.model import Preparation
 from perdure.log.model import Lifetime
-from perdure.metrics.engine.declare import METRICS
-from perdure.metrics.engine.measure import measure
-from perdure.metrics.engine.metric import Context
-from perdure.metrics.matrix.cells import evaluations_of, matrix_of
-from perdure.metrics.matrix.sites import AccuracySites
+from perdure.metrics.declare import METRICS
+from perdure.metrics.matrix import AccuracySites, evaluations_of, matrix_of
+from perdure.metrics.measure import Context, measure
 
 
 @given(whole_matrices(), st.data())

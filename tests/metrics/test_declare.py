@@ -13,10 +13,9 @@ from msgspec.structs import replace
 from perdure.curves.model import Curve
 from perdure.errors import MetricError, PerdureError, UnknownNameError
 from perdure.metrics import METRICS
-from perdure.metrics.engine.contract import check_metric
-from perdure.metrics.engine.declare import chosen, declaring, from_file, metric
-from perdure.metrics.engine.metric import Metric
-from perdure.metrics.engine.presets import PRESETS, headline, preset
+from perdure.metrics.contract import check_metric
+from perdure.metrics.declare import Metric, declaring, metric, metrics_in_file
+from perdure.metrics.presets import PRESETS, chosen_metrics, headline
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Scenario, Task
 
@@ -67,8 +66,8 @@ def test_every_metric_of_the_definitions_is_registered() -> None:
 
 
 def test_the_standard_preset_holds_the_definitions_and_nothing_of_2019() -> None:
-    assert set(DEFINITIONS) <= preset("standard").metrics.keys()
-    assert preset("standard").metrics.keys().isdisjoint(OF_2019)
+    assert set(DEFINITIONS) <= PRESETS.get("standard").metrics.keys()
+    assert PRESETS.get("standard").metrics.keys().isdisjoint(OF_2019)
 
 
 def test_a_declaration_knows_its_name_its_sentence_and_what_it_needs() -> None:
@@ -103,60 +102,60 @@ def test_thresholds_and_conditions_are_those_of_the_definitions() -> None:
     assert METRICS.get("performance_maintenance").condition == "Continuous Learning"
     assert METRICS.get("forward_transfer").condition == "Transfer and Adaptation"
     assert METRICS.get("relative_performance").condition == "Scalability"
-    assert preset("new-2022").metrics["relative_performance"].condition == "Transfer and Adaptation"
+    assert PRESETS.get("new-2022").metrics["relative_performance"].condition == "Transfer and Adaptation"
     assert METRICS.get("learn_burn").threshold is None
     assert METRICS.get("recovery_time").better == "lower"
 
 
 def test_a_file_of_metrics_can_be_loaded_again_and_again(mine: Path) -> None:
-    assert list(from_file(mine)) == ["spread"]
-    assert list(from_file(mine)) == ["spread"]
+    assert list(metrics_in_file(mine)) == ["spread"]
+    assert list(metrics_in_file(mine)) == ["spread"]
     assert "spread" not in METRICS.names()
-    check_metric(from_file(mine)["spread"])
+    check_metric(metrics_in_file(mine)["spread"])
 
 
 def test_a_file_adds_to_the_preset_and_ids_restrict_it(mine: Path) -> None:
-    standard = preset("standard")
-    assert list(chosen(standard, [str(mine)])) == [*standard.metrics, "spread"]
-    assert list(chosen(standard, ["saturation", str(mine)])) == ["saturation", "spread"]
+    standard = PRESETS.get("standard")
+    assert list(chosen_metrics(standard, [str(mine)])) == [*standard.metrics, "spread"]
+    assert list(chosen_metrics(standard, ["saturation", str(mine)])) == ["saturation", "spread"]
 
 
 def test_an_id_is_taken_from_the_preset_before_the_registry() -> None:
-    theirs = preset("l2metrics-3.1")
-    found = chosen(theirs, ["forward_transfer"])["forward_transfer"]
+    theirs = PRESETS.get("l2metrics-3.1")
+    found = chosen_metrics(theirs, ["forward_transfer"])["forward_transfer"]
     assert found.formula is theirs.metrics["forward_transfer"].formula
-    assert chosen(theirs, ["bwt"])["bwt"].formula is METRICS.get("bwt").formula
+    assert chosen_metrics(theirs, ["bwt"])["bwt"].formula is METRICS.get("bwt").formula
 
 
 def test_an_unknown_metric_offers_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'forward_transfer'"):
-        chosen(preset("standard"), ["forward_transfr"])
+        chosen_metrics(PRESETS.get("standard"), ["forward_transfr"])
     with pytest.raises(UnknownNameError, match="did you mean 'saturation'"):
-        chosen(preset("standard"), margins={"saturatoin": 1.0})
+        chosen_metrics(PRESETS.get("standard"), margins={"saturatoin": 1.0})
 
 
 def test_an_unknown_preset_offers_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'standard'"):
-        preset("standrad")
+        PRESETS.get("standrad")
 
 
 def test_a_margin_belongs_to_one_metric_of_one_scoring() -> None:
-    assert chosen(preset("standard"), margins={"forward_transfer": 0.5})["forward_transfer"].margin == 0.5
+    assert chosen_metrics(PRESETS.get("standard"), margins={"forward_transfer": 0.5})["forward_transfer"].margin == 0.5
     assert METRICS.get("forward_transfer").margin == 0
-    assert chosen(preset("standard"), margins={"bwt": 0.5})["bwt"].margin_given
+    assert chosen_metrics(PRESETS.get("standard"), margins={"bwt": 0.5})["bwt"].margin_given
     with pytest.raises(MetricError, match="fwt has no threshold"):
-        chosen(preset("standard"), margins={"fwt": 0.5})
+        chosen_metrics(PRESETS.get("standard"), margins={"fwt": 0.5})
 
 
 def test_only_the_headline_leads_and_only_standard_averages_ratios_on_logarithms() -> None:
     for name in PRESETS.names():
-        found = chosen(preset(name))
+        found = chosen_metrics(PRESETS.get(name))
         leading = {one for one in found if found[one].headline == "log"}
         assert leading == (set() if name == "framework-2019" else set(headline()))
         if name == "standard":
             assert {one for one in found if found[one].scale == "log"} >= set(headline()[1:])
         assert name == "standard" or not any(one.margin for one in found.values())
-    assert chosen(preset("standard"))["performance_maintenance"].margin == 5
+    assert chosen_metrics(PRESETS.get("standard"))["performance_maintenance"].margin == 5
 
 
 def test_the_headline_metrics_are_the_five_of_the_papers_in_their_order() -> None:
@@ -164,7 +163,7 @@ def test_the_headline_metrics_are_the_five_of_the_papers_in_their_order() -> Non
 
 
 def test_a_variant_asks_the_same_as_its_original_and_never_leads() -> None:
-    variants = [one for name in PRESETS.names() for one in preset(name).metrics.values() if one.variant_of]
+    variants = [one for name in PRESETS.names() for one in PRESETS.get(name).metrics.values() if one.variant_of]
     assert {one.name for one in variants} >= {"forward_transfer_contrast", "performance_maintenance_terminal"}
     for one in variants:
         original = METRICS.get(one.variant_of)
@@ -197,12 +196,12 @@ def test_a_file_that_cannot_serve_says_why(tmp_path: Path, text: str, said: str)
     path = tmp_path / "mine.py"
     path.write_text(text)
     with pytest.raises(MetricError, match=said):
-        chosen(preset("standard"), [str(path)])
+        chosen_metrics(PRESETS.get("standard"), [str(path)])
 
 
 def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
     with pytest.raises(MetricError, match="no such file of metrics"):
-        from_file(tmp_path / "absent.py")
+        metrics_in_file(tmp_path / "absent.py")
 
 
 @pytest.mark.parametrize(

@@ -13,39 +13,13 @@ from typing import Any
 import msgspec
 
 from perdure import files
-from perdure.curves.model import Preparation
-from perdure.errors import LogError, MetricError, PerdureError
+from perdure.errors import LogError, PerdureError
 from perdure.log.places import PROTOCOL
 from perdure.log.read import find, locate
-from perdure.metrics.engine.declare import METRICS, Preset
-from perdure.metrics.matrix.cells import reads_matrix
+from perdure.metrics.declare import METRICS
 from perdure.settings import OPTIONS, Settings, read_settings, settings_from
 
-__all__ = ["FILE", "Settings", "prepared", "settings_for"]
-
 FILE = "perdure.toml"
-
-
-def prepared(settings: Settings, preset: Preset) -> Preparation:
-    """Return the preparation of curves under `preset`. Refuse a setting that it fixes or cannot use."""
-    given = settings.given
-    for name, why in preset.fixes.items():
-        if name in given:
-            raise MetricError(
-                f"preset {preset.name!r} does not take it: {why}", "leave it out", where=OPTIONS[name].flag
-            )
-    baselines = [name for name in ("random_init", "joint") if name in given]
-    if baselines and not settings.metrics and not any(reads_matrix(one) for one in preset.metrics.values()):
-        raise MetricError(
-            f"preset {preset.name!r} has no accuracy-matrix metrics that could use it",
-            "take standard, or name them with --metrics",
-            where=OPTIONS[baselines[0]].flag,
-        )
-    prep = settings.prepared(preset.prep)
-    refused = preset.refuses(settings, prep)
-    if refused:
-        raise MetricError(refused, "leave that out, or take another preset", where=f"preset {preset.name!r}")
-    return prep
 
 
 def settings_for(

@@ -12,8 +12,8 @@ import msgspec
 from perdure.curves.model import Curves
 from perdure.lazy import pl
 from perdure.log.model import Identity, Passage
-from perdure.metrics.engine.declare import METRICS
-from perdure.metrics.engine.measure import Measured
+from perdure.metrics.declare import METRICS
+from perdure.metrics.measure import Measured
 from perdure.results import Tabular
 from perdure.scenario.model import Block
 from perdure.settings.presets import STANDARD

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from perdure.metrics.engine.declare import Preset
-from perdure.metrics.engine.presets import PRESETS
+from perdure.metrics.presets import PRESETS, Preset
 
 EVERY = tuple(PRESETS)
 

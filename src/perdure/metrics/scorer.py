@@ -24,15 +24,13 @@ from perdure.log.accuracy_matrix import MatrixLifetime, MatrixPassage
 from perdure.log.model import Identity, Lifetime, Passage
 from perdure.log.places import as_text, printable
 from perdure.log.variants import Settled, settle
-from perdure.metrics.engine.declare import chosen
-from perdure.metrics.engine.measure import Measured, Sites, measure
-from perdure.metrics.engine.metric import Context, Metric
-from perdure.metrics.engine.presets import preset as preset_called
-from perdure.metrics.engine.score import OtherCode, Score, learner_digest
-from perdure.metrics.engine.settings import Settings, prepared
-from perdure.metrics.matrix.cells import reads_matrix
+from perdure.metrics.declare import Metric
+from perdure.metrics.matrix import reads_matrix
+from perdure.metrics.measure import Context, Measured, SiteCache, measure
+from perdure.metrics.presets import PRESETS, chosen_metrics, prepared
+from perdure.metrics.score import OtherCode, Score, learner_digest
 from perdure.scenario.model import Scenario
-from perdure.settings import UNDECIDING
+from perdure.settings import UNDECIDING, Settings
 
 _NO_EXPERTS = "experts do not apply to a matrix and were not used"
 
@@ -53,9 +51,9 @@ class Scorer:
             raise MetricError(
                 "a place is looked at by a survey alone", "give numbers here", where=f"--joint {self.settings.joint}"
             )
-        self.preset = preset_called(self.settings.preset)
+        self.preset = PRESETS.get(self.settings.preset)
         self.prep: Preparation = prepared(self.settings, self.preset)
-        self.metrics: dict[str, Metric] = chosen(self.preset, self.settings.metrics, self.settings.margins)
+        self.metrics: dict[str, Metric] = chosen_metrics(self.preset, self.settings.metrics, self.settings.margins)
         self.experts = experts or Experts()
         self.left_out: dict[str, str] = dict(self.experts.left_out)
         """Path and reason of every expert that no lifetime could use so far."""
@@ -63,7 +61,7 @@ class Scorer:
         """Experts that are used for the measure of a lifetime."""
         self.settled = settled
         self._logs: dict[tuple[str, str, str | None], tuple[ExpertLog, ...]] = {}
-        self._sites = Sites(Scenario.of("", ()))
+        self._sites = SiteCache(Scenario.of("", ()))
         self.how = deciding(self.settings.as_json(self.prep))
 
     def score(self, lifetime: Lifetime, identity: Identity | None = None) -> Score:
@@ -153,11 +151,11 @@ class Scorer:
         }
         return found | unavailable
 
-    def _sites_of(self, scenario: Scenario) -> Sites:
+    def _sites_of(self, scenario: Scenario) -> SiteCache:
         """Return the sites of a scenario; those of the lifetime before, if it went through the same blocks."""
         last = self._sites.scenario
         if (last.blocks, last.tasks, last.info) != (scenario.blocks, scenario.tasks, scenario.info):
-            self._sites = Sites(scenario)
+            self._sites = SiteCache(scenario)
         return self._sites
 
     @cached_property

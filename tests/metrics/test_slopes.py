@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perdure.metrics.engine.arithmetic import theil_sen
-from perdure.metrics.engine.slopes import median_slope
+from perdure.metrics.slopes import theil_sen
 
 
 def of_all_pairs(ordinates: np.ndarray, abscissae: np.ndarray) -> float:
@@ -27,14 +26,14 @@ def test_the_slope_found_is_the_median_of_all_pairs(gaps: list[float], data: st.
     abscissae = np.cumsum(gaps)
     ordinates = np.array([data.draw(real) for _ in gaps])
     expected = of_all_pairs(ordinates, abscissae)
-    assert median_slope(ordinates, abscissae, few=8) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert theil_sen(ordinates, abscissae, few=8) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 @settings(deadline=None)
 @given(st.lists(whole, min_size=2, max_size=80))
 def test_whole_numbers_that_tie_give_exactly_the_median_of_all_pairs(values: list[float]) -> None:
     ordinates, abscissae = np.array(values), np.arange(len(values), dtype=float)
-    assert median_slope(ordinates, abscissae, few=8) == of_all_pairs(ordinates, abscissae)
+    assert theil_sen(ordinates, abscissae, few=8) == of_all_pairs(ordinates, abscissae)
 
 
 # Found at random: eight slopes are drawn that are all equal, and the median is another.
@@ -47,7 +46,7 @@ EQUAL = """
 def test_a_few_equal_slopes_do_not_stand_for_all_that_are_left() -> None:
     ordinates = np.array(EQUAL.split(), dtype=float)
     abscissae = np.arange(len(ordinates), dtype=float)
-    assert median_slope(ordinates, abscissae, few=8) == of_all_pairs(ordinates, abscissae)
+    assert theil_sen(ordinates, abscissae, few=8) == of_all_pairs(ordinates, abscissae)
 
 
 @pytest.mark.parametrize("kind", ["times", "noise", "trend"])
@@ -60,10 +59,10 @@ def test_many_values_give_what_few_at_a_time_give(kind: str) -> None:
         "trend": np.floor(300 - times / 10) + rng.integers(0, 5, 3000),
     }[kind]
     expected = of_all_pairs(values, times)
-    assert median_slope(values, times, few=4000) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+    assert theil_sen(values, times, few=4000) == pytest.approx(expected, rel=1e-12, abs=1e-15)
     assert theil_sen(values.tolist()) == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
 def test_the_slope_of_fifty_thousand_points_on_a_line_is_the_lines() -> None:
     times = np.arange(50_000, dtype=float)
-    assert median_slope(3 - 7 * times, times) == -7
+    assert theil_sen(3 - 7 * times, times) == -7

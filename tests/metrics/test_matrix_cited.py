@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from tests.metrics.matrix.matrices import lifetime
+from tests.metrics.matrices import lifetime
 
 from perdure.curves.build import curves
 from perdure.curves.model import Preparation
 from perdure.log.model import Lifetime
-from perdure.metrics.engine.declare import METRICS
-from perdure.metrics.engine.measure import measure
+from perdure.metrics.declare import METRICS
+from perdure.metrics.measure import measure
 
 
 def expert(values: Sequence[float], task: str = "a") -> Lifetime:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.log.formats.matrices import accuracy_matrix
-from tests.metrics.matrix.matrices import BASELINES, FROM_CELLS, WHOLE, curves_of, from_matrix
+from tests.metrics.matrices import BASELINES, FROM_CELLS, WHOLE, curves_of, from_matrix
 
-from perdure.metrics.engine.declare import METRICS, chosen
-from perdure.metrics.engine.presets import preset
-from perdure.metrics.matrix.sites import AccuracySites
+from perdure.metrics.declare import METRICS
+from perdure.metrics.matrix import AccuracySites
+from perdure.metrics.presets import PRESETS, chosen_metrics
 
 _UPPER = [(row, column) for row in range(3) for column in range(row + 1, 4)]
 
@@ -107,7 +107,7 @@ def test_a_gap_before_any_learning_is_named_where_it_is_the_baseline() -> None:
 def test_the_old_name_of_forward_transfer_still_finds_it() -> None:
     assert METRICS.get("fwt_gem") is METRICS.get("fwt")
     assert "fwt_gem" not in METRICS.names()
-    assert list(chosen(preset("standard"), ["fwt_gem"])) == ["fwt"]
+    assert list(chosen_metrics(PRESETS.get("standard"), ["fwt_gem"])) == ["fwt"]
 
 
 def test_five_metrics_are_the_headline_of_a_matrix() -> None:

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.log.model import Identity
-from perdure.metrics.engine.measure import Measured
-from perdure.metrics.engine.metric import Flag
-from perdure.metrics.engine.score import Score
+from perdure.metrics.measure import Flag, Measured
+from perdure.metrics.score import Score
 
 COUNTS = st.integers(0, 10**6)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.log.formats.matrices import accuracy_matrix
-from tests.metrics.matrix.matrices import (
+from tests.metrics.matrices import (
     BASELINES,
     EXAMPLE,
     FROM_CELLS,
@@ -25,11 +25,10 @@ import perdure
 from perdure.curves.build import curves
 from perdure.curves.model import Preparation
 from perdure.log.formats.matrix import matrix_lifetime, read_matrix
-from perdure.metrics.engine.contract import check_metric
-from perdure.metrics.engine.declare import METRICS
-from perdure.metrics.engine.metric import Metric
-from perdure.metrics.engine.scorer import Scorer
-from perdure.metrics.engine.settings import Settings
+from perdure.metrics.contract import check_metric
+from perdure.metrics.declare import METRICS, Metric
+from perdure.metrics.scorer import Scorer
+from perdure.settings import Settings
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from tests.metrics.written import LIFE, written
 
 from perdure.errors import MetricError, PerdureError
-from perdure.metrics.engine.presets import PRESETS, preset
-from perdure.metrics.engine.settings import prepared, settings_for
+from perdure.metrics.presets import PRESETS, prepared
+from perdure.metrics.settings import settings_for
 from perdure.settings import OPTIONS, Settings
 
 
@@ -113,7 +113,7 @@ def test_a_preset_refuses_what_it_fixes_and_takes_the_rest(name: str) -> None:
     found = set()
     for setting, value in SOME.items():
         try:
-            prepared(Settings(name, **{setting: value}), preset(name))
+            prepared(Settings(name, **{setting: value}), PRESETS.get(name))
         except MetricError:
             found.add(setting)
     assert found == REFUSED[name]
@@ -126,10 +126,10 @@ def test_what_a_preset_fixes_is_a_setting_and_has_a_reason() -> None:
 
 
 def test_the_moving_average_of_2019_takes_any_odd_width() -> None:
-    assert prepared(Settings("framework-2019", width=7), preset("framework-2019")).width == 7
+    assert prepared(Settings("framework-2019", width=7), PRESETS.get("framework-2019")).width == 7
     with pytest.raises(MetricError, match="--width 6 is even"):
-        prepared(Settings("framework-2019", width=6), preset("framework-2019"))
+        prepared(Settings("framework-2019", width=6), PRESETS.get("framework-2019"))
 
 
 def test_baselines_serve_metrics_that_are_named_under_any_preset() -> None:
-    assert prepared(Settings("new-2022", joint=1.0, metrics=("intransigence",)), preset("new-2022"))
+    assert prepared(Settings("new-2022", joint=1.0, metrics=("intransigence",)), PRESETS.get("new-2022"))

@@ -15,18 +15,19 @@ from perdure.curves.build import matrix_curves
 from perdure.curves.model import Curves
 from perdure.log.accuracy_matrix import AccuracyMatrix, passage_of
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.metrics.engine.measure import Measured, measure
-from perdure.metrics.engine.metric import Context, Metric
-from perdure.metrics.matrix.cited import CITED_METRICS
-from perdure.metrics.matrix.common import MATRIX_METRICS as OF_THE_PAGE
-from perdure.metrics.matrix.sites import AccuracySites
+from perdure.metrics import matrix_formulas
+from perdure.metrics.declare import Metric
+from perdure.metrics.matrix import AccuracySites
+from perdure.metrics.measure import Context, Measured, measure
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "matrix" / "s002.csv"
-
-
-MATRIX_METRICS = (*OF_THE_PAGE, *CITED_METRICS)
+EXAMPLE = Path(__file__).parents[2] / "examples" / "matrix" / "s002.csv"
 
 
+MATRIX_METRICS = tuple(
+    metric
+    for name, metric in vars(matrix_formulas).items()
+    if isinstance(metric, Metric) and name != "general_ability_change"
+)
 FROM_CELLS = tuple(one for one in MATRIX_METRICS if isinstance(one.sites, AccuracySites))
 
 

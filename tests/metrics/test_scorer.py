@@ -19,17 +19,17 @@ from perdure.curves.experts import Experts
 from perdure.curves.model import Curve, Curves, Expert, Preparation
 from perdure.errors import LogError
 from perdure.log.model import Lifetime
-from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
-from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.measure import measure
-from perdure.metrics.engine.metric import Metric, NoValue
-from perdure.metrics.engine.presets import PRESETS
-from perdure.metrics.engine.score import Score
-from perdure.metrics.engine.scorer import Scorer
-from perdure.metrics.engine.settings import Settings
+from perdure.metrics.arithmetic import NoValue
+from perdure.metrics.contract import expert_of, lifetime_of, random_blocks
+from perdure.metrics.declare import Metric, metric
+from perdure.metrics.measure import measure
+from perdure.metrics.presets import PRESETS
+from perdure.metrics.score import Score
+from perdure.metrics.scorer import Scorer
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Mode, Scenario
 from perdure.scenario.sites import Site
+from perdure.settings import Settings
 
 PREPS: dict[str, Preparation | None] = {
     "as the preset has it": None,

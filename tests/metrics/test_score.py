@@ -22,13 +22,13 @@ from perdure.gather.outputs import FILES, block_table, lifetime_table, write_out
 from perdure.gather.survey import score, survey
 from perdure.log.model import Lifetime
 from perdure.log.places import DATA_FILE
-from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
-from perdure.metrics.engine.presets import PRESETS
-from perdure.metrics.engine.scorer import Scorer, prepared_table
-from perdure.metrics.engine.settings import Settings
+from perdure.metrics.contract import expert_of, lifetime_of, random_blocks
+from perdure.metrics.presets import PRESETS
+from perdure.metrics.scorer import Scorer, prepared_table
 from perdure.results import sealed
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.schemas import score as documents
+from perdure.settings import Settings
 
 
 @pytest.mark.parametrize("preset", PRESETS.names())

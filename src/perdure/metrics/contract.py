@@ -13,8 +13,8 @@ from perdure.curves.arrays import Array
 from perdure.curves.build import curves as curves_of
 from perdure.lazy import pl
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.metrics.engine.measure import FormulaError, evaluate, experts_at, measure
-from perdure.metrics.engine.metric import Context, Metric
+from perdure.metrics.declare import Metric
+from perdure.metrics.measure import Context, FormulaError, evaluate, experts_at, measure
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.sites import LIFETIME, Site, key_text
 

@@ -4,32 +4,48 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
+import msgspec
 import numpy as np
 
 from perdure.curves.model import Curve
-from perdure.metrics.engine.metric import Aggregate, NoValue, Value
+
+Aggregate = Literal["mean", "median"]
 
 BELOW = "a mean below the scale's minimum counts as 1"
 
 _TINY = 1e-9
+_ROUNDING = 1e-9  # a mean this close to 0 has no sign
 _Z_975 = 1.959963984540054
 _STUDENT_975 = (
     12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.306, 2.2622, 2.2281,
     2.201, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.093, 2.086,
     2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423,
 )  # fmt: skip
-"""Student's 97.5 % quantile for 1, 2, … 30 degrees of freedom, to four places, as tables have it."""
-_PLACES = 6e-5
-_ROUNDING = 1e-9  # a mean this close to 0 has no sign
-_MANY = 1000  # values; of more, half a million slopes are not made at once
+"""Student's 97.5 % quantile for 1, 2, … 30 degrees of freedom, to four decimal places."""
+_TABLE_ERROR = 6e-5
+
+
+class NoValue(Exception):  # noqa: N818 - a result, not a failure
+    """Raised by a formula if its site has no value, with the reason."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class Value(msgspec.Struct, frozen=True):
+    """A formula's result with flags: remarks that a reader of the number should see."""
+
+    value: float
+    flags: tuple[str, ...] = ()
 
 
 def ratio(numerator: float, denominator: float, extent: float) -> float:
-    """`numerator / denominator`, where a ratio means something.
+    """Return `numerator / denominator`. Raise `NoValue` if that is meaningless.
 
-    There is none below zero, nor over a denominator that is next to nothing beside `extent`, the
-    width of the task's range.
+    It is below zero, and over a denominator that is negligible compared with `extent`, the width of the task's range.
     """
     if denominator <= 0:
         raise NoValue(f"a ratio to {denominator:.6g} is meaningless; it needs a positive value below the line")
@@ -41,7 +57,7 @@ def ratio(numerator: float, denominator: float, extent: float) -> float:
 
 
 def contrast(after: float, before: float, extent: float) -> float:
-    """`(after − before) / (after + before)`, from −1 to 1, guarded as a ratio is."""
+    """Return `(after − before) / (after + before)`, from −1 to 1, with the guards of a ratio."""
     if after < 0 or before < 0:
         raise NoValue(f"a contrast of {after:.6g} and {before:.6g} is meaningless; it needs values of 0 or more")
     if after + before <= 0 or after + before < _TINY * extent:
@@ -50,18 +66,18 @@ def contrast(after: float, before: float, extent: float) -> float:
 
 
 def floored(floor: float | None, *means: float) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    """The means, none below where the scale begins, and a flag where one was.
+    """Return the means, raised to the floor if they are below it, and a flag if one was.
 
-    Given bounds allow values under the minimum. To leave their sites out would be selection on the outcome.
+    Given bounds allow values under the minimum. Leaving their sites out would be selection on the outcome.
     """
     if floor is None or min(means) >= floor:
         return (), means
     rounding = _TINY * max(1.0, abs(floor))
-    return (BELOW,) if min(means) < floor - rounding else (), tuple(max(one, floor) for one in means)
+    return (BELOW,) if min(means) < floor - rounding else (), tuple(max(mean, floor) for mean in means)
 
 
 def lift(after: float, before: float, extent: float, floor: float | None) -> float | Value:
-    """`after / before`, both counted from the floor; where there is none, both have to be worth a logarithm."""
+    """Return `after / before`, both at least the floor. Without a floor, both must be large enough for a logarithm."""
     flags, (above, below) = floored(floor, after, before)
     if floor is None and above <= max(0.0, _TINY * extent):
         raise NoValue(f"a ratio of {above:.6g} is meaningless; it needs a positive value above the line")
@@ -70,52 +86,37 @@ def lift(after: float, before: float, extent: float, floor: float | None) -> flo
 
 
 def lift_contrast(after: float, before: float, extent: float, floor: float | None) -> float | Value:
-    """The contrast of two means, both counted from the floor where there is one."""
+    """Return the contrast of two means, both at least the floor if there is one."""
     flags, (above, below) = floored(floor, after, before)
     value = contrast(above, below, extent)
     return Value(value, flags) if flags else value
 
 
 def recovery_time(previous: Curve, later: Curve) -> int | None:
-    """The index in `later` at which it reaches what `previous` ended with; None if it never does."""
+    """Return the index at which `later` reaches the end of `previous`; None if it never does."""
     return later.reached(previous.terminal)
 
 
 def still_rising(first: float, late: float, last: float) -> bool:
-    """Whether a curve ends before it saturates: from its second last tenth to its last it climbs at more than half
-    the pace that took it from its first tenth to its last, nine tenths later.
+    """Return whether a curve ends before it saturates.
+
+    It does if it rises from its second last tenth to its last at more than half of its mean pace, which is the rise
+    from its first tenth to its last, nine tenths later, divided by nine.
     """
     return last - late > (last - first) / 18 > 0
 
 
 def student_975(freedom: float) -> tuple[float, float]:
-    """Between which two numbers Student's 97.5 % quantile lies (Fisher and Cornish 1960 from 30 on).
+    """Return two numbers around Student's 97.5 % quantile (from 30 degrees of freedom on, Fisher and Cornish 1960).
 
-    Hardly any question is so close that SciPy is worth its quarter of a second. One freedom or more.
+    They decide nearly every test, so that SciPy, which takes a quarter of a second to import, is rarely needed.
     """
-    if freedom < 30:
-        whole = int(freedom)  # it falls as the degrees of freedom rise
-        below = whole if whole == freedom else whole + 1
-        return _STUDENT_975[below - 1] - _PLACES, _STUDENT_975[whole - 1] + _PLACES
+    if freedom < 30:  # the quantile falls as the degrees of freedom, 1 or more, rise
+        return _STUDENT_975[math.ceil(freedom) - 1] - _TABLE_ERROR, _STUDENT_975[int(freedom) - 1] + _TABLE_ERROR
     z = _Z_975
     terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
-    near = sum(term / freedom**power for power, term in enumerate(terms))
-    return near - 1e-5, near + 1e-5
-
-
-def theil_sen(values: Sequence[float], at: Sequence[float] | None = None) -> float:
-    """Return the median of the slopes between all pairs of values (Theil 1950, Sen 1968).
-
-    `at` are rising abscissae, 0, 1, 2, … by default. The result is exact; many values are not paired one by one.
-    """
-    ordinates = np.asarray(values, dtype=np.float64)
-    abscissae = np.arange(len(ordinates), dtype=np.float64) if at is None else np.asarray(at, dtype=np.float64)
-    if len(ordinates) > _MANY:
-        from perdure.metrics.engine.slopes import median_slope
-
-        return median_slope(ordinates, abscissae)
-    first, second = np.triu_indices(len(ordinates), k=1)
-    return float(np.median((ordinates[second] - ordinates[first]) / (abscissae[second] - abscissae[first])))
+    quantile = sum(term / freedom**power for power, term in enumerate(terms))
+    return quantile - 1e-5, quantile + 1e-5
 
 
 # --- combinations --------------------------------------------------------------------------------

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Self
 
 import msgspec
 import numpy as np
 
 from perdure.curves.experts import average_expert, compare_with_experts
-from perdure.curves.model import Curve, Curves, Expert, ExpertComparison
-from perdure.metrics.engine.metric import ADAPTERS, Aggregate, Context, Flag, Metric, NoValue, Value
+from perdure.curves.model import Curve, Curves, Expert, ExpertComparison, Twin
+from perdure.metrics.arithmetic import Aggregate, NoValue, Value
+from perdure.metrics.declare import Metric
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import LIFETIME, Key, Site, key_text
 from perdure.stopping import Stopped
@@ -23,6 +25,69 @@ _CONSTANT = "all its values are the same, so it carries no information"
 
 class FormulaError(Exception):
     """A formula or its sites failed in a way they must not."""
+
+
+_FLAG = r"(?s)\d+ of \d+ left out: (?P<why>.*)|(?P<about>.*) \(\d+ of \d+ values\)"
+
+
+class Flag(str):
+    """A remark on a metric's value, with the number of values it holds for."""
+
+    about: str
+    """The remark without the counts."""
+    left_out: bool
+    """Whether it is the reason for missing values."""
+
+    def __new__(cls, text: str, about: str = "", *, left_out: bool = False) -> Self:
+        flag = super().__new__(cls, text)
+        flag.about, flag.left_out = about or text, left_out
+        return flag
+
+    @classmethod
+    def of_some(cls, about: str, count: int, total: int) -> Self:
+        """Return a remark that holds for some of the values only."""
+        return cls(f"{about} ({count} of {total} values)", about)
+
+    @classmethod
+    def of_missing(cls, why: str, count: int, total: int) -> Self:
+        """Return the reason why some values are missing."""
+        return cls(f"{count} of {total} left out: {why}", f"left out: {why}", left_out=True)
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Read a flag from a score file."""
+        match = re.fullmatch(_FLAG, text)
+        if match is None:
+            return cls(text)
+        if match["about"] is not None:
+            return cls(text, match["about"])
+        return cls(text, f"left out: {match['why']}", left_out=True)
+
+
+class Context(msgspec.Struct, frozen=True):
+    """Inputs of formulas besides the curves: baselines from the settings, and the way experts are averaged."""
+
+    baselines: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    """By name, e.g. `random_init` and `joint` (a number, or one per task)."""
+    expert_average: Literal["metrics", "time"] = "metrics"
+
+
+Adapter = Callable[[Curves, Site, Context], Any]
+
+
+def _twin(curves: Curves, _site: Site, _context: Context) -> Twin:
+    if curves.twin is None:
+        raise NoValue("needs a stateless twin: set twin = true in the protocol")
+    return curves.twin
+
+
+ADAPTERS: dict[Any, Adapter] = {
+    Curves: lambda curves, _site, _context: curves,
+    Site: lambda _curves, site, _context: site,
+    Context: lambda _curves, _site, context: context,
+    Twin: _twin,
+}
+"""Role type → function that builds the argument. `Curve`, `Expert` and their tuples are built here."""
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -41,18 +106,17 @@ class Measured(msgspec.Struct, frozen=True):
 
     value: float | None
     by: Mapping[str, tuple[float, ...]] = msgspec.field(default_factory=dict)
-    """A task, or a pair written `a→b`, to its values in order; a site without a value leaves its list shorter."""
+    """A task, or a pair written `a→b` → its values in order. A site without a value leaves its list shorter."""
     why: str | None = None
     flags: tuple[Flag, ...] = ()
     experts: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """A task to the experts its values are relative to, in the order of the values; empty for other metrics."""
+    """Task → the experts its values are relative to, in the order of the values; empty for other metrics."""
     at: Mapping[str, tuple[tuple[int, ...], ...]] = msgspec.field(default_factory=dict)
-    """A key of `by` to the blocks that each of its values is read from; empty if a formula takes the lifetime as a
-    whole."""
+    """Key of `by` → the blocks that each of its values is read from; empty for formulas of the whole lifetime."""
 
 
-class Sites:
-    """Sites of metrics in one scenario, and the blocks that are read there; metrics and lifetimes share them."""
+class SiteCache:
+    """Sites of metrics in one scenario, and the blocks that each site reads. Metrics and lifetimes share them."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -89,7 +153,7 @@ def measure(
     curves: Curves,
     context: Context | None = None,
     *,
-    sites: Sites | None = None,
+    sites: SiteCache | None = None,
     aggregate: Aggregate = "mean",
 ) -> Measured:
     """Evaluate the metric at all its sites in one lifetime, and combine the values.
@@ -97,7 +161,7 @@ def measure(
     A formula that raises anything but `NoValue`, or returns a value that is not finite, is named in `why`: the other
     metrics of the lifetime are not affected. `sites` are those of the scenario, if they are known.
     """
-    context, sites = context or Context(), sites or Sites(curves.scenario)
+    context, sites = context or Context(), sites or SiteCache(curves.scenario)
     found: tuple[Site, ...] = ()
     try:
         found = sites.of(metric)

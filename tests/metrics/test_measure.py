@@ -15,11 +15,11 @@ from perdure.curves.experts import average_expert
 from perdure.curves.model import Curve, Curves, Expert, ExpertComparison, Preparation
 from perdure.errors import MetricError
 from perdure.metrics import METRICS
-from perdure.metrics.engine.contract import expert_of, lifetime_of, random_blocks
-from perdure.metrics.engine.declare import metric
-from perdure.metrics.engine.measure import Sites, experts_at, measure
-from perdure.metrics.engine.metric import Context, Metric, NoValue, Value
-from perdure.metrics.engine.presets import PRESETS
+from perdure.metrics.arithmetic import NoValue, Value
+from perdure.metrics.contract import expert_of, lifetime_of, random_blocks
+from perdure.metrics.declare import Metric, metric
+from perdure.metrics.measure import Context, SiteCache, experts_at, measure
+from perdure.metrics.presets import PRESETS
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.sites import Site
@@ -206,7 +206,7 @@ def test_metrics_that_share_sites_walk_the_scenario_once() -> None:
         walks.append(scenario)
         yield from sites.each_learning_block(scenario)
 
-    shared = Sites(LIFE.scenario)
+    shared = SiteCache(LIFE.scenario)
 
     def size(learned: Curve) -> float:
         return len(learned)
@@ -228,7 +228,7 @@ def test_a_metric_gives_a_result_exactly_where_its_sites_and_experts_are(seed: i
     life = lifetime_of(random_blocks(rng), rng)
     experts = [expert_of(task.label, rng) for task in life.scenario.tasks if rng.random() < 0.6]
     made = {preset.name: curves(life, preset.prep, experts) for preset in PRESETS}
-    walked = {name: Sites(one.scenario) for name, one in made.items()}
+    walked = {name: SiteCache(one.scenario) for name, one in made.items()}
     for (preset, name), one in EVERY.items():
         there = [
             site for site in one.sites(life.scenario) if not one.expert or experts_at(made[preset], site, Context())

@@ -1,1 +1,0 @@
-"""How a metric is declared, measured, combined and scored."""
