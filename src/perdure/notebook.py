@@ -91,13 +91,12 @@ def _p(one: Estimate) -> str:
 
 
 def _comparisons(found: Comparisons) -> Iterator[str]:
-    from perdure.reports.tables import comparison
-    from perdure.stats.sentences import sentence
+    from perdure.reports.tables import comparison, comparison_sentences
 
     for one in found.comparisons:
         where = f" · {one.scenario_type}" if one.scenario_type else ""
-        said = [sentence(each, one.system, one.baseline) for each in one.differences.values()]
-        yield f"<p><strong>{escape(f'{one.system} against {one.baseline}{where}')}</strong>{_break(*said)}</p>"
+        lines = _break(*comparison_sentences(one))
+        yield f"<p><strong>{escape(f'{one.system} against {one.baseline}{where}')}</strong>{lines}</p>"
         table = comparison(one).filled()
         yield _folded("The numbers", table.to_html() + _line(table.note))
     for note in found.notes:

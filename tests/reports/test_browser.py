@@ -180,7 +180,7 @@ def test_it_prints_everything_and_cuts_no_table(page: Any, tmp_path: Path) -> No
     printed.write_bytes(page.pdf(format="A4"))
     if shutil.which("pdftotext"):
         said = subprocess.run(["pdftotext", str(printed), "-"], capture_output=True, text=True, check=True).stdout
-        for words in ("Statement of methods", "Where each lifetime came from", "what a reader should find", "keeper-2"):
+        for words in ("Statement of methods", "Origin of each lifetime", "recommended contents", "keeper-2"):
             assert words in said, words
 
 

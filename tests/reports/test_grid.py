@@ -88,7 +88,7 @@ def test_the_lifetime_shown_is_in_the_middle_of_its_group(told: Tell) -> None:
         (float(life.score.metrics["performance_maintenance"].value or 0), life.id) for life in material.lifetimes
     )
     (shown,) = opening(material)
-    assert f"{values[2][1]}, the middle one of 5 by performance maintenance" in shown.caption
+    assert f"{values[2][1]}, the median lifetime (of 5) by performance maintenance" in shown.caption
 
 
 def test_every_kind_is_known_by_what_it_shows() -> None:

@@ -22,7 +22,7 @@ def test_it_names_methods_their_lifetimes_and_every_metric_that_is_shown_with_it
     assert "6 lifetimes were scored: forgetter (3) and keeper (3)." in said
     assert "2 tasks, 240 learning experiences and 48 evaluation experiences" in said
     for name in table_metrics(material.groups):
-        assert f"{name.replace('_', ' ')}: " in said
+        assert f"{name.replace('_', ' ').capitalize()}: " in said
         assert material.survey.metrics[name].source in said
 
 
@@ -32,17 +32,30 @@ def test_it_names_the_test_its_correction_the_baseline_and_the_versions(told: Te
     assert (compared.system, compared.baseline) == ("forgetter · condensed", "keeper · condensed")
     sizes = {one.family for one in compared.tested.values()}
     assert len(sizes) == 1
-    expected = (
-        f"two-sided paired t test on each metric, lifetimes paired by seed, p adjusted by Holm over the {sizes.pop()}"
-    )
-    assert expected in report.methods
+    assert "two-sided paired t test on each metric, lifetimes paired by seed." in report.methods
+    assert f"p was adjusted by Holm over the {sizes.pop()} headline metrics" in report.methods
+    assert "variance between experts" not in report.methods  # both have the same experts
     assert "compared with keeper · condensed" in report.methods
     assert f"Perdure {perdure.__version__}, preset standard" in report.methods
 
 
 def test_experts_are_counted_where_there_are_any(told: Tell) -> None:
-    assert "Single-task experts: 1 of each of 2 tasks" in report_of(told(2, 3)).methods
+    assert "Single-task experts: 1 per task, treated as a sample" in report_of(told(2, 3)).methods
     assert "experts: " not in report_of(told(2, 3, ("alone",), experts=False)).methods
+
+
+def test_experts_of_a_method_are_counted_for_that_method(two_runs: tuple[Path, Path]) -> None:
+    """Each run folder has one expert per task: two methods do not make it two."""
+    report = report_of(gather(two_runs))
+    assert "Single-task experts: 1 per task and method, treated as a sample" in report.methods
+
+
+def test_the_source_of_ranges_is_stated(run_folder: Run) -> None:
+    run = run_folder(2, 3)
+    bounds = perdure.Settings(bounds={"task00": (0, 1), "task01": (0, 1)})
+    for settings, source in ((perdure.Settings(), "the range of the values"), (bounds, "recorded bounds")):
+        statement = report_of(gather([run], settings=settings)).methods
+        assert f"scaled to 1..101 task by task, from {source}." in statement
 
 
 def test_a_preset_and_settings_that_somebody_gave_are_said(run_folder: Run) -> None:
@@ -62,4 +75,4 @@ def test_it_is_written_alone_and_in_reports(run_folder: Run, tmp_path: Path) -> 
     assert (tmp_path / "methods.tex").read_text() == escape_latex(said) + "\n"
     for name in ("report.md", "report.json"):
         write_report(run, tmp_path / name)
-        assert "Single-task experts: 1 of each of 2 tasks" in (tmp_path / name).read_text()
+        assert "Single-task experts: 1 per task, treated as a sample" in (tmp_path / name).read_text()

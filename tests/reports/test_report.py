@@ -197,6 +197,34 @@ def test_no_text_breaks_out_of_a_latex_cell_or_a_markdown_table(text: str) -> No
     assert not re.search(r"(?<!\\)(\\\\)*\|", escape_markdown(text))
 
 
+def test_lifetimes_of_one_protocol_have_one_protocol_in_the_provenance(report: Report) -> None:
+    """Each lifetime records its own seeds and scenario next to the digest of the protocol."""
+
+    def shown(digests: str) -> str:
+        lifetimes = [
+            {"id": str(seed), "protocol": {"digest": digest, "scenario": f"type {seed}", "seeds": {"learner": seed}}}
+            for seed, digest in enumerate(digests)
+        ]
+        return html(replace(report, provenance={**report.provenance, "lifetimes": lifetimes}))
+
+    assert "<dt>protocol</dt><dd>digest a</dd>" in shown("aaa")
+    assert "<dt>protocol</dt><dd>2 protocols (listed below)</dd>" in shown("aabb")
+
+
+def test_a_metric_that_no_lifetime_of_a_group_has_is_explained_once(told: Tell) -> None:
+    report = report_of(told(2, 3, ("keeper",), experts=False))
+    (group,) = report.data.groups
+    reason = group.estimates["relative_performance"].lacking
+    assert html(report).count(f"{reason} (e.g. ") == 0
+    assert f": {reason}</li>" in html(report)
+
+
+def test_a_clean_working_tree_is_called_clean(report: Report) -> None:
+    lifetimes = [{"id": "a", "git": {"commit": "abc", "changed": False}}]
+    page = html(replace(report, provenance={**report.provenance, "lifetimes": lifetimes}))
+    assert "<dt>git</dt><dd>commit abc, working tree clean</dd>" in page
+
+
 def test_the_json_holds_what_score_gives_and_the_groups(report: Report) -> None:
     facts = json.loads(as_text(report, ".json"))
     assert [one["id"] for one in facts["lifetimes"]] == [one.id for one in report.data.lifetimes]

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from perdure import __version__
-from perdure.metrics.declare import Metric
 from perdure.metrics.score import DEFINITIONS
 from perdure.reports.data import table_metrics
+from perdure.reports.thinned import thinned
 from perdure.settings.presets import STANDARD
 from perdure.stats.answer import told_apart
 from perdure.stats.compare import Comparison
 from perdure.stats.groups import GroupedSurvey
-from perdure.stats.model import LEVEL, Group
+from perdure.stats.model import LEVEL
 from perdure.stats.sentences import rule_of
 from perdure.text import listed, number, plural
 
-_USED = ("numpy", "scipy", "polars")
+_LIBRARIES = ("numpy", "scipy", "polars")
 
 _SCALES = {
     "task": "Values were scaled to 1..101 task by task",
@@ -30,13 +29,13 @@ _SCALES = {
 
 
 def methods(data: GroupedSurvey, comparisons: Sequence[Comparison] = ()) -> str:
-    """Return a paragraph: what was scored, by which definitions and tests, with which versions."""
-    parts = (_scored, _prepared, _defined, _estimated, _experts)
-    said = (line for part in parts for line in part(data))
-    return " ".join((*said, *_compared(comparisons), *_with(data)))
+    """Return a paragraph: the data, the definitions, the tests and the versions behind the numbers."""
+    parts = (_data, _preparation, _definitions, _estimates, _experts)
+    sentences = [sentence for part in parts for sentence in part(data)]
+    return " ".join((*sentences, *_comparisons(data, comparisons), *_versions(data)))
 
 
-def _scored(data: GroupedSurvey) -> Iterator[str]:
+def _data(data: GroupedSurvey) -> Iterator[str]:
     counted = [group for group in data.groups if group.n]
     total = sum(group.n for group in counted)
     if not counted:
@@ -50,29 +49,26 @@ def _scored(data: GroupedSurvey) -> Iterator[str]:
         source = "read from accuracy matrices" if matrices else "read from logs of every experience"
         yield f"The measure was {listed(measures)}, {source}."
     scores = data.survey.scores
-    facts = [
-        _range("task", {len(one.tasks) for one in scores}),
-        _range("learning experience", {one.learning_experiences for one in scores}),
-        _range("evaluation experience", {one.evaluation_experiences for one in scores}),
+    counts = [
+        _range("task", {len(score.tasks) for score in scores}),
+        _range("learning experience", {score.learning_experiences for score in scores}),
+        _range("evaluation experience", {score.evaluation_experiences for score in scores}),
     ]
-    if any(facts):
-        yield f"A lifetime has {listed(one for one in facts if one)}."
+    if any(counts):
+        yield f"A lifetime has {listed(filter(None, counts))}."
     if data.left_out:
-        yield f"Left out: {plural(len(data.left_out), 'lifetime or file')} ({_reasons(data.left_out)})."
+        reasons = Counter(why for _, why in data.left_out).most_common(3)
+        texts = [f"{count} × {why}" if count > 1 else why for why, count in reasons]
+        yield f"Left out: {plural(len(data.left_out), 'lifetime or file')} ({'; '.join(texts)})."
 
 
-def _range(what: str, counts: set[int]) -> str:
+def _range(noun: str, counts: set[int]) -> str:
     """Return `2 tasks` or `2 to 4 tasks`; empty for none."""
     few, most = min(counts, default=0), max(counts, default=0)
-    return plural(most, what) if few == most and most else f"{few} to {most} {what}s" if most else ""
+    return plural(most, noun) if few == most and most else f"{few} to {most} {noun}s" if most else ""
 
 
-def _reasons(left_out: Sequence[tuple[str, str]]) -> str:
-    counted = Counter(why for _, why in left_out).most_common(3)
-    return "; ".join(f"{count} × {why}" if count > 1 else why for why, count in counted)
-
-
-def _prepared(data: GroupedSurvey) -> Iterator[str]:
+def _preparation(data: GroupedSurvey) -> Iterator[str]:
     """Yield how values were prepared; those of accuracy matrices are not."""
     if all(group.unit for group in data.groups):
         return
@@ -81,100 +77,120 @@ def _prepared(data: GroupedSurvey) -> Iterator[str]:
     if window == "none":
         yield "Curves were not smoothed."
     elif window:
-        which = "Learning and evaluation blocks" if settings.get("smooth_evaluation") else "Learning blocks"
-        by = f"a {settings.get('alignment', 'centred')} " + (
-            "moving average" if window == "flat" else f"{window} window"
-        )
-        wide = "a fifth of the block, at most 100 experiences" if width is None else _width(width)
-        yield f"{which} were smoothed by {by} ({wide})."
-    clamped = "; outliers were clamped" if settings.get("clamp") else ""
-    if settings.get("scale") in _SCALES:
-        yield f"{_SCALES[settings['scale']]}{clamped}."
+        blocks = "Learning and evaluation blocks" if settings.get("smooth_evaluation") else "Learning blocks"
+        kind = "moving average" if window == "flat" else f"{window} window"
+        size = "a fifth of the block, at most 100 experiences"
+        if width is not None:
+            size = f"{width:.0%} of the block".replace("%", " %") if width < 1 else f"{width:g} experiences"
+        yield f"{blocks} were smoothed by a {settings.get('alignment', 'centred')} {kind} ({size})."
+    scale = settings.get("scale")
+    if scale in _SCALES:
+        known = {span.given for life in data.lifetimes for span in thinned(life).ranges.values()}
+        sources = {frozenset({True}): ", from recorded bounds", frozenset({False}): ", from the range of the values"}
+        mixed = ", from recorded bounds or, without any, from the range of the values" if known else ""
+        source = "" if scale == "none" else sources.get(frozenset(known), mixed)
+        yield f"{_SCALES[scale]}{source}{'; outliers were clamped' if settings.get('clamp') else ''}."
 
 
-def _width(width: float) -> str:
-    return f"{width:.0%} of the block".replace("%", " %") if width < 1 else f"{width:g} experiences"
+def _definitions(data: GroupedSurvey) -> Iterator[str]:
+    """Yield the definitions of the metrics that a table shows."""
+    kinds = [[group for group in data.groups if group.n and bool(group.unit) is unit] for unit in (False, True)]
+    shown = dict.fromkeys(name for groups in kinds if groups for name in table_metrics(groups))
+    declared = [data.survey.metrics[name] for name in shown if name in data.survey.metrics]
+    if declared:
+        yield f"Metrics follow the definitions of Perdure (edition {DEFINITIONS})."
+    for metric in declared:
+        name, summary = metric.name.replace("_", " "), metric.summary.rstrip(".")
+        yield f"{name[:1].upper()}{name[1:]}: {summary[:1].lower()}{summary[1:]} ({metric.source})."
 
 
-def _defined(data: GroupedSurvey) -> Iterator[str]:
-    """Yield the definitions of the shown metrics."""
-    declared: Mapping[str, Metric] = data.survey.metrics
-    kinds: dict[bool, list[Group]] = {}
-    for group in data.groups:
-        if group.n:
-            kinds.setdefault(bool(group.unit), []).append(group)
-    shown = dict.fromkeys(name for groups in kinds.values() for name in table_metrics(groups))
-    said = [
-        f"{name.replace('_', ' ')}: {one.summary[:1].lower()}{one.summary[1:].rstrip('.')} ({one.source})"
-        for name in shown
-        if (one := declared.get(name))
-    ]
-    if said:
-        yield f"Metrics, by the definitions of Perdure (edition {DEFINITIONS}): {'; '.join(said)}."
-
-
-def _estimated(data: GroupedSurvey) -> Iterator[str]:
-    presets = dict.fromkeys(group.preset for group in data.groups if group.n)
-    level = data.survey.settings.get("level", LEVEL)
+def _estimates(data: GroupedSurvey) -> Iterator[str]:
+    level = f"{data.survey.settings.get('level', LEVEL):.0%}".replace("%", " %")
     several = any(group.n > 1 for group in data.groups)
-    for preset in presets:
-        if preset == STANDARD and several:
-            yield (
-                f"Means over lifetimes are given with {level:.0%} intervals of Student's t".replace("%", " %")
-                + ", of ratios on logarithms."
-            )
-            margins = {
-                name: one.margin
-                for group in data.groups
-                for name, one in group.estimates.items()
-                if one.verdict and one.margin
-            }
-            held = "".join(f", {name.replace('_', ' ')} with a margin of {number(by)}" for name, by in margins.items())
-            yield f"A verdict is reached where the whole interval lies on one side of the threshold{held}."
-        elif preset != STANDARD:
+    for preset in dict.fromkeys(group.preset for group in data.groups if group.n):
+        if preset != STANDARD:
             yield rule_of(preset)
+        elif several:
+            yield f"Means over lifetimes have {level} intervals of Student's t; ratios are averaged as logarithms."
+            margins = {
+                name: estimate.margin
+                for group in data.groups
+                for name, estimate in group.estimates.items()
+                if estimate.verdict and estimate.margin
+            }
+            texts = [
+                f", with a margin of {number(size)} for {name.replace('_', ' ')}" for name, size in margins.items()
+            ]
+            yield f"A verdict is reached if the whole interval is on one side of the threshold{''.join(texts)}."
 
 
 def _experts(data: GroupedSurvey) -> Iterator[str]:
-    """Yield the number of experts per task, if any metric used them."""
-    found: dict[str, set[Any]] = {}
-    for life in data.survey.scores:
-        for one in life.metrics.values():
-            for task, marks in one.experts.items():
-                found.setdefault(task, set()).update(marks)
-    counts = sorted({len(marks) for marks in found.values() if marks})
+    """Yield the number of experts that each lifetime is compared with, if any metric uses them."""
+    marks = _expert_marks(data)
+    counts = sorted({len(experts) for experts in marks.values()})
     if counts:
-        each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        number_of = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         sample = any(group.preset == STANDARD for group in data.groups)
-        how = "taken as a sample, as lifetimes are" if sample else "taken as constants"
-        yield f"Single-task experts: {each} of each of {plural(len(found), 'task')}, {how}."
+        treated = "treated as a sample, as lifetimes are" if sample else "treated as constants"
+        yield f"Single-task experts: {number_of} per {_expert_scope(data)}, {treated}."
 
 
-def _compared(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    tested = [one for made in comparisons for one in made.tested.values() if one.test]
-    if not tested:
+def _expert_marks(data: GroupedSurvey) -> dict[tuple[str, str | None, str], set[str]]:
+    """Map lifetime, learner and task to the experts that the lifetime's metrics use."""
+    marks: dict[tuple[str, str | None, str], set[str]] = {}
+    for score in data.survey.scores:
+        for measured in score.metrics.values():
+            for key, experts in measured.experts.items():
+                task = key.rpartition("→")[2]  # of a pair, the second has the expert
+                if task in score.tasks and experts:
+                    marks.setdefault((score.id, score.learner, task), set()).update(experts)
+    return marks
+
+
+def _expert_scope(data: GroupedSurvey) -> str:
+    """Return which lifetimes share their experts: those of all methods, of a method, or none."""
+    marks = _expert_marks(data)
+    for scope, first in (("task", 2), ("task and method", 1)):
+        shared: dict[tuple[str | None, ...], set[str]] = {}
+        for key, experts in marks.items():
+            shared.setdefault(key[first:], set()).update(experts)
+        if all(shared[key[first:]] == experts for key, experts in marks.items()):
+            return scope
+    return "task and lifetime"
+
+
+def _comparisons(data: GroupedSurvey, comparisons: Sequence[Comparison]) -> Iterator[str]:
+    tested = [
+        (metric, difference)
+        for comparison in comparisons
+        for metric, difference in comparison.tested.items()
+        if difference.test
+    ]
+    differences = [difference for _, difference in tested]
+    if not differences:
         return
-    baselines = listed(dict.fromkeys(made.baseline for made in comparisons))
-    tests = listed(dict.fromkeys(str(one.test) for one in tested), "or")
-    paired = ", lifetimes paired by seed" if any(one.paired for one in tested) else ""
-    sizes = sorted({one.family for one in tested})
-    over = f" over the {listed(sizes, 'or')} headline metrics that both could answer"
-    yield (
-        f"Methods were compared with {baselines} by a two-sided {tests} test on each metric{paired}"
-        f"{f', p adjusted by Holm{over}' if sizes[-1] > 1 else ''}."
-    )
+    baselines = listed(dict.fromkeys(comparison.baseline for comparison in comparisons))
+    tests = listed(dict.fromkeys(str(difference.test) for difference in differences), "or")
+    paired = ", lifetimes paired by seed" if any(difference.paired for difference in differences) else ""
+    yield f"Methods were compared with {baselines} by a two-sided {tests} test on each metric{paired}."
+    relative = any(data.survey.metrics[metric].expert for metric, _ in tested if metric in data.survey.metrics)
+    if relative and _expert_scope(data) == "task and method" and any(group.preset == STANDARD for group in data.groups):
+        yield "For metrics relative to experts, the variance between experts was added."
+    sizes = sorted({difference.family for difference in differences})
+    if sizes[-1] > 1:
+        yield f"p was adjusted by Holm over the {listed(sizes, 'or')} headline metrics that both could answer."
 
 
-def _with(data: GroupedSurvey) -> Iterator[str]:
+def _versions(data: GroupedSurvey) -> Iterator[str]:
     survey = data.survey
     given = [name for name, source in survey.settings_from.items() if source not in ("preset", "log")]
     settings = f", with {listed(f'{name} = {survey.settings.get(name)}' for name in given)}" if given else ""
-    used = ((name, _version(name)) for name in _USED)
-    by = listed([f"Python {platform.python_version()}", *(f"{name} {known}" for name, known in used if known)])
-    yield f"Everything was computed with Perdure {__version__}, preset {survey.preset}{settings}; {by}."
+    libraries = ((name, _version(name)) for name in _LIBRARIES)
+    used = listed([f"Python {platform.python_version()}", *(f"{name} {known}" for name, known in libraries if known)])
+    yield f"Everything was computed with Perdure {__version__}, preset {survey.preset}{settings}; {used}."
     versions: dict[str, dict[str, None]] = {}
-    for one in data.lifetimes:
-        for name, known in (one.manifest.get("versions") or {}).items():
+    for life in data.lifetimes:
+        for name, known in (life.manifest.get("versions") or {}).items():
             versions.setdefault(str(name), {})[str(known)] = None
     if versions:
         yield f"The runs record {listed(f'{name} {listed(known)}' for name, known in versions.items())}."

@@ -6,7 +6,6 @@ choose others. A file has its own style sheet, to which users may add theirs.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -107,17 +106,8 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
         return self.svg()
 
     def as_json(self) -> Any:
-        """Return the numbers as JSON can hold them: absent ones are null."""
-        return _plain(msgspec.to_builtins(self.data, enc_hook=lambda value: value.tolist()))
-
-
-def _plain(value: Any) -> Any:
-    """Return the value with None for NaN and infinity, which JSON does not have."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        """Return the numbers as JSON can hold them: absent ones, and infinite ones, are null."""
+        return msgspec.json.decode(msgspec.json.encode(self.data, enc_hook=lambda array: array.tolist()))
 
 
 # --- text ----------------------------------------------------------------------------------------

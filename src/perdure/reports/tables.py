@@ -21,7 +21,7 @@ from perdure.stats.compare import Comparison
 from perdure.stats.decide import decide, is_judged
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import LEVEL, Estimate, Group
-from perdure.stats.sentences import MARKS
+from perdure.stats.sentences import MARKS, sentence
 from perdure.stats.tally import Tally
 from perdure.tables import Cell, Column, Table
 from perdure.text import interval, number, p_text, plural, short
@@ -166,6 +166,11 @@ def comparison(found: Comparison) -> Table:
     )
 
 
+def comparison_sentences(found: Comparison) -> list[str]:
+    """Return the result for each metric in a sentence."""
+    return [sentence(difference, found.system, found.baseline) for difference in found.differences.values()]
+
+
 def tallied(tally: Tally) -> tuple[Table, Table]:
     """Return t, and p with the number of thresholds met, of every system."""
     named = [Column(short(name), "number", name) for name in tally.metrics]
@@ -238,7 +243,7 @@ def costs(data: GroupedSurvey) -> Table:
         Column("seconds", "number", "of learning, the mean over lifetimes"),
         Column("memory (MB)", "number", "the most while it was learned, over lifetimes"),
     )
-    return Table("What learning took", (*heads, *more), tuple(rows)).filled()
+    return Table("Training time", (*heads, *more), tuple(rows)).filled()
 
 
 def values(

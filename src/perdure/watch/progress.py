@@ -165,21 +165,11 @@ def short_names(ids: Sequence[str]) -> dict[str, str]:
 
 def planned_scenario(manifest: Mapping[str, Any]) -> Scenario | None:
     """Return the scenario that a manifest announces, None if it announces none."""
-    scenario = manifest.get("scenario")
-    blocks = scenario.get("blocks") if isinstance(scenario, Mapping) else None
     try:
-        planned = [
-            Block(block["mode"], block["task"], block["length"], subtype=block.get("subtype", "wake"))
-            for block in blocks or ()
-        ]
-        scenario = Scenario.of("planned", planned)
-    except (KeyError, TypeError, AttributeError, PerdureError):
+        blocks = msgspec.convert(manifest["scenario"]["blocks"], list[Block])
+        return Scenario.of("planned", blocks) if blocks else None
+    except (KeyError, TypeError, msgspec.ValidationError, PerdureError):
         return None
-    sound = all(
-        block.mode in ("learn", "evaluate") and (block.length is None or isinstance(block.length, int))
-        for block in scenario.blocks
-    )
-    return scenario if planned and sound else None
 
 
 def waits_for(planned: Scenario | None, metrics: Mapping[str, Metric]) -> dict[str, str]:

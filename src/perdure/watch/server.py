@@ -6,11 +6,10 @@ import asyncio
 import contextlib
 import hmac
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs
 
 import msgspec
 
@@ -20,6 +19,8 @@ from perdure.watch.page import Page
 
 if TYPE_CHECKING:
     import uvicorn
+    from starlette.applications import Starlette
+    from starlette.middleware.base import RequestResponseEndpoint
     from starlette.requests import Request
     from starlette.responses import Response
 
@@ -29,83 +30,38 @@ _LONGEST_ADDRESS = 2048
 _LARGEST_HEAD = 16_384
 _POLL_S = 1.0
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-_HEADERS = [
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-store"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-]
+_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "cross-origin-resource-policy": "same-origin",
+}
 
 
-class Guard:
-    """ASGI middleware that refuses requests with a wrong host, method, size or token."""
-
-    def __init__(self, inner: Application, *, token: str | None = None) -> None:
-        self.inner = inner
-        self.token = token
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse a request, or pass it on."""
-        if scope["type"] == "http":
-            refusal = self._refusal(scope)
-            if refusal:
-                await _answer(send, *refusal)
-                return
-        elif scope["type"] != "lifespan":
-            return
-        await self.inner(scope, receive, partial(_send_with_headers, send))
-
-    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        headers = {name.lower(): value for name, value in scope["headers"]}
-        address = scope.get("raw_path", b"") + b"?" + scope.get("query_string", b"")
-        head_bytes = sum(len(name) + len(value) for name, value in scope["headers"])
-        if scope["method"] not in ("GET", "HEAD"):
-            return 405, "this page can only be read"
-        if len(address) > _LONGEST_ADDRESS or head_bytes > _LARGEST_HEAD:
-            return 414, "the request is too long"
-        if headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers:
-            return 413, "a request has no body here"
-        if ".." in scope["path"] or "\\" in scope["path"] or b"%" in scope.get("raw_path", b""):
-            return 404, "nothing here"
-        if self.token is None:
-            # Another site's name may resolve to this machine (DNS rebinding).
-            name = _host_name(headers.get(b"host", b"").decode("latin-1"))
-            return None if name in LOOPBACK else (421, "this server answers only to localhost")
-        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
-        same = hmac.compare_digest(given.encode(), self.token.encode())
-        return None if same else (403, "the token is missing or wrong")
+def _refusal(request: Request, token: str | None) -> tuple[int, str] | None:
+    """Return status and reason for a request of a wrong size, host or token."""
+    head_bytes = sum(len(name) + len(value) for name, value in request.headers.raw)
+    if len(str(request.url)) > _LONGEST_ADDRESS or head_bytes > _LARGEST_HEAD:
+        return 414, "the request is too long"
+    if request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers:
+        return 413, "a request has no body here"
+    if token is None:
+        # Another site's name may resolve to this machine (DNS rebinding).
+        host = request.headers.get("host", "").lower()
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        return None if name in LOOPBACK else (421, "this server answers only to localhost")
+    same = hmac.compare_digest(request.query_params.get("token", "").encode(), token.encode())
+    return None if same else (403, "the token is missing or wrong")
 
 
-def _host_name(host: str) -> str:
-    """Return the name without its port."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].lower()
-
-
-async def _answer(send: Send, status: int, why: str) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), *_HEADERS]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": f"{why}\n".encode()})
-
-
-async def _send_with_headers(send: Send, message: MutableMapping[str, Any]) -> None:
-    if message["type"] == "http.response.start":
-        message["headers"] = [*message["headers"], *_HEADERS]
-    await send(message)
-
-
-def app(monitor: Monitor, *, token: str | None = None, poll_s: float = _POLL_S) -> Guard:
+def app(monitor: Monitor, *, token: str | None = None, poll_s: float = _POLL_S) -> Starlette:
     """Return the live page as an ASGI application that polls the monitor while it runs."""
     try:
         from starlette.applications import Starlette
-        from starlette.responses import HTMLResponse, Response
+        from starlette.middleware import Middleware
+        from starlette.middleware.base import BaseHTTPMiddleware
+        from starlette.responses import HTMLResponse, PlainTextResponse, Response
         from starlette.routing import Route
     except ImportError as problem:
         raise MissingExtraError("starlette", "web", "the live page") from problem
@@ -116,6 +72,12 @@ def app(monitor: Monitor, *, token: str | None = None, poll_s: float = _POLL_S) 
 
     async def run(work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(worker, work)
+
+    async def guard(request: Request, answer: RequestResponseEndpoint) -> Response:
+        refusal = _refusal(request, token)
+        response = PlainTextResponse(f"{refusal[1]}\n", refusal[0]) if refusal else await answer(request)
+        response.headers.update(_HEADERS)
+        return response
 
     async def front(_: Request) -> Response:
         return HTMLResponse(await run(page.html))
@@ -145,10 +107,10 @@ def app(monitor: Monitor, *, token: str | None = None, poll_s: float = _POLL_S) 
         worker.shutdown(cancel_futures=True)
 
     routes = [Route("/", front), Route("/state", state), Route("/report", report)]
-    return Guard(Starlette(routes=routes, lifespan=lifespan), token=token)
+    return Starlette(routes=routes, lifespan=lifespan, middleware=[Middleware(BaseHTTPMiddleware, guard)])
 
 
-def config(application: Application, connections: int = 64) -> uvicorn.Config:
+def config(application: Starlette, connections: int = 64) -> uvicorn.Config:
     """Return the server's settings; a browser opens up to six connections."""
     import uvicorn
 

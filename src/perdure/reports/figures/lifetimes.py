@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
+from msgspec import structs
 
 from perdure.gather.model import ScoredLifetime
 from perdure.reports.axes import (
@@ -80,8 +81,7 @@ def draw_lifetime(curves: LifetimeCurves, looks: Looks, canvas: Canvas) -> Figur
         body, bottom, _ = lifetime_panel(curves, looks, inner, top)
         return body, bottom
 
-    data = {name: getattr(curves, name) for name in curves.__struct_fields__}
-    return compose(canvas, curves.id, label, draw, task_entries(curves.tasks, looks), data=data)
+    return compose(canvas, curves.id, label, draw, task_entries(curves.tasks, looks), data=structs.asdict(curves))
 
 
 def lifetime_panel(curves: LifetimeCurves, looks: Looks, canvas: Canvas, top: float) -> tuple[str, float, Panel]:

@@ -117,7 +117,7 @@ def draw_accuracy(matrix: MeanMatrix, canvas: Canvas) -> Figure:
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
         return _accuracy_panel(matrix, inner, top)
 
-    return compose(canvas, title, title, draw, note=matrix.y, data=_as_dict(matrix))
+    return compose(canvas, title, title, draw, note=matrix.y, data=msgspec.structs.asdict(matrix))
 
 
 def _accuracy_panel(matrix: MeanMatrix, canvas: Canvas, top: float) -> tuple[str, float]:
@@ -226,7 +226,7 @@ def trajectories(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figur
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
         return _trajectories_panel(matrix, looks, inner, top)
 
-    return compose(canvas, title, title, draw, task_entries(matrix.tasks, looks), data=_as_dict(matrix))
+    return compose(canvas, title, title, draw, task_entries(matrix.tasks, looks), data=msgspec.structs.asdict(matrix))
 
 
 @figure
@@ -292,10 +292,6 @@ def _trajectories_panel(matrix: MeanMatrix, looks: Looks, canvas: Canvas, top: f
 
 
 # --- parts -----------------------------------------------------------------------------------------
-
-
-def _as_dict(matrix: MeanMatrix) -> Numbers:
-    return {name: getattr(matrix, name) for name in matrix.__struct_fields__}
 
 
 def _by_task(lives: Sequence[ScoredLifetime], pick: Callable[[Array, int], float]) -> dict[str, list[float]]:

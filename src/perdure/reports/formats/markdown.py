@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from perdure.reports import tables
 from perdure.reports.model import Report, given_settings
-from perdure.stats.sentences import sentence
 from perdure.tables import Table, escape_markdown
 
 _MARKS = {"met": "✅", "not met": "❌", "undecided": "◻️", "mixed": "🔶", "not measured": "–"}
@@ -51,8 +50,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield "## Comparison"
         for compared in report.comparisons:
             yield ""
-            for difference in compared.differences.values():
-                yield f"- {escape_markdown(sentence(difference, compared.system, compared.baseline))}"
+            yield from (f"- {escape_markdown(line)}" for line in tables.comparison_sentences(compared))
             yield from _table(tables.comparison(compared))
     yield ""
     yield "## Lifetimes"

@@ -92,7 +92,7 @@ def _median_life(data: GroupedSurvey, group: Group) -> tuple[ScoredLifetime | No
     if kept is None or len(valued) < 3:
         return (lives[0] if lives else None), (f", the first of {len(lives)}" if len(lives) > 1 else "")
     valued.sort(key=lambda pair: pair[0])
-    how = f", the middle one of {len(valued)} by {kept.metric.replace('_', ' ')}"
+    how = f", the median lifetime (of {len(valued)}) by {kept.metric.replace('_', ' ')}"
     return valued[(len(valued) - 1) // 2][1], how
 
 
@@ -222,7 +222,7 @@ def _drawn(data: GroupedSurvey, kind: str, view: FigureView | None = None, canva
 def _matrices(data: GroupedSurvey, view: FigureView) -> Iterator[Picture]:
     """Yield forgetting, the accuracy matrix, and each kind of transfer."""
     for kind, caption in (
-        ("forgetting", "What each task lost, just learned less the end"),
+        ("forgetting", "Loss of each task: just learned minus the end"),
         ("accuracy", "How well each task is done after each task was learned"),
     ):
         drawn = _drawn(data, kind, view)
@@ -263,7 +263,7 @@ def _scenarios(data: GroupedSurvey) -> Iterator[Picture]:
             experiences = sum(block.length for block in blocks)
             yield Picture(drawn.inline(), f"{lives[0].id}{others}: {drawn.label}, {experiences} experiences.")
     if len(found) > _MOST_SCENARIOS:
-        yield Picture("", f"{len(found) - _MOST_SCENARIOS} more orders of blocks are not drawn.")
+        yield Picture("", f"{plural(len(found) - _MOST_SCENARIOS, 'more task order')} not shown.")
 
 
 def _group_title(group: Group) -> str:
