@@ -11,8 +11,7 @@ from tests.cli.verbs import run_verb
 
 from perdure.cli import list as listing
 from perdure.errors import UnknownNameError
-from perdure.learners.batched_names import CORES, METHODS
-from perdure.learners.find import REFERENCE
+from perdure.learners.find import CORES, METHODS, REFERENCE
 from perdure.metrics import METRICS
 from perdure.metrics.presets import PRESETS
 from perdure.tasks.interface import TASKS

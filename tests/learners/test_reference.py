@@ -142,7 +142,7 @@ def test_a_reservoir_gives_early_and_late_examples_the_same_chance() -> None:
 
 
 def test_the_slope_of_the_network_is_what_small_steps_measure() -> None:
-    from perdure.learners.network import Network, gradient, new_network, scores
+    from perdure.learners.classifiers import Network, gradient, new_network, scores
 
     rng = np.random.default_rng(0)
     start = new_network(5, 4, 3, rng)

@@ -9,7 +9,7 @@ import pytest
 
 import perdure
 from perdure.gather.outputs import block_table
-from perdure.learners.network import Network, dormant_units
+from perdure.learners.classifiers import Network, dormant_units
 from perdure.reports import gather
 from perdure.reports.tables import blocks
 from perdure.runner.protocol import parse_protocol

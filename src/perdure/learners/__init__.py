@@ -1,4 +1,4 @@
-"""Who learns: what a learner is, those that come with Perdure, and how to find one's own."""
+"""Learners: their interface, the reference learners, and how a learner is found by name."""
 
 import lazy_loader
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
-from perdure.learners.interface import Answer, Situation
-from perdure.learners.network import Array, Network, descend, dormant_units, gradient, new_network, scores
-from perdure.learners.state import Arrays, Kept
+from perdure.learners.interface import Answer, ArrayLearner, Arrays, Situation
 
+Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 
 _NAMES = ("hidden", "hidden_bias", "output", "output_bias")
@@ -19,7 +19,61 @@ _BATCH_SIZE = 32.0
 """Gradients are means over a batch; their squares are this much smaller than those of single examples."""
 
 
-class Naive(Kept):
+class Network(Struct, frozen=True):
+    """Weights and biases; a gradient has the same form."""
+
+    hidden: Array
+    hidden_bias: Array
+    output: Array
+    output_bias: Array
+
+    @property
+    def parts(self) -> tuple[Array, Array, Array, Array]:
+        """The four arrays, in order."""
+        return self.hidden, self.hidden_bias, self.output, self.output_bias
+
+
+def new_network(inputs: int, hidden: int, classes: int, rng: np.random.Generator) -> Network:
+    """Return random weights (He et al. 2015), with the same score for all classes."""
+    return Network(
+        rng.normal(0.0, np.sqrt(2.0 / inputs), (inputs, hidden)),
+        np.zeros(hidden),
+        np.zeros((hidden, classes)),
+        np.zeros(classes),
+    )
+
+
+def scores(network: Network, inputs: Array) -> Array:
+    """Return one score per example and class."""
+    active = np.maximum(inputs @ network.hidden + network.hidden_bias, 0.0)
+    result: Array = active @ network.output + network.output_bias
+    return result
+
+
+def dormant_units(network: Network, inputs: Array, least: float = 0.025) -> float:
+    """Return the share of hidden units with at most `least` of their layer's mean activity (Sokar et al. 2023)."""
+    active = np.maximum(inputs @ network.hidden + network.hidden_bias, 0.0).mean(axis=0)
+    return float((active <= least * active.mean()).mean())
+
+
+def gradient(network: Network, inputs: Array, labels: Labels) -> Network:
+    """Return the gradient of the mean cross-entropy of these examples."""
+    active = np.maximum(inputs @ network.hidden + network.hidden_bias, 0.0)
+    logits = active @ network.output + network.output_bias
+    error = np.exp(logits - logits.max(axis=1, keepdims=True))
+    error /= error.sum(axis=1, keepdims=True)
+    error[np.arange(labels.size), labels] -= 1.0
+    error /= labels.size
+    back = (error @ network.output.T) * (active > 0.0)
+    return Network(inputs.T @ back, back.sum(axis=0), active.T @ error, error.sum(axis=0))
+
+
+def descend(network: Network, slope: Network, rate: float) -> Network:
+    """Return the network after one step against the gradient."""
+    return Network(*(part - rate * down for part, down in zip(network.parts, slope.parts, strict=True)))
+
+
+class Naive(ArrayLearner):
     """A small network trained by gradient descent on the batch at hand, `repeats` times over.
 
     With `count_dormant` it logs the share of its units that no longer respond.
@@ -73,11 +127,11 @@ class Naive(Kept):
     def remember(self, inputs: Array, labels: Labels) -> None:
         """Store a batch after learning from it; a naive learner stores nothing."""
 
-    def knowledge(self) -> Arrays:
+    def to_arrays(self) -> Arrays:
         """Return the weights, if there are any."""
         return {} if self.network is None else dict(zip(_NAMES, self.network.parts, strict=True))
 
-    def know(self, arrays: Arrays) -> None:
+    def load_arrays(self, arrays: Arrays) -> None:
         """Restore the weights."""
         if _NAMES[0] in arrays:
             self.network = Network(*(np.asarray(arrays[name], dtype=np.float64) for name in _NAMES))
@@ -124,26 +178,26 @@ class Replay(Naive):
             self.labels = np.concatenate([self.labels, labels[:free]])
         late = np.arange(max(free, 0), len(labels))
         places = self.rng.integers(self.seen + late + 1)
-        kept = places < self.capacity
-        if kept.any():
-            # A copy, because a caller of `knowledge` may hold the old arrays.
+        stored = places < self.capacity
+        if stored.any():
+            # A copy, because a caller of `to_arrays` may hold the old arrays.
             self.inputs, self.labels = self.inputs.copy(), self.labels.copy()
-            self.inputs[places[kept]] = inputs[late[kept]]
-            self.labels[places[kept]] = labels[late[kept]]
+            self.inputs[places[stored]] = inputs[late[stored]]
+            self.labels[places[stored]] = labels[late[stored]]
         self.seen += len(labels)
 
-    def knowledge(self) -> Arrays:
+    def to_arrays(self) -> Arrays:
         """Return weights and memory."""
         return {
-            **super().knowledge(),
+            **super().to_arrays(),
             "inputs": self.inputs,
             "labels": self.labels,
             "seen": np.array(self.seen),
         }
 
-    def know(self, arrays: Arrays) -> None:
+    def load_arrays(self, arrays: Arrays) -> None:
         """Restore weights and memory."""
-        super().know(arrays)
+        super().load_arrays(arrays)
         self.inputs = np.asarray(arrays["inputs"], dtype=np.float64)
         self.labels = np.asarray(arrays["labels"], dtype=np.int64)
         self.seen = int(arrays["seen"].item())
@@ -216,23 +270,23 @@ class EWC(Naive):
         self.importance = Network(*(self.decay * old + new for old, new in zip(before, fresh, strict=True)))
         self.anchor, self.needed, self.batches = self.network, None, 0
 
-    def knowledge(self) -> Arrays:
+    def to_arrays(self) -> Arrays:
         """Return weights, anchor, importance, and the squared gradients of the current block."""
-        kept: dict[str, Array] = {}
+        arrays: dict[str, Array] = {}
         for name in _PARTS:
             network: Network | None = getattr(self, name)
             if network is not None:
-                kept |= {f"{name}-{at}": part for at, part in enumerate(network.parts)}
-        return {**super().knowledge(), **kept, "batches": np.array(self.batches)}
+                arrays |= {f"{name}-{index}": part for index, part in enumerate(network.parts)}
+        return {**super().to_arrays(), **arrays, "batches": np.array(self.batches)}
 
-    def know(self, arrays: Arrays) -> None:
-        """Restore all of them."""
-        super().know(arrays)
+    def load_arrays(self, arrays: Arrays) -> None:
+        """Restore all of these."""
+        super().load_arrays(arrays)
         for name in _PARTS:
-            found = [
-                np.asarray(arrays[f"{name}-{at}"], dtype=np.float64) for at in range(4) if f"{name}-{at}" in arrays
-            ]
-            setattr(self, name, Network(*found) if found else None)
+            if f"{name}-0" in arrays:
+                setattr(self, name, Network(*(np.asarray(arrays[f"{name}-{index}"], np.float64) for index in range(4))))
+            else:
+                setattr(self, name, None)
         self.batches = int(arrays["batches"].item())
 
 

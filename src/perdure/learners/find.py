@@ -1,4 +1,4 @@
-"""Finding a learner: by its registered name, or by import path."""
+"""Find a learner by its registered name or by its import path."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from importlib.util import find_spec
 from typing import Any
 
 from perdure.errors import MissingExtraError, UnknownNameError, nearest
-from perdure.learners import batched_names as batched
 from perdure.learners.digest import code_digest
 from perdure.learners.interface import LearnerError, Maker, SelfLed
-from perdure.learners.torch import METHODS
-from perdure.learners.torch import __name__ as METHODS_HOME  # noqa: N812
+from perdure.learners.torch import METHODS as TORCH_METHODS
 from perdure.registry import Registry
 
 REFERENCE: Mapping[str, str] = {
@@ -29,9 +27,24 @@ REFERENCE: Mapping[str, str] = {
     "joint": "perdure.learners.classifiers:Joint",
     "ppo": "perdure.learners.sb3:PPOLearner",
 }
-"""The learners that come with Perdure, imported when they are asked for."""
+"""The learners that come with Perdure, imported on demand."""
+
+BATCHED = "batched:"
+CORES: Mapping[str, str] = {
+    "q": "perdure.batched.learners.q",
+    "actor-critic": "perdure.batched.learners.actor_critic",
+    "softmax": "perdure.batched.learners.softmax",
+}
+"""The module of each learner `batched:NAME`."""
+
+METHODS: Mapping[str, str] = {
+    name: f"perdure.batched.learners.methods.{name.replace('-', '_')}"
+    for name in ("naive", "separate", "ewc", "si", "replay", "packnet", "crelu", "reset", "shrink-and-perturb", "joint")
+}
+"""The module of each method that batched learners take; several are joined by `+`."""
 
 _TORCH, _SB3 = "torch:", "sb3:"
+_TORCH_MODULE = "perdure.learners.torch.methods"
 
 LEARNERS: Registry[Maker] = Registry("learner", "perdure.learners")
 
@@ -39,8 +52,8 @@ _DIGESTS: dict[str, tuple[Maker, str]] = {}
 
 
 def find_learner(name: str) -> Maker:
-    """The maker of a learner: a reference learner, a plug-in's, or `package.module:Class`."""
-    if name.startswith(batched.PREFIX):
+    """Return the maker of a learner: a reference learner, a plug-in, or `package.module:Class`."""
+    if name.startswith(BATCHED):
         raise LearnerError(f"{name} runs thousands of lifetimes in one program", "use --engine batched")
     if name.startswith(_TORCH):
         return _of_torch(name)
@@ -60,14 +73,14 @@ def find_learner(name: str) -> Maker:
 
 
 def find_maker(name: str, params: Mapping[str, Any]) -> Maker:
-    """The maker of a learner, which is known to take a seed and these parameters; nothing is made."""
+    """Return the maker of a learner, after checking that it takes a seed and these parameters."""
     maker = find_learner(name)
     _check_params(name, maker, params)
     return maker
 
 
 def make_learner(name: str, seed: int, params: Mapping[str, Any]) -> Any:
-    """A new learner; parameters that its maker does not take are refused by name."""
+    """Make a learner. Raise LearnerError, with the name, if its maker does not take a parameter."""
     maker = find_maker(name, params)
     try:
         learner = maker(seed=seed, **params)
@@ -92,7 +105,7 @@ def learner_digest(name: str) -> str:
     It is taken when this process first uses the learner. Python imports a module once, so a later edit of the
     file does not change what runs here.
     """
-    if name.startswith(batched.PREFIX):
+    if name.startswith(BATCHED):
         return code_digest(["perdure"])
     maker = find_learner(name)
     if name not in _DIGESTS or _DIGESTS[name][0] is not maker:
@@ -105,33 +118,37 @@ def learner_digest(name: str) -> str:
 
 
 def torch_learners() -> dict[str, str]:
-    """The methods in PyTorch by name, each with what it is in one line; nothing of PyTorch is imported."""
-    return {
-        _TORCH + name: _said(f"{METHODS_HOME}.{path.partition(':')[0].rpartition('.')[2]}")
-        for name, path in METHODS.items()
+    """Return the PyTorch learners, each with one line about it, without importing PyTorch."""
+    lines = {
+        node.name: (ast.get_docstring(node) or "").partition("\n")[0]
+        for node in _syntax_of(_TORCH_MODULE).body
+        if isinstance(node, ast.ClassDef)
     }
+    return {_TORCH + name: lines[class_name] for name, class_name in TORCH_METHODS.items()}
 
 
 def batched_learners() -> tuple[dict[str, str], dict[str, str]]:
-    """The learners of the batched engine and the methods that each takes, with a line each; JAX is not imported."""
-    learners = {batched.PREFIX + name: _said(place) for name, place in batched.CORES.items()}
-    return learners, {name: _said(place) for name, place in batched.METHODS.items()}
+    """Return the batched learners and the methods that they take, each with one line, without importing JAX."""
+
+    def line(module: str) -> str:
+        return (ast.get_docstring(_syntax_of(module)) or "").partition("\n")[0].partition(": ")[2]
+
+    learners = {BATCHED + name: line(module) for name, module in CORES.items()}
+    return learners, {name: line(module) for name, module in METHODS.items()}
 
 
-def _said(module: str) -> str:
-    """What a module's first line says behind its name, read without importing it."""
+def _syntax_of(module: str) -> ast.Module:
     package, _, name = module.rpartition(".")
-    source = pkgutil.get_data(package, f"{name}.py") or b""
-    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0].partition(": ")[2]
+    return ast.parse(pkgutil.get_data(package, f"{name}.py") or b"")
 
 
 def _of_torch(name: str) -> Maker:
     method = name.removeprefix(_TORCH)
-    if method not in METHODS:
-        raise LearnerError(f"unknown learner {name!r}", nearest(method, METHODS))
+    if method not in TORCH_METHODS:
+        raise LearnerError(f"unknown learner {name!r}", nearest(method, TORCH_METHODS))
     if find_spec("torch") is None:
         raise MissingExtraError("torch", "torch", f"the learner {name!r}")
-    return _imported(METHODS[method])
+    return _imported(f"{_TORCH_MODULE}:{TORCH_METHODS[method]}")
 
 
 def _of_sb3(name: str) -> Maker:
@@ -156,7 +173,12 @@ def _imported(path: str) -> Maker:
         raise
     for part in attribute.split("."):
         if not hasattr(found, part):
-            own = _own_classes(found)
+            home = getattr(found, "__name__", None)
+            own = [
+                name
+                for name, value in vars(found).items()
+                if isinstance(value, type) and value.__module__ == home and not name.startswith("_")
+            ]
             offer = nearest(part, own) if own else "no class is defined there"
             raise LearnerError(f"{module} has no {part!r}", offer, where=path)
         found = getattr(found, part)
@@ -168,26 +190,16 @@ def _imported(path: str) -> Maker:
     return maker
 
 
-def _own_classes(module: Any) -> list[str]:
-    """The classes that a module defines itself; what it imports is no one's learner."""
-    home = getattr(module, "__name__", None)
-    return [
-        name
-        for name, value in vars(module).items()
-        if isinstance(value, type) and value.__module__ == home and not name.startswith("_")
-    ]
-
-
 def _check_params(name: str, maker: Maker, params: Mapping[str, Any]) -> None:
     try:
         taken = inspect.signature(maker).parameters
     except (TypeError, ValueError):
         return
-    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken.values()):
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values()):
         return
     if "seed" not in taken:
         raise LearnerError("takes no 'seed'", "let it take seed=…, so that a lifetime can be repeated", where=name)
-    own = [one for one in taken if one != "seed"]
+    own = [parameter for parameter in taken if parameter != "seed"]
     for key in params:
         if key not in own:
             raise LearnerError(f"takes no parameter {key!r}", nearest(key, own), where=name)

@@ -1,29 +1,36 @@
-"""What a learner is: something that acts, and learns while it may.
+"""The interface of a learner, and the base of learners whose state is arrays.
 
-A learner has `act` and, unless it never learns, `learn`; Perdure then leads it through its life. Or it
-has `live`, and leads itself. Everything else is optional:
+A learner has `act` and, unless it never learns, `learn`; Perdure then leads it through its lifetime. Or it has `live`,
+and owns its loop. Everything else is optional:
 
-    block_started(situation)    a block begins; `situation` says of which task, in which spaces
+    block_started(situation)    a block begins; `situation` has its task and its spaces
     block_ended(situation)      the block is over
-    save(folder), restore(folder)   files of its own in an empty folder; makes it resumable and clonable
+    save(folder), restore(folder)   files in an empty folder; makes the learner resumable and clonable
     reseed(seed)                called on a clone, so that clones do not draw the same random numbers
     fingerprint()               text that changes whenever what was learned changes
-    log_info()                  numbers by name, always the same names, logged beside each experience's measures
+    log_info()                  numbers by name, always the same names, logged with each experience's measures
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
+from perdure import files
 from perdure.errors import LearnerError
 from perdure.scenario.model import Mode
 
 __all__ = [
     "Answer",
+    "ArrayLearner",
+    "Arrays",
     "Fingerprinted",
     "Learner",
     "LearnerError",
@@ -34,13 +41,19 @@ __all__ = [
     "Transition",
 ]
 
+Arrays = Mapping[str, npt.NDArray[np.generic]]
+Maker = Callable[..., Any]
+"""Makes a learner from `seed` and its parameters, all by keyword."""
+
+_ARRAYS, _RANDOM = "knowledge.npz", "random.json"
+
 
 class Situation(Struct, frozen=True):
-    """What a learner is told when a block begins.
+    """The facts about a block that a learner receives when the block begins.
 
-    `learning` is False where nothing may be learned: rewards and labels are then withheld. Spaces
-    are Gymnasium's for episodes; for batches `inputs` is the shape of one example, `outputs` how many
-    different labels there are, and `classes` which of them this task is about, where that is told.
+    If `learning` is False, nothing may be learned: rewards and labels are withheld. Spaces are Gymnasium's for
+    episodes. For batches `inputs` is the shape of one example, `outputs` the number of different labels, and `classes`
+    the labels of this task, if the task reveals them.
     """
 
     block: int
@@ -66,7 +79,7 @@ class Transition(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """One batch, what the learner said, and what would have been right."""
+    """One batch, the learner's predictions, and the true labels."""
 
     inputs: Any
     predictions: Any
@@ -77,17 +90,17 @@ class Learner(Protocol):
     """A learner that Perdure leads: `act` on an observation, or on the inputs of a batch."""
 
     def act(self, observation: Any) -> Any:
-        """The action, or one label per input."""
+        """Return the action, or one label per input."""
         ...
 
     def learn(self, experience: Any) -> None:
-        """Learn from a Transition or an Answer; never called where nothing may be learned."""
+        """Learn from a Transition or an Answer; never called if nothing may be learned."""
         ...
 
 
 @runtime_checkable
 class SelfLed(Protocol):
-    """A learner that owns its loop: it is handed its life, and goes through every block of it."""
+    """A learner that owns its loop: it receives its lifetime, and goes through every block of it."""
 
     def live(self, life: Any) -> None:
         """Go through `life`, block by block."""
@@ -96,14 +109,14 @@ class SelfLed(Protocol):
 
 @runtime_checkable
 class Saved(Protocol):
-    """A learner whose state can be kept and taken up again."""
+    """A learner whose state can be saved and restored."""
 
     def save(self, folder: Path) -> None:
-        """Write all that is needed to continue into an empty folder."""
+        """Write everything that is needed to continue into an empty folder."""
         ...
 
     def restore(self, folder: Path) -> None:
-        """Become what was saved there."""
+        """Restore the state that was saved in a folder."""
         ...
 
 
@@ -112,9 +125,48 @@ class Fingerprinted(Protocol):
     """A learner that can show that it did not change."""
 
     def fingerprint(self) -> str:
-        """Text that is equal whenever what was learned is equal; random numbers drawn do not count."""
+        """Return text that is equal if what was learned is equal; random numbers drawn do not count."""
         ...
 
 
-Maker = Callable[..., Any]
-"""Makes a learner from `seed` and its parameters, all by keyword."""
+class ArrayLearner:
+    """A learner whose state is a few named arrays, from which saving, restoring and fingerprints follow."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def to_arrays(self) -> Arrays:
+        """Return everything that was learned."""
+        raise NotImplementedError
+
+    def load_arrays(self, arrays: Arrays) -> None:
+        """Restore what `to_arrays` returned."""
+        raise NotImplementedError
+
+    def save(self, folder: Path) -> None:
+        """Write the arrays and the state of the random numbers, without pickle."""
+        np.savez(folder / _ARRAYS, allow_pickle=False, **dict(self.to_arrays()))
+        files.write(folder / _RANDOM, json.dumps(self.rng.bit_generator.state).encode())
+
+    def restore(self, folder: Path) -> None:
+        """Restore what was saved, random numbers included."""
+        try:
+            with files.opened(folder / _ARRAYS) as file, np.load(file, allow_pickle=False) as saved:
+                self.load_arrays({name: saved[name] for name in saved.files})
+            self.rng.bit_generator.state = json.loads(files.read_text(folder / _RANDOM, files.HEADER_LIMIT))
+        except (OSError, ValueError, KeyError) as problem:
+            raise LearnerError(
+                f"no saved state of {type(self).__name__}: {problem}", "restore it, or begin anew", file=folder
+            ) from problem
+
+    def reseed(self, seed: int) -> None:
+        """Draw other random numbers from here on, without changing what was learned."""
+        self.rng = np.random.default_rng(seed)
+
+    def fingerprint(self) -> str:
+        """Return a digest of what was learned; random numbers drawn do not change it."""
+        digest = hashlib.sha256()
+        for name, array in sorted(self.to_arrays().items()):
+            digest.update(f"{name}:{array.dtype.str}:{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()

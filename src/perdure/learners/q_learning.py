@@ -1,20 +1,32 @@
-"""Q-learning with one table for all tasks, with one per task, and with one per task that starts empty."""
+"""Q-learning with one table for all tasks, with one per task, and with one per task that starts empty.
+
+An observation selects a few rows of a table, whose sum is its value. A small box of numbers is cut into bins, each
+number separately and each pair together (coarse coding; Sutton and Barto 2018, §9.5). Any other observation selects
+one row by hashing.
+"""
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from perdure.learners.features import ROWS, Encoder, encoder_for
-from perdure.learners.interface import LearnerError, Situation, Transition
-from perdure.learners.state import Arrays, Kept
+from perdure.learners.interface import ArrayLearner, Arrays, LearnerError, Situation, Transition
 
 Table = npt.NDArray[np.float64]
+Encoder = Callable[[Any], npt.NDArray[np.int64]]
+
+ROWS = 4096
+"""Number of rows of every table, so that tasks can share one."""
+
+_SINGLE_BINS, _PAIR_BINS = 12, 6
+_MAX_NUMBERS = 12
 
 
-class QLearning(Kept):
+class QLearning(ArrayLearner):
     """Linear Q-learning on coarse features, with one table for all tasks, so that each task overwrites the others.
 
     An episode is learned from when it ends, from its last step back. The target of a step is the λ-return (Sutton
@@ -49,23 +61,23 @@ class QLearning(Kept):
         self.actions = int(situation.action_space.n)
         self._rows = encoder_for(situation.observation_space)
         self._seen, self._episode = None, []
-        self._in_use = self.table_for(situation)
+        self._in_use = self._table_for(situation)
 
-    def table_for(self, situation: Situation) -> Table:
+    def _table_for(self, situation: Situation) -> Table:
         """Return the table that this task reads and, while it may learn, writes."""
-        key = self.key(situation)
-        table = self.tables.get(key, self.beginning())
+        key = self._key(situation)
+        table = self.tables.get(key, self._initial_table())
         if (missing := self.actions - table.shape[1]) > 0:
             table = np.pad(table, ((0, 0), (0, missing)))
         if situation.learning:
             self.tables[key], self.last = table, key
         return table
 
-    def key(self, situation: Situation) -> str:  # noqa: ARG002
+    def _key(self, situation: Situation) -> str:  # noqa: ARG002
         """Return the name of a task's table: one for all tasks."""
         return ""
 
-    def beginning(self) -> Table:
+    def _initial_table(self) -> Table:
         """Return the table of a task that was never learned: a copy of the table learned last."""
         return self.tables.get(self.last, np.zeros((ROWS, 0))).copy()
 
@@ -87,11 +99,11 @@ class QLearning(Kept):
         if experience.terminated or experience.truncated:
             self._learn_backwards()
 
-    def knowledge(self) -> Arrays:
+    def to_arrays(self) -> Arrays:
         """Return all tables, and the name of the one learned last."""
         return {**{f"task:{task}": table for task, table in self.tables.items()}, "last": np.array(self.last)}
 
-    def know(self, arrays: Arrays) -> None:
+    def load_arrays(self, arrays: Arrays) -> None:
         """Restore all tables."""
         self.tables = {
             name.removeprefix("task:"): np.array(table, dtype=np.float64)
@@ -102,9 +114,9 @@ class QLearning(Kept):
 
     def _learn_backwards(self) -> None:
         table, target = self._in_use, 0.0
-        for at, (rows, action, reward, following, terminated) in enumerate(reversed(self._episode)):
+        for index, (rows, action, reward, following, terminated) in enumerate(reversed(self._episode)):
             ahead = 0.0 if terminated else float(self._values(following).max())
-            blend = ahead if at == 0 else (1.0 - self.trace) * ahead + self.trace * target
+            blend = ahead if index == 0 else (1.0 - self.trace) * ahead + self.trace * target
             target = reward + self.discount * blend
             error = target - float(table[rows, action].sum())
             table[rows, action] += self.rate / len(rows) * error
@@ -133,14 +145,50 @@ class QLearningPerTask(QLearning):
     A task that was never learned begins with a copy of the table learned last, so skills carry over.
     """
 
-    def key(self, situation: Situation) -> str:
-        """Return the name of a task's table: the task itself."""
+    def _key(self, situation: Situation) -> str:
+        """Return the name of a task's table: the task."""
         return situation.task
 
 
 class QLearningIndependent(QLearningPerTask):
     """A null learner: it learns each task exactly as that task's expert does, so any effect is chance."""
 
-    def beginning(self) -> Table:
+    def _initial_table(self) -> Table:
         """Return an empty table."""
         return np.zeros((ROWS, 0))
+
+
+def encoder_for(space: Any) -> Encoder:
+    """Return the function from observations of a Gymnasium space to rows of a table."""
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Box) and len(space.shape) == 1 and space.shape[0] <= _MAX_NUMBERS:
+        return _binning(space)
+    return lambda observation: np.array([zlib.crc32(_bytes(observation)) % ROWS])
+
+
+def _binning(space: Any) -> Encoder:
+    low = np.where(np.isfinite(space.low) & (space.low > -1e6), space.low, -10.0).astype(np.float64)
+    high = np.where(np.isfinite(space.high) & (space.high < 1e6), space.high, 10.0).astype(np.float64)
+    unit = 1.0 / np.maximum(high - low, 1e-12)
+    size = len(low)
+    first, second = np.triu_indices(size, 1)
+    single_start = np.arange(size) * _SINGLE_BINS
+    pair_start = size * _SINGLE_BINS + np.arange(len(first)) * _PAIR_BINS**2
+    almost_one = 1.0 - 1e-9
+
+    def rows(observation: Any) -> npt.NDArray[np.int64]:
+        place = np.minimum(np.maximum((observation - low) * unit, 0.0), almost_one)
+        coarse = (place * _PAIR_BINS).astype(np.int64)
+        single = (place * _SINGLE_BINS).astype(np.int64) + single_start
+        return np.concatenate((single, coarse[first] * _PAIR_BINS + coarse[second] + pair_start))
+
+    return rows
+
+
+def _bytes(observation: Any) -> bytes:
+    if isinstance(observation, dict):
+        return b"".join(key.encode() + _bytes(observation[key]) for key in sorted(observation))
+    if isinstance(observation, tuple):
+        return b"".join(map(_bytes, observation))
+    return observation.encode() if isinstance(observation, str) else np.asarray(observation).tobytes()

@@ -25,7 +25,7 @@ from perdure.batched.live import live
 from perdure.batched.program import Program
 from perdure.batched.tasks import Family
 from perdure.errors import LearnerError, ProtocolError, TaskError
-from perdure.learners.batched_names import CORES, METHODS
+from perdure.learners.find import CORES, METHODS
 
 HEAVY = ["polars", "gymnasium", "typer", "rich", "scipy.stats", "matplotlib", "plotly", "jinja2"]
 
@@ -217,7 +217,7 @@ def test_running_needs_nothing_but_jax_numpy_and_msgspec() -> None:
         "            raise ModuleNotFoundError(name)\n"
         "sys.meta_path.insert(0, Absent())\n"
         "import perdure.batched.__main__, perdure.batched.live\n"
-        "from perdure.learners.batched_names import CORES, METHODS\n"
+        "from perdure.learners.find import CORES, METHODS\n"
         "from perdure.batched.tasks.find import FAMILIES\n"
         "from importlib import import_module\n"
         "for place in {**CORES, **METHODS, **FAMILIES}.values(): import_module(place.partition(':')[0])\n"

@@ -14,7 +14,7 @@ from perdure.batched.learners.find import make_learner  # noqa: E402
 from perdure.batched.learners.interface import BatchedLearner, BatchedTransition, Core, LabelledBatch, Learnt, Setting  # noqa: E402
 from perdure.batched.learners.methods import ewc, joint, packnet, replay, reset, separate, shrink_and_perturb, si  # noqa: E402
 from perdure.batched.tasks.chance import uniform  # noqa: E402
-from perdure.learners.batched_names import METHODS  # noqa: E402
+from perdure.learners.find import METHODS  # noqa: E402
 
 KEY = jnp.array([1, 2], jnp.uint32)
 SETTING = Setting(tasks=3, observation=8, outputs=2, experiences=40)

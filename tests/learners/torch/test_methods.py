@@ -217,7 +217,7 @@ def test_examples_of_another_size_or_with_more_outputs_are_refused_in_words() ->
 
 @needs_torch
 def test_a_memory_gives_early_and_late_examples_the_same_chance_and_never_holds_more_than_it_may() -> None:
-    from perdure.learners.torch.memory import Memory
+    from perdure.learners.torch.methods import Memory
 
     counts = np.zeros(40)
     for seed in range(60):

@@ -9,19 +9,19 @@ from typing import Any
 
 from perdure.batched.learners.interface import BatchedLearner, Method, Setting
 from perdure.errors import LearnerError, nearest
-from perdure.learners.batched_names import CORES, METHODS, PREFIX
+from perdure.learners.find import BATCHED, CORES, METHODS
 
 
 def make_learner(name: str, params: Mapping[str, Any], setting: Setting) -> BatchedLearner:
     """The learner that a protocol names, for tasks of this setting; `method` is one of its parameters."""
-    if not name.startswith(PREFIX) and ":" not in name:
+    if not name.startswith(BATCHED) and ":" not in name:
         raise LearnerError(
             f"the learner {name!r} runs one lifetime at a time, so the batched engine cannot use it",
-            f"{', '.join(PREFIX + one for one in CORES)} can, with method = "
+            f"{', '.join(BATCHED + one for one in CORES)} can, with method = "
             f"{', '.join(repr(one) for one in METHODS)}; or run it with --engine local",
         )
-    known = {PREFIX + one: place for one, place in CORES.items()}
-    if name.startswith(PREFIX) and name not in known:
+    known = {BATCHED + one: place for one, place in CORES.items()}
+    if name.startswith(BATCHED) and name not in known:
         raise LearnerError(f"unknown learner {name!r}", nearest(name, known))
     maker = _maker(known.get(name, name))
     given = dict(params)
