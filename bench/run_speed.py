@@ -22,7 +22,7 @@ from perdure.runner.protocol import parse_protocol
 from perdure.runner.runner import cores, run_learner
 from perdure.scenario.compose import single
 from perdure.scenario.model import Task
-from perdure.tasks.resolve import task_kind
+from perdure.tasks.catalogue import task_kind
 
 EPISODES, TURNS = 40, 9
 GAME = {"points": 5, "steps": 300}

@@ -36,7 +36,7 @@ def test_a_broken_module_keeps_its_own_error(tmp_path: Any, monkeypatch: pytest.
 
 
 def test_an_unknown_name_in_a_module_offers_only_classes_defined_there() -> None:
-    with pytest.raises(LearnerError, match=r"has no 'Kpt'; known: Naive, Replay, Joint, EWC$"):
+    with pytest.raises(LearnerError, match=r"has no 'Kpt'; known: Network, Naive, Replay, Joint, EWC$"):
         find_learner("perdure.learners.classifiers:Kpt")
     with pytest.raises(LearnerError, match="math has no 'Learner'; no class is defined there"):
         find_learner("math:Learner")

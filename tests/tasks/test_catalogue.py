@@ -5,9 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from perdure.tasks.catalogue import PAIRS
+from perdure.tasks.catalogue import PAIRS, kind_named
 from perdure.tasks.interface import TASKS, BatchTask, EpisodeTask
-from perdure.tasks.resolve import kind_named
 
 
 def test_games_and_rooms_are_lived_in_episodes_and_digits_in_batches() -> None:

@@ -10,9 +10,9 @@ from tests.tasks import strange
 
 from perdure.errors import PerdureError
 from perdure.scenario.model import Task
+from perdure.tasks.catalogue import kind_of
 from perdure.tasks.episodes import Episode, Episodes
 from perdure.tasks.interface import TaskError
-from perdure.tasks.resolve import kind_of
 
 
 def opened(env: type, step_limit: int = 50, **params: Any) -> Episodes:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from perdure.scenario.model import Task
+from perdure.tasks.catalogue import kind_named
 from perdure.tasks.episodes import Episodes
 from perdure.tasks.gymnasium import GymnasiumTask
 from perdure.tasks.interface import TaskError
-from perdure.tasks.resolve import kind_named
 
 
 def test_the_keywords_of_all_bases_are_known() -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from perdure.errors import MissingExtraError, PerdureError, UnknownNameError
 from perdure.scenario.model import Task
-from perdure.tasks import resolve
+from perdure.tasks import catalogue
+from perdure.tasks.catalogue import check_params, kind_named, task_kind
 from perdure.tasks.episodes import Episodes
 from perdure.tasks.interface import TASKS, EpisodeTask, TaskError
-from perdure.tasks.resolve import check_params, kind_named, task_kind
 
 
 def test_a_registered_name_is_found_whatever_its_case() -> None:
@@ -50,7 +50,7 @@ def test_wrappers_are_applied_from_left_to_right() -> None:
 
 def test_a_task_of_ones_own_is_found_by_its_import_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own_tasks_for_resolve.py").write_text(
-        "from perdure.tasks.arcade.kinds import GAMES, ArcadeTask\nTASK = ArcadeTask(GAMES['pong'])\n"
+        "from perdure.tasks.arcade import GAMES, ArcadeTask\nTASK = ArcadeTask(GAMES['pong'])\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     assert isinstance(kind_named("own_tasks_for_resolve:TASK"), EpisodeTask)
@@ -131,7 +131,7 @@ def test_an_environment_whose_library_is_absent_says_what_to_install() -> None:
 
 @pytest.mark.parametrize("name", ["MiniGrid-Empty-5x5-v0", "minigrid5x5"])
 def test_minigrid_without_its_extra_gives_the_command(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolve, "find_spec", lambda module: None)
+    monkeypatch.setattr(catalogue, "find_spec", lambda module: None)
     monkeypatch.setattr("perdure.tasks.minigrid.find_spec", lambda module: None)
     kind_named.cache_clear()
     with pytest.raises(MissingExtraError, match=r"pip install 'perdure\[minigrid\]'"):

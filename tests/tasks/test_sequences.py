@@ -6,9 +6,9 @@ import pytest
 
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Task
+from perdure.tasks.catalogue import check_params, task_kind
 from perdure.tasks.interface import TaskError
-from perdure.tasks.resolve import check_params, task_kind
-from perdure.tasks.sequences import permuted_tasks, rotated_tasks, split_tasks, table_b16_tasks
+from perdure.tasks.streams import permuted_tasks, rotated_tasks, split_tasks, table_b16_tasks
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from perdure.errors import MissingExtraError
 from perdure.scenario.model import Mode
 from perdure.tasks import streams
 from perdure.tasks.interface import TaskError, settled
-from perdure.tasks.streams import KeptImages, drawn_digits, sklearn_digits
-from perdure.tasks.variations import VARIATIONS, varied
+from perdure.tasks.streams import VARIATIONS, KeptImages, drawn_digits, sklearn_digits, varied
 
 DIGITS = drawn_digits()
 

@@ -12,10 +12,10 @@ import pytest
 from perdure.errors import PerdureError
 from perdure.scenario.distributions import iterate
 from perdure.scenario.syllabus import read_syllabus
+from perdure.tasks.catalogue import task_kind
 from perdure.tasks.datasets import Answered, Dataset
 from perdure.tasks.episodes import Episodes
 from perdure.tasks.interface import BatchTask
-from perdure.tasks.resolve import task_kind
 
 SYLLABI = Path(__file__).parents[2] / "examples" / "syllabi"
 RUNNABLE = (

@@ -90,8 +90,8 @@ def _readers(_preset: str | None) -> tuple[Facts, ...]:
 def _tasks(_preset: str | None) -> tuple[Facts, ...]:
     from importlib import import_module
 
+    from perdure.tasks.catalogue import kind_named
     from perdure.tasks.interface import TASKS
-    from perdure.tasks.resolve import kind_named
 
     import_module("perdure.tasks.catalogue")  # registers what is embedded
     kinds = {name: kind_named(name) for name in TASKS.names()}

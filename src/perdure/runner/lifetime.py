@@ -21,9 +21,9 @@ from perdure.runner.resume import Checkpoint, States
 from perdure.runner.seeds import Seeds
 from perdure.scenario.model import Scenario
 from perdure.scenario.syllabus import Syllabus, read_syllabus, syllabus_text
+from perdure.tasks.catalogue import task_kind
 from perdure.tasks.datasets import Dataset
 from perdure.tasks.episodes import STEP_LIMIT, Episodes
-from perdure.tasks.resolve import task_kind
 
 
 def run_lifetime(

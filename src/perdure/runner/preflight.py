@@ -22,7 +22,7 @@ from perdure.runner.job import describe_failure
 from perdure.runner.plan import Job, RunPlan
 from perdure.scenario.distributions import drawn
 from perdure.stopping import Stopped
-from perdure.tasks.resolve import check_params, task_kind
+from perdure.tasks.catalogue import check_params, task_kind
 
 
 def check_plan(

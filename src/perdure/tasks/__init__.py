@@ -1,4 +1,4 @@
-"""Where learning happens: environments lived in episodes, streams of examples lived in batches."""
+"""Tasks: environments that run in episodes, and streams of examples that come in batches."""
 
 import lazy_loader
 

@@ -1,5 +1,6 @@
 __all__: list[str]
 
+from .catalogue import kind_of as kind_of
 from .catalogue import parameter_table as parameter_table
 from .catalogue import task_table as task_table
 from .datasets import Dataset as Dataset
@@ -11,8 +12,7 @@ from .interface import Parameter as Parameter
 from .interface import TaskError as TaskError
 from .interface import TaskKind as TaskKind
 from .pictures import image_stream as image_stream
-from .resolve import kind_of as kind_of
-from .sequences import permuted_tasks as permuted_tasks
-from .sequences import rotated_tasks as rotated_tasks
-from .sequences import split_tasks as split_tasks
-from .sequences import table_b16_tasks as table_b16_tasks
+from .streams import permuted_tasks as permuted_tasks
+from .streams import rotated_tasks as rotated_tasks
+from .streams import split_tasks as split_tasks
+from .streams import table_b16_tasks as table_b16_tasks

@@ -1,4 +1,4 @@
-"""check_task: the contract that a task of one's own is held to; each breach is an AssertionError in words."""
+"""Check a custom task against the contract of tasks; each breach is an AssertionError."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from perdure.errors import PerdureError
 from perdure.scenario.model import Task
+from perdure.tasks.catalogue import kind_of, task_kind
 from perdure.tasks.interface import BatchTask, EpisodeTask, Parameter, TaskKind, settled
-from perdure.tasks.resolve import kind_of, task_kind
 
 _UNKNOWN = "no/such/parameter"
 
@@ -19,10 +19,9 @@ _UNKNOWN = "no/such/parameter"
 def check_task(
     task: TaskKind | type | str, *, params: Mapping[str, Any] | None = None, seed: int = 0, step_limit: int = 10_000
 ) -> None:
-    """Hold a task to its contract: by name, by import path, as an environment's class, or as an object.
+    """Check a task, given by name, by import path, as an environment's class, or as an object.
 
-    Two episodes, or two batches of each mode, are lived with random answers, with `params` and twice with the same
-    seed.
+    Two episodes, or two batches of each mode, are run with random answers, with `params`, and twice from the same seed.
     """
     kind = kind_of(task) if not isinstance(task, str) else task_kind(Task(task))
     _check_declarations(kind)

@@ -19,23 +19,23 @@ from msgspec import Struct
 
 from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Mode, Task
+from perdure.tasks.catalogue import task_kind
 from perdure.tasks.interface import BatchTask, Parameter, TaskError, guarded, settled
-from perdure.tasks.resolve import task_kind
 
 BATCH_SIZE = Parameter("batch/size", 32, "examples in a batch", low=1, high=100_000)
-"""Every batch task takes it."""
+"""A parameter of every batch task."""
 
 Experience = tuple[Mapping[str, Any], int]
 """The parameters of one batch, as drawn, and its seed."""
 
 
 def taken_by(declared: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
-    """What a batch task takes: what it declares, and how large a batch is."""
+    """Return all parameters of a batch task: the declared ones and the size of a batch."""
     return declared if any(one.name == BATCH_SIZE.name for one in declared) else (BATCH_SIZE, *declared)
 
 
 class Answered(Struct, frozen=True):
-    """A batch that was answered: the parameters as the syllabus gives them, and what is to be logged."""
+    """A batch with its predictions scored: the parameters from the syllabus, and the values to log."""
 
     number: int
     given: Mapping[str, Any]
@@ -43,7 +43,7 @@ class Answered(Struct, frozen=True):
 
 
 class _Batch(Struct, frozen=True):
-    """What a learner is given to answer."""
+    """A batch that waits for its predictions."""
 
     number: int
     given: Mapping[str, Any]
@@ -53,10 +53,10 @@ class _Batch(Struct, frozen=True):
 
 
 class Dataset:
-    """One block's batches, in order, each answered before the next.
+    """The batches of one block, in order, each with its predictions before the next.
 
-    `experiences` may be endless or lazy; one is looked at ahead, to know which is the last. `on_answer` is
-    told of every batch as it is answered; the learner is not told what was logged.
+    `experiences` may be endless or lazy; it is read one ahead, to know which batch is the last. `on_answer` is called
+    with every scored batch; the learner does not see the logged values.
     """
 
     def __init__(
@@ -85,24 +85,24 @@ class Dataset:
 
     @property
     def measures(self) -> Mapping[str, str]:
-        """What each batch can be scored by, and which way is better."""
+        """The measures of each batch, and the better direction of each."""
         return self.kind.measures
 
     def settled(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters of a batch, completed by defaults where the task declares them."""
+        """Return the parameters of a batch, completed by the defaults that the task declares."""
         declared = self.kind.parameters
         if declared is None:
             return {BATCH_SIZE.name: BATCH_SIZE.default, **params}
         return settled(taken_by(declared), params, self.task.label)
 
     def reset(self) -> None:
-        """Begin; a dataset is gone through once."""
+        """Begin; a dataset can be used once."""
         if self._number:
             raise self._refused(f"reset after {self._number} batches", "a block runs once; take the next dataset")
         self._was_reset = True
 
     def next_batch(self) -> tuple[dict[str, Any], bool, dict[str, Any]]:
-        """The next batch (`id`, `inputs`), whether it is the last, and what may be known beside it."""
+        """Return the next batch (`id`, `inputs`), whether it is the last, and further information."""
         if not self._was_reset:
             raise self._refused("next_batch before reset", "call reset first")
         if self._open is not None:
@@ -119,7 +119,7 @@ class Dataset:
         return batch, self._upcoming is None, dict(self._open.info)
 
     def get_labels(self, id: int, y_hat: Any) -> list[Any] | None:  # noqa: A002  (S003's name)
-        """Submit one predicted label per example; the true ones come back, or None where updates are off."""
+        """Submit one predicted label per example. Return the true ones, or None if updates are off."""
         batch = self._open
         if batch is None:
             raise self._refused("no batch is open", "call next_batch before get_labels")

@@ -1,4 +1,4 @@
-"""Digits drawn by a small generator: strokes, bent and shaken, on 12 × 12 pixels; no two are alike."""
+"""A generator of digits: strokes, randomly bent and moved, on 12 × 12 pixels."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 SIDE = 12
 
 PAIRS = ("zero-one", "two-three", "four-five", "six-seven", "eight-nine")
-"""The five tasks of a split by classes, each also under the name that S000 gives it (`task-1-zero-one`)."""
+"""The five tasks of a split by classes; New et al. 2022 call them `task-1-zero-one` and so on."""
 
 INK = 0.055
-"""Half the width of a stroke, as a part of the picture."""
+"""Half the width of a stroke, relative to the picture."""
 
 
 def _arc(x: float, y: float, width: float, height: float, start: float, end: float) -> list[tuple[float, float]]:
-    """Points on an ellipse from `start` to `end`, in turns clockwise from the right."""
+    """Return points on an ellipse from `start` to `end`, in turns clockwise from the right."""
     turns = np.linspace(start, end, max(3, round(8 * abs(end - start)) + 1)) * 2 * np.pi
     return [(x + width * float(np.cos(turn)), y + height * float(np.sin(turn))) for turn in turns]
 
@@ -39,21 +39,21 @@ _STROKES: tuple[tuple[list[tuple[float, float]], ...], ...] = (
 
 
 def _segments() -> np.ndarray:
-    """Every digit's line pieces as (digit, piece, end, coordinate); short ones are filled up with their last."""
+    """Return the line segments of all digits as (digit, segment, end, coordinate), padded with the last segment."""
     pieces = [[segment for stroke in strokes for segment in itertools.pairwise(stroke)] for strokes in _STROKES]
     most = max(map(len, pieces))
     return np.array([one + [one[-1]] * (most - len(one)) for one in pieces])
 
 
 SEGMENTS = _segments()
-"""Of each digit; see `_segments`."""
+"""The line segments of each digit; see `_segments`."""
 _MIDDLES = ((np.arange(SIDE) + 0.5) / SIDE).astype(np.float32)
 _PIXELS = np.stack(np.meshgrid(_MIDDLES, _MIDDLES), axis=-1).reshape(-1, 2)
 _AT_ONCE = 32  # pictures whose distances fit a processor's cache
 
 
 class Hand(NamedTuple):
-    """All chance in how digits are drawn, an entry per digit."""
+    """The random numbers of a batch of digits, an entry per digit."""
 
     turn: Any
     slant: Any
@@ -68,7 +68,7 @@ class Hand(NamedTuple):
 
 
 def draw_digits(labels: Sequence[int] | np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A picture of each digit, grey levels from 0 to 1, every one in a hand of its own."""
+    """Draw each digit in a different handwriting, with grey levels from 0 to 1."""
     labels = np.asarray(labels, dtype=np.int64)
     if not len(labels):
         return np.zeros((0, SIDE, SIDE), dtype=np.float32)
@@ -87,13 +87,13 @@ def draw_digits(labels: Sequence[int] | np.ndarray, rng: np.random.Generator) ->
 
 
 def inked(away: Any, hand: Hand, on: Any) -> Any:
-    """Pictures from how far each pixel is from the strokes; `on` is NumPy or JAX's numpy, here and below."""
+    """Return pictures from the distance of each pixel to the strokes; `on` is NumPy or JAX's numpy, here and below."""
     grey = on.clip(1 - (away - hand.ink) * SIDE, 0, 1)  # a stroke's edge is one pixel soft
     return on.clip(grey * hand.strength + hand.speckle, 0, 1).reshape(-1, SIDE, SIDE)
 
 
 def distances(ends: Any, on: Any) -> Any:
-    """How far each pixel of each picture is from the nearest line piece."""
+    """Return the distance of each pixel of each picture to the nearest segment."""
     x, y = ends[:, :, :1, 0], ends[:, :, :1, 1]
     way_x, way_y = ends[:, :, 1:, 0] - x, ends[:, :, 1:, 1] - y
     length = on.maximum(way_x**2 + way_y**2, 1e-9)
@@ -105,7 +105,7 @@ def distances(ends: Any, on: Any) -> Any:
 
 
 def in_hand(points: Any, hand: Hand, on: Any) -> Any:
-    """The points turned, slanted, scaled, bent and shifted, each digit by its own chance."""
+    """Return the points turned, slanted, scaled, bent and shifted by the random numbers of each digit."""
     wide, high, slant = hand.wide, hand.high, hand.slant
     cos, sin = on.cos(hand.turn), on.sin(hand.turn)
     matrix = on.stack(

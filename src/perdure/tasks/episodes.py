@@ -1,7 +1,7 @@
-"""Episodes: an episode task, opened; each episode is a Gymnasium environment that keeps its promises.
+"""The episodes of a task, each as a Gymnasium environment that is checked while it runs.
 
-Perdure, not the learner, decides the seed and the parameters of an episode. What an environment may do
-wrong (raise, reward with NaN, never end, change its spaces) is caught here, with the task's name.
+Perdure, not the learner, decides the seed and the parameters of an episode. If an environment raises, gives NaN as
+reward, never ends or changes its spaces, the error names the task.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import numpy as np
 from perdure.errors import PerdureError
 from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Task
+from perdure.tasks.catalogue import task_kind
 from perdure.tasks.interface import EpisodeEnd, EpisodeTask, TaskError, guarded, settled
-from perdure.tasks.resolve import task_kind
 
 STEP_LIMIT = 10_000
-"""When an episode is cut off, unless told otherwise; what never ends would end no life."""
+"""Default number of steps after which an episode is truncated."""
 
 _CLOSE_LOOKS = 10  # first observations that are looked at closely; a dictionary of spaces takes its time
 _AT_MOST = 200  # characters of an action that is shown
 
 
 class Episodes:
-    """One task variant, made once and lived many times; a context manager that closes its environment."""
+    """The episodes of one task variant, whose environment is made once; a context manager that closes it."""
 
     def __init__(
         self, task: Task, seed: int = 0, *, kind: EpisodeTask | None = None, step_limit: int = STEP_LIMIT
@@ -56,15 +56,15 @@ class Episodes:
 
     @property
     def measures(self) -> Mapping[str, str]:
-        """What each episode can be scored by, and which way is better."""
+        """The measures of each episode, and the better direction of each."""
         return self.kind.measures
 
     def settled(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters of an episode, completed by defaults where the task declares them."""
+        """Return the parameters of an episode, completed by the defaults that the task declares."""
         return dict(params) if self.kind.parameters is None else settled(self.kind.parameters, params, self.task.label)
 
     def begin(self, params: Mapping[str, Any] | None = None, seed: int = 0) -> Episode:
-        """The next episode; `params` are as drawn for it, `seed` makes it repeatable."""
+        """Return the next episode, with the parameters drawn for it and its seed."""
         given = self.task.params if params is None else params
         self.current = Episode(self, dict(given), self.settled(given), seed)
         return self.current
@@ -85,20 +85,20 @@ class Episodes:
 class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
     """One episode: `reset`, then `step` until it ends; a further `reset` begins a sub-episode.
 
-    The seed and the options that a learner gives to `reset` are ignored: an episode is Perdure's choice.
+    The seed and the options that a learner gives to `reset` are ignored.
     """
 
     def __init__(self, episodes: Episodes, given: dict[str, Any], params: dict[str, Any], seed: int) -> None:
         super().__init__(episodes.env)
         self.episodes = episodes
         self.given = given
-        """The parameters as the syllabus gives them, for the log."""
+        """Parameters from the syllabus, for the log."""
         self.params = params
         self.seed = seed
         self.resets = 0
         self.ended = True
         self.cut = False
-        """Whether the step limit ended it, not the environment."""
+        """Whether the step limit truncated it."""
         self._reward = 0.0
         self._steps = 0
         self._terminated = self._truncated = False
@@ -114,7 +114,7 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     @property
     def label(self) -> str:
-        """The task, as logs name it."""
+        """Name of the task in logs."""
         return self.episodes.task.label
 
     def reset(
@@ -123,7 +123,7 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         seed: int | None = None,  # noqa: ARG002
         options: dict[str, Any] | None = None,  # noqa: ARG002
     ) -> tuple[Any, dict[str, Any]]:
-        """The first observation, and what the environment says beside it."""
+        """Return the first observation and the environment's `info`."""
         self._must_be_current("reset")
         seed_now = self.seed if self.resets == 0 else _later_seed(self.seed, self.resets)
         options_now = {"params": self.params}
@@ -144,7 +144,7 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """What the environment answers; the step limit truncates an episode that does not end by itself."""
+        """Take a step in the environment; the step limit truncates an episode that does not end."""
         if self.ended or self.episodes.current is not self:
             self._must_be_current("step")
             raise TaskError(
@@ -181,11 +181,11 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     @property
     def end(self) -> EpisodeEnd:
-        """What happened since the last reset."""
+        """Summary of the steps since the last reset."""
         return EpisodeEnd(self._reward, self._steps, self._terminated, self._truncated, self.params, self._info)
 
     def log_info(self) -> dict[str, float]:
-        """The measures of what happened since the last reset, and any other columns, as the task gives them."""
+        """Return the task's measures and other columns for the steps since the last reset."""
         self._must_be_current("log_info")
         kind = self.episodes.kind
         found = guarded(self.label, "get_episode_log_info", lambda: dict(kind.get_episode_log_info(self.env, self.end)))
@@ -199,7 +199,7 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         return found
 
     def close(self) -> None:
-        """Nothing: the environment belongs to all episodes of its task, and is closed with them."""
+        """Do nothing, because the environment belongs to all episodes of the task."""
 
     def _must_be_current(self, call: str) -> None:
         if self.episodes.current is not self:

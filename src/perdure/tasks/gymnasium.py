@@ -1,7 +1,7 @@
 """Any Gymnasium 1.x environment as an episode task, by id or by class, wrapped or not.
 
-A class that declares `parameters` is told each episode's by `reset(options={"params": …})`. Any other takes
-its parameters as keywords when it is made, so it is made again where they change.
+A class that declares `parameters` receives those of each episode by `reset(options={"params": …})`. Any other takes its
+parameters as keywords when it is made, so it is made again if they change.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _NOT_PARAMETERS = ("self", "render_mode")
 
 
 class GymnasiumTask(Struct, frozen=True):
-    """An environment as a task; reward is its measure unless its class declares others."""
+    """An environment as a task; its measure is the reward, unless its class declares others."""
 
     name: str
     summary: str
     create: Callable[..., Env]
-    """Makes the environment; takes `keywords`, where they are known."""
+    """Makes the environment; takes `keywords`, if they are known."""
     keywords: tuple[str, ...] | None = None
-    """What `create` takes by keyword; None where it takes any."""
+    """Keywords of `create`; None if it takes any."""
     names: Mapping[str, str] = {}
-    """What a syllabus calls some of the keywords."""
+    """Other names of some keywords, for syllabuses."""
     measures: Mapping[str, Direction] = field(default_factory=lambda: {"reward": "higher"})
     parameters: tuple[Parameter, ...] | None = None
     told_by_reset: bool = False
 
     @classmethod
     def of_id(cls, name: str, spellings: Mapping[str, str] | None = None) -> GymnasiumTask:
-        """The task of a registered Gymnasium id; `spellings` name some keywords otherwise, where they are taken."""
+        """Return the task of a registered Gymnasium id; `spellings` are other names of some keywords."""
         entry_point = gymnasium.spec(name).entry_point
         try:
             found = gymnasium.envs.registration.load_env_creator(entry_point) if isinstance(entry_point, str) else None
@@ -57,7 +57,7 @@ class GymnasiumTask(Struct, frozen=True):
 
     @classmethod
     def of_class(cls, name: str, found: type[Env]) -> GymnasiumTask:
-        """The task of an environment's class."""
+        """Return the task of an environment's class."""
         return cls._declared(name, found, found)
 
     @classmethod
@@ -76,17 +76,17 @@ class GymnasiumTask(Struct, frozen=True):
         )
 
     def make(self, task: Task, seed: int) -> Env:
-        """A new environment; one that takes keywords is wrapped so that later parameters reach it."""
+        """Make an environment; one that takes keywords is wrapped in `Remade`."""
         if self.told_by_reset:
             return self.create()
         return Remade(self.created, drawn(task.params, seed, 0, 0))
 
     def get_episode_log_info(self, env: Env, end: EpisodeEnd) -> Mapping[str, float]:
-        """The total reward and the steps, and what the environment itself has to say."""
+        """Return the total reward, the number of steps, and the environment's own log info."""
         return own_log_info(env, {"reward": end.reward, "steps": end.steps})
 
     def created(self, params: Mapping[str, Any]) -> Env:
-        """The environment made with these parameters; one that it does not take is refused."""
+        """Make the environment with these parameters; refuse one that it does not take."""
         keywords = self.keywords_for(params)
         try:
             return self.create(**keywords)
@@ -98,7 +98,7 @@ class GymnasiumTask(Struct, frozen=True):
             ) from problem
 
     def keywords_for(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """What `create` is given for these parameters; one that it does not take is refused."""
+        """Return the keywords of `create` for these parameters; refuse one that it does not take."""
         keywords = {self.names.get(key, key): _as_keyword(value) for key, value in params.items()}
         if self.keywords is not None:
             for key in keywords:
@@ -109,7 +109,7 @@ class GymnasiumTask(Struct, frozen=True):
 
 
 class Remade(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment that takes its parameters when it is made, and is made again where they change."""
+    """An environment that takes its parameters when it is made, and is made again if they change."""
 
     def __init__(self, make: Callable[[Mapping[str, Any]], Env], params: Mapping[str, Any]) -> None:
         super().__init__(make(params))
@@ -127,30 +127,17 @@ class Remade(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(seed=seed, options=others or None)
 
 
-class Wrapped(Struct, frozen=True):
+class Wrapped:
     """An episode task whose environment is wrapped, from left to right."""
 
-    kind: EpisodeTask
-    wrappers: tuple[Callable[[Env], Env], ...]
-    name: str
-
-    @property
-    def summary(self) -> str:
-        """That of the bare task."""
-        return self.kind.summary
-
-    @property
-    def measures(self) -> Mapping[str, Direction]:
-        """Those of the bare task."""
-        return self.kind.measures
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...] | None:
-        """Those of the bare task."""
-        return self.kind.parameters
+    def __init__(self, kind: EpisodeTask, wrappers: tuple[Callable[[Env], Env], ...], name: str) -> None:
+        self.kind = kind
+        self.wrappers = wrappers
+        self.name = name
+        self.summary, self.measures, self.parameters = kind.summary, kind.measures, kind.parameters
 
     def make(self, task: Task, seed: int) -> Env:
-        """The bare environment in its wrappers."""
+        """Make the environment with its wrappers."""
         env = self.kind.make(task, seed)
         for wrapper in self.wrappers:
             env = wrapper(env)
@@ -161,23 +148,22 @@ class Wrapped(Struct, frozen=True):
         return env
 
     def get_episode_log_info(self, env: Env, end: EpisodeEnd) -> Mapping[str, float]:
-        """What the bare task logs."""
+        """Return the log info of the bare task."""
         return self.kind.get_episode_log_info(env, end)
 
 
 def own_log_info(env: Env, found: dict[str, float]) -> dict[str, float]:
-    """`found`, and over it what the environment's own `get_episode_log_info` gives, where it has one."""
+    """Return `found`, updated by the environment's own `get_episode_log_info`, if it has one."""
     own = getattr(env.unwrapped, "get_episode_log_info", None)
     return {**found, **own()} if callable(own) else found
 
 
 def _as_keyword(value: Any) -> Any:
-    """JSON has lists where environments want tuples."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def _keywords(found: Any) -> tuple[str, ...] | None:
-    """What a class or a function takes by keyword, through the bases that it hands keywords on to."""
+    """Return the keywords of a class or function, through the bases that it passes keywords to; None if unknown."""
     bases = found.__mro__ if isinstance(found, type) else ()
     makers = [vars(base)["__init__"] for base in bases if "__init__" in vars(base)] or [found]
     names: list[str] = []

@@ -1,11 +1,11 @@
-"""What a task is to Perdure: parameters it declares, a way to be made, and what to log of it.
+"""The interface of tasks: their parameters, their measures, and how they are made.
 
-Two kinds. An *episode task* makes a Gymnasium environment; an experience is one episode. A *batch
-task* draws labelled examples; an experience is one batch. How each is lived stands elsewhere:
+There are two kinds. An *episode task* makes a Gymnasium environment; an experience is one episode. A *batch task* draws
+labelled examples; an experience is one batch. Other modules use them:
 
-    task_kind(task)                    the kind that a scenario's Task names        resolve.py
-    Episodes(task, seed)               an episode task, opened, and guarded         episodes.py
-    Dataset(task, experiences, …)      a batch task as S003's loop sees it          datasets.py
+    task_kind(task)                    the kind that a scenario's Task names        catalogue.py
+    Episodes(task, seed)               the checked episodes of an episode task      episodes.py
+    Dataset(task, experiences, …)      the batches of a batch task                  datasets.py
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ T = TypeVar("T")
 
 
 class Parameter(Struct, frozen=True):
-    """One thing about a task that a syllabus may set: its default, what it may be, and what it means.
+    """A parameter of a task that a syllabus may set: its default, its values, and its meaning.
 
-    A number lies within `low` and `high`, where they are given; anything else is one of `choices`. A
-    parameter with neither takes what its task takes.
+    A number lies between `low` and `high`, if they are given; any other value is one of `choices`. For a parameter with
+    neither, the task decides.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Parameter(Struct, frozen=True):
 
     @property
     def form(self) -> str:
-        """What it may be, in words: `0.02 to 1`, `'task' or 'domain'`."""
+        """The possible values in words: `0.02 to 1`, `'task' or 'domain'`."""
         if self.choices:
             return " or ".join(repr(choice) for choice in self.choices)
         if self.low is None and self.high is None:
@@ -67,7 +67,7 @@ class Parameter(Struct, frozen=True):
         return f"{kind}{self.high:g} or less" if self.low is None else f"{kind}{self.low:g} to {self.high:g}"
 
     def takes(self, value: Any) -> bool:
-        """Whether `value` is one that this parameter may have; 1 and 1.0 are one number, true is none."""
+        """Return whether the parameter may have this value; 1 and 1.0 are one number, and true is not a number."""
         if self.choices:
             return any(type(value) is type(choice) and value == choice for choice in self.choices)
         if self.low is None and self.high is None:
@@ -80,7 +80,7 @@ class Parameter(Struct, frozen=True):
 
 
 class EpisodeEnd(Struct, frozen=True):
-    """What happened between a reset and the end of what followed it."""
+    """Summary of an episode, or of the part after its last reset."""
 
     reward: float
     steps: int
@@ -92,72 +92,72 @@ class EpisodeEnd(Struct, frozen=True):
 
 
 class _Declared(Protocol):
-    """What every task declares."""
+    """The declarations of every task."""
 
     @property
     def name(self) -> str:
-        """What it is registered under, in lower case."""
+        """Registered name, in lower case."""
         ...
 
     @property
     def summary(self) -> str:
-        """One line that says what is to be learned."""
+        """One line about what is to be learned."""
         ...
 
     @property
     def measures(self) -> Mapping[str, Direction]:
-        """What its log info gives that can be scored, and which way is better."""
+        """The columns of its log info that can be scored, and the better direction of each."""
         ...
 
     @property
     def parameters(self) -> tuple[Parameter, ...] | None:
-        """What a syllabus may set; None where only the task itself, or its environment, knows."""
+        """The parameters that a syllabus may set; None if only the task or its environment knows."""
         ...
 
 
 @runtime_checkable
 class EpisodeTask(_Declared, Protocol):
-    """A task that is lived in episodes of a Gymnasium environment."""
+    """A task that runs in episodes of a Gymnasium environment."""
 
     def make(self, task: Task, seed: int) -> gymnasium.Env[Any, Any]:
-        """A new environment for this task variant.
+        """Make an environment for this task variant.
 
-        Each episode's parameters arrive by `reset(options={"params": …})`, complete and checked.
+        The parameters of each episode arrive by `reset(options={"params": …})`, complete and checked.
         """
         ...
 
     def get_episode_log_info(self, env: gymnasium.Env[Any, Any], end: EpisodeEnd) -> Mapping[str, float]:
-        """The measures, and any other columns, of an episode that ended; called by Perdure, never by the learner."""
+        """Return the measures, and any other columns, of an episode that ended; only Perdure calls this."""
         ...
 
 
 @runtime_checkable
 class BatchTask(_Declared, Protocol):
-    """A task that is lived in batches of labelled examples."""
+    """A task that comes in batches of labelled examples."""
 
     def examples(
         self, params: Mapping[str, Any], number: int, mode: Mode, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """`number` inputs, and as many labels; examples to evaluate are never among those to learn from."""
+        """Return `number` inputs and labels; examples to evaluate never occur among those to learn from."""
         ...
 
     def info(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What a learner may know of a batch beside its inputs, such as how many classes there are."""
+        """Return further information for the learner about a batch, such as the number of classes."""
         ...
 
     def get_batch_log_info(self, labels: np.ndarray, predictions: np.ndarray) -> Mapping[str, float]:
-        """The measures, and any other columns, of an answered batch; called by Perdure, never by the learner."""
+        """Return the measures, and any other columns, of a batch with its predictions; only Perdure calls this."""
         ...
 
 
 TaskKind = EpisodeTask | BatchTask
 
 TASKS: Registry[TaskKind] = Registry("task", "perdure.tasks")
-"""Every known kind of task by name, whose case does not matter; an entry point may also name an environment's class."""
+"""Every registered task by name, in any case; an entry point may also name an environment's class."""
 
 
 def guarded(label: str, method: str, call: Callable[[], T]) -> T:
-    """The value of `call`; what a task raises there is named as the task's."""
+    """Return the value of `call`; if it raises, name the task and its method."""
     try:
         return call()
     except PerdureError:
@@ -171,7 +171,7 @@ def guarded(label: str, method: str, call: Callable[[], T]) -> T:
 
 
 def settled(parameters: Iterable[Parameter], given: Mapping[str, Any], task: str) -> dict[str, Any]:
-    """Every parameter with its value, the given one or the default; what is unknown or unfit is refused."""
+    """Return the value of every parameter, given or default; refuse unknown names and wrong values."""
     declared = {parameter.name: parameter for parameter in parameters}
     for name, value in given.items():
         if name not in declared:
@@ -186,7 +186,7 @@ def settled(parameters: Iterable[Parameter], given: Mapping[str, Any], task: str
 
 
 def _as_declared(parameter: Parameter, value: Any) -> Any:
-    """A number of its default's kind: JSON writes 3.0 where a whole number is meant, and 0 where 0.0 is."""
+    """Convert a number to the type of the default: JSON may have 3.0 for 3, and 0 for 0.0."""
     if parameter.low is None and parameter.high is None:
         return value
     return int(value) if _is_whole(parameter.default) else float(value)

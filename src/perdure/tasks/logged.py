@@ -1,4 +1,4 @@
-"""LogEpisodes: for who keeps a script of one's own: an environment that writes each of its episodes to a journal."""
+"""Log the episodes of an environment in a user's own training script."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RECORDERS: WeakKeyDictionary[Journal, Recorder] = WeakKeyDictionary()
 def log_episode(
     journal: Journal, task: str, mode: Mode, reward: float, steps: int, params: Mapping[str, Any] | None = None
 ) -> None:
-    """Write an episode that ended; another task or mode than that of the last one is the next block."""
+    """Write an episode that ended; a change of task or mode starts the next block."""
     recorder = _RECORDERS.setdefault(journal, Recorder(journal))
     values: dict[str, Any] = {next(iter(journal.measures)): float(reward), "steps": int(steps)}
     recorder.log(mode, task, params, **values)
@@ -38,7 +38,7 @@ def LogEpisodes(  # noqa: N802 - named as Gymnasium's wrappers are
     mode: Mode = "learn",
     params: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The environment, or vector environment, with every episode that ends in it logged as one experience of `task`.
+    """Wrap an environment, or vector environment, so that each episode that ends is logged as an experience of `task`.
 
     All environments of one journal share its count of blocks. An episode that is left before its end is not logged.
     """

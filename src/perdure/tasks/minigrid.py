@@ -1,4 +1,4 @@
-"""MiniGrid's empty room, with the parameters that S004's syllabus sets; the rest of MiniGrid goes by id."""
+"""MiniGrid's empty room, with the parameters that the syllabus of Baker et al. 2023 sets; other rooms go by id."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 SPELLINGS = {"agent_pos": "agent_start_pos", "agent_dir": "agent_start_dir"}
-"""What S004 calls two of MiniGrid's keywords; they hold for its Gymnasium ids as well."""
+"""Names of two of MiniGrid's keywords in that syllabus; Gymnasium ids of MiniGrid take them as well."""
 
 
 class EmptyRoom:
-    """An empty room with a goal in its far corner; reward is MiniGrid's, 1 less 0.9 of the time taken."""
+    """An empty room with a goal in its far corner; the reward is MiniGrid's, 1 minus 0.9 of the time taken."""
 
     measures: Mapping[str, Direction] = {"reward": "higher"}
 
@@ -37,7 +37,7 @@ class EmptyRoom:
         self.parameters: tuple[Parameter, ...] | None = self._declared
 
     def make(self, task: Task, seed: int) -> gymnasium.Env[Any, Any]:
-        """The room, made again where an episode's parameters differ."""
+        """Make the room; it is made again if the parameters of an episode differ."""
         if find_spec("minigrid") is None:
             raise MissingExtraError("minigrid", "minigrid", f"the task {self.name!r}")
         import_module("minigrid")  # registers its ids
@@ -48,7 +48,7 @@ class EmptyRoom:
         return Remade(lambda params: room.created(self._keywords(params)), params)
 
     def get_episode_log_info(self, env: gymnasium.Env[Any, Any], end: EpisodeEnd) -> Mapping[str, float]:  # noqa: ARG002
-        """The total reward and the steps."""
+        """Return the total reward and the number of steps."""
         return {"reward": end.reward, "steps": end.steps}
 
     def _keywords(self, params: Mapping[str, Any]) -> dict[str, Any]:

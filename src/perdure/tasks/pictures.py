@@ -1,7 +1,6 @@
-"""Pictures of one's own as tasks: any PyTorch Dataset, arrays, or the files of MNIST and CIFAR in a local folder.
+"""Picture tasks from any PyTorch Dataset, arrays, or the files of MNIST and CIFAR in a local folder.
 
-Nothing is downloaded. Files are looked for below `PERDURE_DATA`, a folder (`data` unless set), then torchvision is
-asked for what it keeps there.
+Nothing is downloaded. The files are searched below the folder `PERDURE_DATA` (`data` unless set), then by torchvision.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ _LIMIT = 1 << 30  # bytes of one file
 def image_stream(
     train: Any, evaluate: Any = None, *, name: str = "pictures", summary: str = "tell pictures apart"
 ) -> ImageStream:
-    """A task of a PyTorch Dataset of (picture, label), or of two arrays; without `evaluate` every fifth is held out.
+    """Make a task of a PyTorch Dataset of (picture, label), or of two arrays; without `evaluate`, hold out every fifth.
 
-    Pictures become (row, column) or (row, column, channel) from 0 to 1: whole numbers are taken for 0 to 255, and
-    PyTorch's channels go last. Labels count from 0.
+    Pictures become (row, column) or (row, column, channel) from 0 to 1: whole numbers are divided by 255, and PyTorch's
+    channels become the last axis. Labels count from 0.
     """
     learned = _arrays(train, name)
     held_out = None if evaluate is None else _arrays(evaluate, name)
@@ -80,7 +79,7 @@ def _of_files(name: str, summary: str, classes: int, find: Callable[[Path, bool]
 
 
 def _idx(own: str) -> Callable[[Path, bool], Labelled | None]:
-    """The format of MNIST: a head of big-endian numbers, then bytes; compressed or not."""
+    """Return a reader of MNIST's format: a head of big-endian numbers, then bytes; compressed or not."""
 
     def find(folder: Path, train: bool) -> Labelled | None:
         part = "train" if train else "t10k"
@@ -99,7 +98,7 @@ def _idx(own: str) -> Callable[[Path, bool], Labelled | None]:
 
 
 def _cifar(pattern: tuple[str, str], head: int) -> Callable[[Path, bool], Labelled | None]:
-    """CIFAR's binary version: for each picture `head` bytes of labels, the last the finest, then 3 × 32 × 32 bytes."""
+    """Return a reader of CIFAR's binary version: `head` bytes of labels, the finest last, then 3 × 32 × 32 bytes."""
 
     def find(folder: Path, train: bool) -> Labelled | None:
         places = sorted(folder.rglob(pattern[0] if train else pattern[1]))

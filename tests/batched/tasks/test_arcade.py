@@ -14,7 +14,7 @@ import jax.numpy as jnp  # noqa: E402
 from perdure.batched.tasks.arcade import arcade  # noqa: E402
 from perdure.batched.tasks.chance import uniform  # noqa: E402
 from perdure.tasks.arcade import GAMES  # noqa: E402
-from perdure.tasks.arcade.arithmetic import MANY  # noqa: E402
+from perdure.tasks.arcade.game import MANY  # noqa: E402
 from perdure.tasks.interface import TaskError, settled  # noqa: E402
 
 CHANGED: dict[str, dict[str, Any]] = {

@@ -14,9 +14,12 @@ from perdure.batched.tasks.chance import normal, under, uniform  # noqa: E402
 from perdure.batched.tasks.streams import digit_pictures, digits, gaussians  # noqa: E402
 from perdure.errors import TaskError  # noqa: E402
 from perdure.tasks.digits import SEGMENTS, SIDE, Hand, distances, in_hand, inked  # noqa: E402
-from perdure.tasks.gaussians import middles  # noqa: E402
 from perdure.tasks.interface import TASKS  # noqa: E402
-from perdure.tasks.variations import order, rotated  # noqa: E402
+from perdure.tasks.streams import (  # noqa: E402
+    middles,
+    order,
+    rotated,
+)
 
 KEY = jnp.array([3, 4], jnp.uint32)
 

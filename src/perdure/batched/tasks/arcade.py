@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from perdure.batched.tasks.chance import uniform
 from perdure.batched.tasks.family import Family
 from perdure.scenario.distributions import is_drawn
+from perdure.tasks.arcade import GAMES
 from perdure.tasks.arcade.game import ACTIONS, FEATURES, Game
-from perdure.tasks.arcade.kinds import GAMES
 
 
 class Traced:

@@ -14,10 +14,8 @@ from perdure.errors import TaskError
 from perdure.scenario.distributions import is_drawn
 from perdure.tasks.datasets import BATCH_SIZE
 from perdure.tasks.digits import INK, SEGMENTS, SIDE, Hand, distances, in_hand, inked
-from perdure.tasks.gaussians import CLASSES, NUMBERS, Gaussians, middles
 from perdure.tasks.interface import Direction
-from perdure.tasks.streams import drawn_digits
-from perdure.tasks.variations import order, rotated
+from perdure.tasks.streams import CLASSES, NUMBERS, Gaussians, drawn_digits, middles, order, rotated
 
 _MEASURES: Mapping[str, Direction] = {"accuracy": "higher", "error": "lower"}
 _DIGITS = 10

@@ -1,9 +1,72 @@
 """The parametric arcade: Pong, Breakout and Freeway, small, fast, and changeable in every part.
 
-One text of each game's rules is played two ways: by plain numbers (`env.py`, one game) and by arrays
-(`vector.py`, hundreds at once). `arithmetic.py` has the few operations in which the two differ.
+Each game's rules are written once and played in two ways: with plain numbers (one game) and with arrays (hundreds of
+games). Gymnasium is imported when a game is made.
 """
 
-from perdure.tasks.arcade.kinds import GAMES, make_game, make_games
+from __future__ import annotations
 
-__all__ = ["GAMES", "make_game", "make_games"]
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from perdure.errors import UnknownNameError
+from perdure.scenario.distributions import drawn, is_drawn
+from perdure.scenario.model import Task
+from perdure.tasks.arcade.freeway import Freeway
+from perdure.tasks.arcade.game import Game
+from perdure.tasks.arcade.paddle import Breakout, Pong
+from perdure.tasks.interface import Direction, EpisodeEnd, Parameter, TaskError
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from perdure.tasks.arcade.environments import ArcadeVector
+
+
+GAMES: Mapping[str, Game] = {"pong": Pong(), "breakout": Breakout(), "freeway": Freeway()}
+
+
+class ArcadeTask:
+    """A game of the arcade, as a task."""
+
+    measures: Mapping[str, Direction] = {"reward": "higher"}
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.name = game.name
+        self.summary = game.summary
+        self.parameters: tuple[Parameter, ...] | None = game.parameters
+
+    def make(self, task: Task, seed: int) -> gymnasium.Env[Any, Any]:
+        """Make the game; parameters drawn for an episode arrive in `reset`."""
+        if is_drawn(task.params.get("observation")):
+            raise TaskError(
+                "'observation' is drawn, and it decides the space", "name one of them", where=f"the task {task.label!r}"
+            )
+        return make_game(self.name, drawn(task.params, seed, 0, 0))
+
+    def get_episode_log_info(self, env: gymnasium.Env[Any, Any], end: EpisodeEnd) -> Mapping[str, float]:  # noqa: ARG002
+        """Return the total reward and the number of steps."""
+        return {"reward": end.reward, "steps": end.steps}
+
+
+def make_game(
+    name: str, params: Mapping[str, Any] | None = None, render_mode: str | None = None
+) -> gymnasium.Env[Any, Any]:
+    """Make one game of the arcade, as a Gymnasium environment."""
+    from perdure.tasks.arcade.environments import ArcadeEnv
+
+    return ArcadeEnv(_game(name), params, render_mode)
+
+
+def make_games(name: str, num_envs: int, params: Mapping[str, Any] | None = None) -> ArcadeVector:
+    """Make many games of the arcade, as a Gymnasium vector environment."""
+    from perdure.tasks.arcade.environments import ArcadeVector
+
+    return ArcadeVector(_game(name), num_envs, params)
+
+
+def _game(name: str) -> Game:
+    if name.lower() not in GAMES:
+        raise UnknownNameError("game", name, GAMES)
+    return GAMES[name.lower()]

@@ -1,7 +1,7 @@
 """Freeway: cross the lanes between the cars, as often as time allows.
 
-A lane's cars stand at equal distances and drive at one speed, so all of a lane at any time follows from
-where it began: nothing is simulated, and nothing is drawn but each lane's speed and beginning.
+The cars of a lane have equal distances and one speed, so their places follow from where the lane started. Only the
+speed and the start of each lane are random.
 """
 
 from __future__ import annotations
@@ -11,25 +11,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from perdure.tasks.arcade.arithmetic import MANY, Arithmetic
-from perdure.tasks.arcade.game import COMMON, SIDE, heading
+from perdure.tasks.arcade.game import COMMON, MANY, SIDE, Arithmetic, heading
 from perdure.tasks.interface import Parameter
 
 _AT = 0.5
-"""Where along the lanes the walker crosses."""
+"""The place along the lanes at which the walker crosses."""
 
 _WALKER = 0.04
 
 
-class _State(NamedTuple):
+class _FreewayState(NamedTuple):
     chances: Any
     row: Any
-    """0 is the near kerb, then the lanes; reaching the far kerb scores and begins again."""
+    """0 is the near kerb, then come the lanes; the far kerb scores and sends the walker back to 0."""
     clock: Any
 
 
 class Freeway:
-    """The rules: reward is the way made, 1 for each crossing; a car sends back to the kerb and takes it away."""
+    """The rules: the reward is the progress, 1 for each crossing; a car sends the walker back and takes the reward."""
 
     name = "freeway"
     summary = "cross the lanes between the cars: +1 a crossing, in parts; a car sends one back"
@@ -43,27 +42,29 @@ class Freeway:
     )
 
     def chances(self, params: Mapping[str, Any]) -> int:
-        """A speed and a beginning for each lane."""
+        """Return 2 for each lane: its speed and its start."""
         return int(2 * params["lanes"])
 
-    def begin(self, chances: Any, params: Mapping[str, Any], on: Arithmetic) -> _State:  # noqa: ARG002
-        """The walker on the near kerb."""
+    def begin(self, chances: Any, params: Mapping[str, Any], on: Arithmetic) -> _FreewayState:  # noqa: ARG002
+        """Place the walker on the near kerb."""
         nothing = on.each(chances, 0)
-        return _State(chances, nothing, nothing)
+        return _FreewayState(chances, nothing, nothing)
 
-    def advance(self, state: _State, action: Any, params: Mapping[str, Any], on: Arithmetic) -> tuple[_State, Any, Any]:
-        """The walker takes a row, the cars drive on."""
+    def advance(
+        self, state: _FreewayState, action: Any, params: Mapping[str, Any], on: Arithmetic
+    ) -> tuple[_FreewayState, Any, Any]:
+        """Move the walker by a row, and the cars."""
         lanes = params["lanes"]
         clock = state.clock + 1
         row = on.clip(state.row + on.whole(heading(action, params) + 1) - 1, 0, lanes + 1)
         crossed = row == lanes + 1
         hit = _until_hit(state.chances, row, clock, params, on) <= 0
         gained = (on.where(hit, 0, row) - state.row) / (lanes + 1)
-        after = _State(state.chances, on.where(crossed | hit, 0, row), clock)
+        after = _FreewayState(state.chances, on.where(crossed | hit, 0, row), clock)
         return after, gained, hit & crossed  # which cannot be: only time ends an episode
 
-    def features(self, state: _State, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, ...]:
-        """Progress; then for forward, stay and back: how long until a car is there, and whether one is at once."""
+    def features(self, state: _FreewayState, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, ...]:
+        """Return the progress; then for forward, stay and back the time until a car comes, and if one comes now."""
         lanes, clock = params["lanes"], state.clock + 1
         side = 1 - 2 * params["mirrored"]
         rows = [on.clip(state.row + side * way, 0, lanes + 1) for way in (1, 0, -1)]
@@ -74,8 +75,8 @@ class Freeway:
             *(on.where(wait <= 0, -1.0, 1.0) for wait in waits),
         )
 
-    def pictures(self, state: _State, params: Mapping[str, Any]) -> np.ndarray:
-        """Kerbs and lanes as lines, cars on them, the walker in the middle."""
+    def pictures(self, state: _FreewayState, params: Mapping[str, Any]) -> np.ndarray:
+        """Draw kerbs and lanes as lines, the cars, and the walker in the middle."""
         games, lanes = len(state.row), params["lanes"]
         pictures = np.full((games, SIDE, SIDE), params["background"])
         line_of = np.round(np.linspace(SIDE - 1, 0, lanes + 2)).astype(np.int64)
@@ -92,12 +93,11 @@ class Freeway:
 
 
 def _lane(chances: Any, lane: Any, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, Any]:
-    """A lane's speed, and where its cars began."""
     return params["car/speed"] * (0.5 + on.take(chances, lane)), on.take(chances, lane + params["lanes"])
 
 
 def _until_hit(chances: Any, row: Any, clock: Any, params: Mapping[str, Any], on: Arithmetic) -> Any:
-    """Steps until a car is where the walker would be; 0 where one is, 10 where none comes soon or ever."""
+    """Return the steps until a car hits a walker in this row: 0 if it is hit now, 10 if no car comes soon."""
     lanes, traffic = params["lanes"], params["traffic"]
     speed, start = _lane(chances, on.clip(row - 1, 0, lanes - 1), params, on)
     spacing, reach = 1 / (traffic + (traffic == 0)), (params["car/length"] + _WALKER) / 2
