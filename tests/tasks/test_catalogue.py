@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from perdure.tasks.catalogue import PAIRS, kind_named
+from perdure.tasks.catalogue import kind_named
+from perdure.tasks.digits import PAIRS
 from perdure.tasks.interface import TASKS, BatchTask, EpisodeTask
 
 

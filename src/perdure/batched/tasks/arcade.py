@@ -13,10 +13,10 @@ from perdure.batched.tasks.chance import uniform
 from perdure.batched.tasks.family import Family
 from perdure.scenario.distributions import is_drawn
 from perdure.tasks.arcade import GAMES
-from perdure.tasks.arcade.game import ACTIONS, FEATURES, Game
+from perdure.tasks.arcade.game import ACTIONS, FEATURES, Arithmetic, Game
 
 
-class Traced:
+class Traced(Arithmetic):
     """The arithmetic of one compiled game: both ways of every branch are computed.
 
     A game's chances are a table, or a key from which each is drawn when it is needed: a game that begins again inside a
