@@ -5,9 +5,9 @@ from .api import check as check
 from .api import figure as figure
 from .api import report as report
 from .classic.learnkit.writer import write_learnkit as write_learnkit
+from .curves.arrays import smooth as smooth
 from .curves.model import Curve as Curve
 from .curves.model import Preparation as Preparation
-from .curves.prepare import smooth as smooth
 from .errors import LogError as LogError
 from .errors import PerdureError as PerdureError
 from .errors import RecordError as RecordError

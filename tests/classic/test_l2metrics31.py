@@ -21,8 +21,8 @@ from tests.conftest import AVX512
 
 import perdure
 from perdure.classic.l2metrics31 import PREP, by_experience, saturation_of
+from perdure.curves.arrays import smooth
 from perdure.curves.experts import Experts
-from perdure.curves.prepare import smooth
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.contract import lifetime_of

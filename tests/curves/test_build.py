@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from msgspec.structs import replace
 
-from perdure.curves.build import curves
+from perdure.curves.arrays import smooth
 from perdure.curves.experts import compare_with_experts
 from perdure.curves.model import Preparation
-from perdure.curves.prepare import smooth
+from perdure.curves.prepare import curves
 from perdure.errors import LogError, MetricError, PerdureError, UnknownNameError
 from perdure.log.model import Lifetime
 from perdure.metrics.contract import lifetime_of

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from perdure.curves.arrays import moments, slope
-from perdure.curves.build import curves
 from perdure.curves.model import Curve
+from perdure.curves.prepare import curves
 from perdure.metrics.contract import lifetime_of
 from perdure.scenario.model import Block
 

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from perdure.curves.arrays import Array
-from perdure.curves.model import Range, Window
-from perdure.curves.prepare import WINDOWS, clamp, scale, smooth, width_for, window_means
+from perdure.curves.arrays import WINDOWS, Array, Range, Window, clamp, scale, smooth, width_for, window_means
 
 NAMES: list[Window] = ["flat", "hanning", "hamming", "bartlett", "blackman"]
 

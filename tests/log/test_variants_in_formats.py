@@ -13,9 +13,9 @@ from tests.log.variant_lives import blocks, life, rewarded
 
 import perdure
 from perdure.classic.learnkit.writer import write_learnkit
-from perdure.curves.build import curves
 from perdure.curves.experts import Experts
 from perdure.curves.model import Preparation
+from perdure.curves.prepare import curves
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.log.variants import settle

@@ -11,8 +11,8 @@ import polars as pl
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from perdure.curves.build import matrix_curves
 from perdure.curves.model import Curves
+from perdure.curves.prepare import matrix_curves
 from perdure.log.accuracy_matrix import AccuracyMatrix, passage_of
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.metrics import matrix_formulas

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from scipy.special import stdtrit  # type: ignore[import-untyped]
 
-from perdure.curves.build import curves
 from perdure.curves.model import Curve, Curves, Expert, Preparation
+from perdure.curves.prepare import curves
 from perdure.log.model import Lifetime
 from perdure.metrics import METRICS
 from perdure.metrics.arithmetic import (

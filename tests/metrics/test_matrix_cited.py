@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 from tests.metrics.matrices import lifetime
 
-from perdure.curves.build import curves
 from perdure.curves.model import Preparation
+from perdure.curves.prepare import curves
 from perdure.log.model import Lifetime
 from perdure.metrics.declare import METRICS
 from perdure.metrics.measure import measure

@@ -22,8 +22,8 @@ from tests.metrics.matrices import (
 )
 
 import perdure
-from perdure.curves.build import curves
 from perdure.curves.model import Preparation
+from perdure.curves.prepare import curves
 from perdure.log.formats.matrix import matrix_lifetime, read_matrix
 from perdure.metrics.contract import check_metric
 from perdure.metrics.declare import METRICS, Metric

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.log.formats.matrices import accuracy_matrix
 from tests.metrics.matrices import FROM_CELLS, WHOLE, from_matrix, lifetime, lived, whole_matrices
 
-from perdure.curves.build import curves
 from perdure.curves.model import Preparation
+from perdure.curves.prepare import curves
 from perdure.log.model import Lifetime
 from perdure.metrics.declare import METRICS
 from perdure.metrics.matrix import AccuracySites, evaluations_of, matrix_of

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pytest
 
-from perdure.curves.build import curves
 from perdure.curves.experts import average_expert
 from perdure.curves.model import Curve, Curves, Expert, ExpertComparison, Preparation
+from perdure.curves.prepare import curves
 from perdure.errors import MetricError
 from perdure.metrics import METRICS
 from perdure.metrics.arithmetic import NoValue, Value

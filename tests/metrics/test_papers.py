@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from perdure.curves.build import curves
 from perdure.curves.model import Preparation
+from perdure.curves.prepare import curves
 from perdure.errors import MetricError
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime

@@ -74,7 +74,7 @@ def test_a_change_of_regime_is_a_change_however_variants_count(tmp_path: Path, v
 
 def test_the_syllabus_of_the_table_has_its_blocks_and_places_for_recovery() -> None:
     from perdure.scenario import sites
-    from perdure.scenario.variants import under
+    from perdure.scenario.model import under
 
     scenario = read_syllabus(SYLLABUS).scenario
     assert [(block.mode, block.length) for block in scenario.blocks] == [

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import perdure
-from perdure.curves.build import curves
+from perdure.curves.prepare import curves
 from perdure.reports.thinned import (
     ThinnedBlock,
     ThinnedCurve,

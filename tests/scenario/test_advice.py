@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from perdure.scenario.compose import compose, single
+from perdure.scenario.document import SyllabusProblem
 from perdure.scenario.lint import lint
-from perdure.scenario.problems import SyllabusProblem
 
 
 def life(*phases: tuple[str, str, int]) -> list[SyllabusProblem]:

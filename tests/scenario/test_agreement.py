@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.metrics.declare import METRICS
-from perdure.scenario.distributions import iterate
 from perdure.scenario.lint import lint
-from perdure.scenario.model import Scenario
+from perdure.scenario.model import Scenario, VariantMode
+from perdure.scenario.parameters import iterate
 from perdure.scenario.syllabus import parse_syllabus
-from perdure.scenario.variants import Mode
 
 MODES = {"learn": "train", "evaluate": "test"}
 
@@ -74,7 +73,7 @@ def test_what_lint_promises_is_what_the_log_of_such_a_life_offers(text: str, see
     # These look at logged parameters, which a distribution makes differ from row to row.
     by_parameters = {"learn_burn", "time_to_learn_gain", "transfer_of_maintenance", "transfer_of_continual_learning"}
     by_parameters |= {f"maintenance_on_test{what}" for what in ("", "_time", "_mean")}
-    for variants in get_args(Mode):
+    for variants in get_args(VariantMode):
         if variants == "params" and "$uniform" in text:
             continue  # drawn once for a block of one experience, it is a parameter like any other
         report = lint(text, metrics=metrics, variants=variants)

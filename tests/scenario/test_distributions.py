@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perdure.scenario.distributions import distribution_problem, drawn, episodes, is_drawn, iterate
 from perdure.scenario.model import Block, Scenario
+from perdure.scenario.parameters import distribution_problem, drawn, episodes, is_drawn, iterate
 
 PARAMS: dict[str, Any] = {
     "width": {"$uniform": [0.1, 0.3]},

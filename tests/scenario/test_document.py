@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.errors import ScenarioError
-from perdure.scenario.document import LARGEST_BYTES, MOST_LEVELS, DuplicateKeys, decode, is_finite, read_source
-from perdure.scenario.problems import where
+from perdure.scenario.document import LARGEST_BYTES, MOST_LEVELS, DuplicateKeys, decode, is_finite, read_source, where
 
 values = st.recursive(
     st.none()

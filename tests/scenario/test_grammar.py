@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from perdure.scenario.document import SyllabusProblem
 from perdure.scenario.grammar import LONGEST, MOST_BLOCKS
-from perdure.scenario.problems import SyllabusProblem
 from perdure.scenario.syllabus import parse_syllabus
 
 TRAIN, TEST = {"$phase": "1.train"}, {"$phase": "1.test"}

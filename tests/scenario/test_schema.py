@@ -108,8 +108,8 @@ def test_schema_and_lint_refuse_the_same_slips(instruction: Any) -> None:
 
 
 def test_the_schemas_words_are_those_of_the_language() -> None:
-    from perdure.scenario.distributions import DISTRIBUTIONS
-    from perdure.scenario.header import SCENARIO_TYPES
+    from perdure.scenario.grammar import SCENARIO_TYPES
+    from perdure.scenario.parameters import DISTRIBUTIONS
 
     assert SCHEMA["properties"]["scenario_type"]["enum"] == list(SCENARIO_TYPES)
     assert set(SCHEMA["$defs"]["distribution"]["properties"]) == set(DISTRIBUTIONS)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from perdure.errors import ScenarioError
 from perdure.scenario.compose import compose
-from perdure.scenario.problems import SyllabusProblem
+from perdure.scenario.document import SyllabusProblem
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, read_syllabus, syllabus_text, write_syllabus
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "syllabi"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from perdure.scenario.model import Block, Scenario, Task
-from perdure.scenario.problems import SyllabusProblem
+from perdure.scenario.document import SyllabusProblem
+from perdure.scenario.model import Block, Scenario, Task, under
 from perdure.scenario.syllabus import parse_syllabus
-from perdure.scenario.variants import under
 
 
 def read(*episodes: dict[str, Any], **header: Any) -> tuple[list[str], tuple[SyllabusProblem, ...]]:

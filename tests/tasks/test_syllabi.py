@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from perdure.errors import PerdureError
-from perdure.scenario.distributions import iterate
+from perdure.scenario.parameters import iterate
 from perdure.scenario.syllabus import read_syllabus
 from perdure.tasks.catalogue import task_kind
 from perdure.tasks.datasets import Answered, Dataset

@@ -18,8 +18,8 @@ from perdure.batched.tasks.family import FamilySwitch
 from perdure.batched.tasks.find import family_of, kind_of
 from perdure.errors import ProtocolError
 from perdure.runner.plan import Job, RunPlan
-from perdure.scenario.distributions import drawn, is_drawn
 from perdure.scenario.model import Block, Task
+from perdure.scenario.parameters import drawn, is_drawn
 
 
 class Program(Struct, frozen=True, dict=True):

@@ -12,9 +12,8 @@ from functools import partial
 import numpy as np
 
 from perdure.classic import sites2019
-from perdure.curves.arrays import Array
+from perdure.curves.arrays import Array, window_means
 from perdure.curves.model import Curve, Curves, Expert, Preparation
-from perdure.curves.prepare import window_means
 from perdure.metrics.arithmetic import NoValue, Value, flat, ratio
 from perdure.metrics.declare import ADAPTING, CONTINUAL, metric
 from perdure.metrics.score import BlockSummary

@@ -23,7 +23,7 @@ from perdure.log.read import read
 from perdure.metrics.arithmetic import NoValue
 from perdure.metrics.declare import Metric, metric
 from perdure.metrics.score import Score
-from perdure.scenario.rules import KINDS
+from perdure.scenario.lint import KINDS
 from perdure.settings import Settings
 from perdure.settings.presets import FRAMEWORK_2019
 

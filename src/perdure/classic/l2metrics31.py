@@ -18,9 +18,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from perdure.curves.arrays import Array, dot
+from perdure.curves.arrays import Array, dot, smooth
 from perdure.curves.model import Curves, Expert, Preparation
-from perdure.curves.prepare import smooth
 from perdure.metrics.arithmetic import NoValue, first_of_each
 from perdure.metrics.declare import Metric, metric
 from perdure.metrics.measure import ADAPTERS

@@ -11,8 +11,8 @@ from perdure.cli.terminal import echo, show
 
 if TYPE_CHECKING:
     from perdure.cli.console import Console
+    from perdure.scenario.document import Level
     from perdure.scenario.lint import Eligibility, LintReport
-    from perdure.scenario.problems import Level
     from perdure.settings import Settings
     from perdure.verbs.lint import ProtocolLint
 

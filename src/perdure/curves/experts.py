@@ -16,9 +16,23 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure import files
-from perdure.curves.arrays import Array, gathered, late, many_differ, mean, near, start, terminal
-from perdure.curves.model import LOWEST, SCALED, Curve, Curves, Expert, ExpertComparison, Preparation, Range, Twin
-from perdure.curves.prepare import clamp, scale, smooth
+from perdure.curves.arrays import (
+    LOWEST,
+    SCALED,
+    Array,
+    Range,
+    clamp,
+    gathered,
+    late,
+    many_differ,
+    mean,
+    near,
+    scale,
+    smooth,
+    start,
+    terminal,
+)
+from perdure.curves.model import Curve, Curves, Expert, ExpertComparison, Preparation, Twin
 from perdure.errors import LogError, PerdureError, UnknownNameError
 from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.read import Options, find, locate

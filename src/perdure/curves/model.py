@@ -12,8 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure.curves.arrays import (
+    LOWEST,
+    SCALED,
     Array,
     Moments,
+    Range,
+    Scale,
+    Window,
     deviations,
     gathered,
     mean,
@@ -24,33 +29,11 @@ from perdure.curves.arrays import (
 )
 from perdure.errors import MetricError, UnknownNameError
 from perdure.log.model import Direction, Passage
-from perdure.scenario.model import Scenario
-from perdure.scenario.variants import Variants, mode
+from perdure.scenario.model import Scenario, Variants, variant_mode
 
 if TYPE_CHECKING:
     from perdure.curves.experts import ExpertLog
 
-__all__ = [
-    "LOWEST",
-    "SCALED",
-    "Curve",
-    "Curves",
-    "Expert",
-    "ExpertComparison",
-    "Preparation",
-    "Range",
-    "Scale",
-    "Twin",
-    "Variants",
-    "Window",
-]
-
-LOWEST, SCALED = 1.0, 100.0
-"""A task's range is mapped onto 1 … 101, as in l2metrics: differences are points of a hundred, and ratios to the
-lowest value exist."""
-_NO_WIDTH = 1e-12  # relative width below which a range counts as constant
-Window = Literal["flat", "hanning", "hamming", "bartlett", "blackman", "none"]
-Scale = Literal["task", "run", "none"]
 
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "window": get_args(Window),
@@ -93,7 +76,7 @@ class Preparation(msgspec.Struct, frozen=True):
             if getattr(self, name) not in known:
                 raise UnknownNameError(name, str(getattr(self, name)), known)
         if self.variants is not None:
-            msgspec.structs.force_setattr(self, "variants", mode(self.variants))
+            msgspec.structs.force_setattr(self, "variants", variant_mode(self.variants))
         if self.width is not None and not (0 < self.width < 1 or (self.width >= 1 and self.width == int(self.width))):
             raise MetricError(
                 f"the window's width is {self.width}",
@@ -106,20 +89,6 @@ class Preparation(msgspec.Struct, frozen=True):
                 raise MetricError(
                     f"the bounds of {task!r} are {low:g} to {high:g}", "expected finite numbers, low to high"
                 )
-
-
-class Range(msgspec.Struct, frozen=True):
-    """Range of one task's values before scaling."""
-
-    low: float
-    high: float
-    given: bool = False
-    """Whether it was given or recorded, not found in the data."""
-
-    @property
-    def constant(self) -> bool:
-        """Whether every value is the same, up to rounding, so that there is nothing to scale."""
-        return bool(self.high - self.low <= _NO_WIDTH * max(abs(self.low), abs(self.high)))
 
 
 class Curve(msgspec.Struct, frozen=True, eq=False, dict=True):

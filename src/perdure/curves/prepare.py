@@ -1,138 +1,360 @@
-"""Smooth, clamp, scale: the three steps from raw values to comparable ones."""
+"""Prepare a lifetime and its experts: from rows to curves that can be compared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, get_args
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import TypeVar
+from zlib import crc32
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
-from perdure.curves.arrays import Array
-from perdure.curves.model import LOWEST, SCALED, Range, Window
-from perdure.errors import PerdureError, UnknownNameError
-from perdure.scenario.model import Block
+from perdure.curves.arrays import Array, Range, clamp, prepare_blocks, scale, smooth
+from perdure.curves.experts import (
+    ExpertLog,
+    direction_of,
+    expert_log,
+    learned_task,
+    match_experts,
+    oriented,
+    scale_expert,
+    values_of,
+)
+from perdure.curves.model import Curves, Preparation
+from perdure.errors import LogError, MetricError
+from perdure.lazy import pl
+from perdure.log.accuracy_matrix import MatrixPassage
+from perdure.log.model import Direction, Lifetime, Passage
+from perdure.log.variants import Settled, settle, task_of
+from perdure.scenario.model import Block, Task
 
-Alignment = Literal["centred", "lagging"]
-Starts = npt.NDArray[np.int64]
-
-WINDOWS: Mapping[str, Callable[[int], Array]] = {
-    "flat": np.ones,
-    "hanning": np.hanning,
-    "hamming": np.hamming,
-    "bartlett": np.bartlett,
-    "blackman": np.blackman,
-}
-
-WIDEST = 100
-"""The default window is a fifth of the block, and at most this wide."""
-
-
-def width_for(length: int, width: float | None = None) -> int:
-    """Return the window for a block of `length`: the requested one, or a fifth of the block up to 100.
-
-    A window longer than the block falls back to that fifth; one shorter than 3 smooths nothing.
-    """
-    if width is not None and width < 1:
-        return int(width * length)
-    return min(length // 5, WIDEST) if width is None or width > length else int(width)
+Measured = str | Mapping[str, str]
+"""The measure, or that of each task."""
+Directed = Direction | Mapping[str, Direction]
+"""Which values are better, or which are for each measure."""
+_Bounds = TypeVar("_Bounds")
+_LARGEST = 1e300  # ranges and sums of larger values overflow
 
 
-def smooth(
-    values: Array,
-    starts: Starts,
-    blocks: Sequence[int],
+def curves(
+    lifetime: Lifetime,
+    prep: Preparation | None = None,
+    experts: Sequence[Lifetime | ExpertLog] = (),
     *,
-    window: Window = "flat",
-    width: float | None = None,
-    alignment: Alignment = "centred",
-) -> Array:
-    """Return a copy of `values` in which each of `blocks` is smoothed separately.
+    measure: Measured | None = None,
+    direction: Directed | None = None,
+    settled: Settled | None = None,
+) -> Curves:
+    """Return the lifetime smoothed, clamped and scaled, with the experts of its tasks on the same scale.
 
-    A centred window leaves a straight ramp unchanged away from the edges: for even widths the two
-    half-shifted windows are averaged. Edges are reflected without repeating the edge sample.
+    Ranges come from the learner's smoothed learning values, its evaluation values and its experts' smoothed learning
+    values together, unless bounds are given, or recorded in the log's manifest for its first measure. An accuracy
+    matrix stays as measured.
+
+    Parameters
+    ----------
+    lifetime
+        A lifetime as recorded.
+    prep
+        Settings of the preparation.
+    experts
+        Experts of any tasks; those of the lifetime's tasks are used.
+    measure
+        The measure, or a mapping that gives each task its own. The log's first by default.
+    direction
+        Which values are better, instead of the log's own statement; for several measures, of each.
+    settled
+        Names of the parameter sets, if several lifetimes are compared; by default they are settled for this lifetime
+        and its experts.
     """
-    if window not in get_args(Window):
-        raise UnknownNameError("window", str(window), get_args(Window))
-    if alignment not in get_args(Alignment):
-        raise UnknownNameError("alignment", str(alignment), get_args(Alignment))
-    smoothed = np.array(values, dtype=np.float64)
-    if window == "none" or not len(blocks):
-        return smoothed
-    if min(blocks) < 0 or max(blocks) > len(starts) - 2:
-        raise PerdureError(f"blocks {min(blocks)} to {max(blocks)} of {len(starts) - 1}", "give existing blocks")
-    edges = np.asarray(starts).tolist()
-    for index in blocks:
-        block = slice(edges[index], edges[index + 1])
-        used = width_for(block.stop - block.start, width)
-        if used >= 3:
-            smoothed[block] = _smooth_block(smoothed[block], window, used, alignment)
-    return smoothed
+    prep = prep or Preparation()
+    if prep.variants is None:
+        prep = msgspec.structs.replace(prep, variants=lifetime.variants)
+    measure = lifetime.measured(measure)
+    direction = direction or (lifetime.measures[measure] if isinstance(measure, str) else lifetime.measures)
+    if not isinstance(measure, str) and prep.scale == "run":
+        raise MetricError("tasks with different measures have no common range", "use --scale task")
+    if settled is None and prep.variants == "params":
+        settled = settle([lifetime.sets, *(expert.sets for expert in experts if isinstance(expert, Lifetime))])
+    logs = [
+        expert if isinstance(expert, ExpertLog) else expert_log(expert, measure, direction, prep, settled)
+        for expert in experts
+    ]
+    passage = _passage(lifetime, measure, prep, settled)
+    if isinstance(passage, MatrixPassage):
+        return matrix_curves(passage, lifetime.id, direction_of("", passage.measures, direction))
+    return _prepare(lifetime, passage, prep, direction, logs)
 
 
-def _smooth_block(values: Array, window: Window, width: int, alignment: Alignment) -> Array:
-    """Smooth one block by a window of at least 3 values and at most the block."""
-    even, centred = width % 2 == 0, alignment == "centred"
-    before = width // 2 if centred or even else (width + 1) // 2
-    points = width + 1 if centred and even else width
-    after = points - 1 - before
-    padded = np.concatenate((values[before:0:-1], values, values[-2 : -after - 2 : -1]))
-    if not centred:
-        # This is l2metrics' own operation: for ties, its rounding decides which value is the first maximum.
-        return _weighted_means(padded, WINDOWS[window](width))
-    means = window_means(padded, width) if window == "flat" else _weighted_means(padded, WINDOWS[window](width))
-    if even:
-        means = (means[:-1] + means[1:]) * 0.5
-    # A mean lies between its terms. Rounding must not change that, or a constant block would vary.
-    smoothed: Array = np.clip(means, values.min(), values.max())
-    return smoothed
+def _passage(lifetime: Lifetime, measure: Measured, prep: Preparation, settled: Settled | None) -> Passage:
+    if prep.variants != "agnostic" or prep.suffix == "last":
+        return lifetime.passage(measure, prep.variants, settled)
+    whole = pl.col("task_name").cast(pl.String)
+    cut = lifetime.experiences.with_columns(whole.str.split("_").list.first().cast(pl.Categorical()))
+    return replace(lifetime, experiences=cut).passage(measure, "name")
 
 
-def window_means(values: Array, width: int) -> Array:
-    """Return the mean over every window of `width` along the last axis, summed by doubling.
+def matrix_curves(passage: MatrixPassage, lifetime: str, direction: Direction = "higher") -> Curves:
+    """Return an accuracy matrix as curves, neither smoothed nor scaled, without experts."""
+    values = oriented(passage.values, direction)
+    rows = oriented(passage.matrix.values, direction)
+    return Curves(
+        lifetime=lifetime,
+        passage=passage,
+        prep=Preparation(window="none", scale="none"),
+        directions=dict.fromkeys(passage.matrix.tasks, direction),
+        values=values,
+        raw=values,
+        measured=values,
+        starts=passage.starts,
+        ranges={
+            task: Range(float(np.nanmin(row)), float(np.nanmax(row)))
+            for task, row in zip(passage.matrix.tasks, rows, strict=True)
+            if not np.isnan(row).all()
+        },
+    )
 
-    This is as exact as pairwise summation. A running sum would carry one huge value's rounding along.
+
+def _prepare(
+    lifetime: Lifetime, passage: Passage, prep: Preparation, direction: Directed, logs: Sequence[ExpertLog]
+) -> Curves:
+    values, starts = values_of(passage, prep)
+    _check(lifetime, passage, values, starts)
+    blocks, tasks = passage.scenario.blocks, passage.scenario.tasks
+    labels = tuple(dict.fromkeys(block.task for block in blocks))
+    directions = {task.label: direction_of(task.label, passage.measures, direction) for task in tasks}
+    if prep.bounds is not None:
+        given = _given_ranges(lifetime, passage, prep.bounds, prep, directions)
+    else:
+        given = _recorded_ranges(lifetime, passage, prep, directions)
+    all_given = len(given) == len(labels)
+    matched = {task.label: match_experts(task, logs, prep) for task in tasks}
+    matched = {label: matched[label] for label in labels if matched[label]}
+
+    if len(set(directions.values())) == 1:
+        measured = oriented(values, directions[labels[0]])
+    else:
+        signs = [-1.0 if directions[block.task] == "lower" else 1.0 for block in blocks]
+        measured = values * np.repeat(signs, np.diff(starts))
+    apart = [index for index, block in enumerate(blocks) if block.mode == "learn" or prep.smooth_evaluation]
+    smoothed = smooth(measured, starts, apart, window=prep.window, width=prep.width, alignment=prep.alignment)
+    raw, clamps = measured, dict[str, Range]()
+    if prep.clamp:
+        clamps = (given if all_given else _percentiles(smoothed, starts, blocks, matched)) | given
+        smoothed, raw = (prepare_blocks(array, starts, blocks, clamps, clamp) for array in (smoothed, raw))
+    ranges = given if all_given else _found_ranges(smoothed, starts, blocks, matched, clamps, prep) | given
+    notes = (*passage.notes, *_range_notes(ranges, prep), *_expert_notes(logs, matched, labels))
+    if prep.scale == "run":
+        ranges = _one_range(ranges, prep, directions[labels[0]], all_given)
+    if prep.scale != "none":
+        smoothed, raw = (prepare_blocks(array, starts, blocks, ranges, scale) for array in (smoothed, raw))
+    noise = None
+    if prep.noise:
+        rng = np.random.default_rng([prep.noise_seed, crc32(lifetime.id.encode())])
+        noise = rng.normal(0.0, prep.noise, len(values))
+        smoothed, raw = smoothed + noise, raw + noise
+    for array in (smoothed, raw, measured):
+        array.flags.writeable = False
+    return Curves(
+        lifetime=lifetime.id,
+        passage=passage,
+        prep=prep,
+        directions=directions,
+        values=smoothed,
+        raw=raw,
+        measured=measured,
+        starts=starts,
+        ranges=ranges,
+        clamps=clamps,
+        noise=noise,
+        experts={
+            label: tuple(scale_expert(log, label, ranges, clamps, prep) for log in found)
+            for label, found in matched.items()
+        },
+        expert_logs=matched,
+        notes=notes,
+    )
+
+
+def _check(lifetime: Lifetime, passage: Passage, values: Array, starts: npt.NDArray[np.int64]) -> None:
+    """Raise if no value counts, or one is too large to be averaged."""
+    if not len(passage.values):
+        dropped = ", ".join(f"{count} {why}" for why, count in passage.dropped.items() if count)
+        raise LogError(
+            f"no value of {passage.measure!r} counts" + (f" (dropped: {dropped})" if dropped else ""),
+            "choose another with --measure, or see perdure check",
+            where=lifetime.id,
+        )
+    if max(values.max(), -values.min()) > _LARGEST:
+        at = int(np.abs(values).argmax())
+        block = int(np.searchsorted(starts, at, side="right")) - 1
+        task = passage.scenario.blocks[block].task
+        raise LogError(
+            f"a value of {values[at]:g}, and what lies beyond ±{_LARGEST:g} cannot be averaged",
+            "divide all values by a constant, or log nothing where a learner has diverged",
+            where=f"{lifetime.id}: block {block} ({task})",
+        )
+
+
+def _expert_notes(
+    logs: Sequence[ExpertLog], matched: Mapping[str, Sequence[ExpertLog]], labels: Sequence[str]
+) -> tuple[str, ...]:
+    """Report experts that match no task if a task has no expert: their names may only be spelt differently."""
+    used = {log for found in matched.values() for log in found}
+    strange = sorted({log.task for log in logs if log not in used})
+    without = [label for label in labels if label not in matched]
+    if not strange or not without:
+        return ()
+    return (f"experts of {', '.join(strange)} match no task here; without an expert: {', '.join(without)}",)
+
+
+def _range_notes(ranges: Mapping[str, Range], prep: Preparation) -> tuple[str, ...]:
+    if prep.scale == "none":
+        return ()
+    notes: list[str] = []
+    constant = [task for task, span in ranges.items() if span.constant]
+    if constant:
+        counted = "" if prep.keep_constant else ", and left out of lifetime means"
+        notes.append(f"constant, so scaled to 1{counted}: {', '.join(constant)}")
+    found = [task for task, span in ranges.items() if not span.given]
+    if found:
+        which = "each range" if len(found) == len(ranges) else f"the range of {', '.join(found)}"
+        notes.append(f"{which} came from the data; ratios depend on it, so give bounds if you know them")
+    if prep.bounds is None and len(found) < len(ranges):
+        of = "" if not found else f" of {', '.join(task for task in ranges if task not in found)}"
+        notes.append(f"the bounds{of} are those recorded in the log")
+    return tuple(notes)
+
+
+# --- ranges --------------------------------------------------------------------------------------
+
+
+def _given_ranges(
+    lifetime: Lifetime,
+    passage: Passage,
+    bounds: Mapping[str, tuple[float, float]],
+    prep: Preparation,
+    directions: Mapping[str, Direction],
+) -> dict[str, Range]:
+    """Return the given bounds of each task, higher is better; variants are pooled if they do not count."""
+    by_name = [(name.lower(), pair) for name, pair in bounds.items()]
+    ranges: dict[str, Range] = {}
+    for task in passage.scenario.tasks:
+        found = [_range(pair, directions[task.label]) for pair in _bounds_of(task, by_name, lifetime, prep)]
+        if not found:
+            raise MetricError(
+                f"no bounds are given for task {task.label!r} (given: {', '.join(bounds) or 'none'})",
+                "add them to --bounds",
+            )
+        ranges[task.label] = _pool(found, given=True)
+    return ranges
+
+
+def _recorded_ranges(
+    lifetime: Lifetime, passage: Passage, prep: Preparation, directions: Mapping[str, Direction]
+) -> dict[str, Range]:
+    """Return the bounds of tasks in the manifest's scenario, higher is better; they hold for the first measure."""
+    scenario = lifetime.manifest.get("scenario")
+    described = scenario.get("tasks") if isinstance(scenario, Mapping) else None
+    if not prep.recorded_bounds or not isinstance(described, Sequence):
+        return {}
+    entries = [
+        (str(entry.get("label")).lower(), _rising(entry.get("bounds")))
+        for entry in described
+        if isinstance(entry, Mapping)
+    ]
+    ranges: dict[str, Range] = {}
+    for task in passage.scenario.tasks:
+        if passage.measures.get(task.label, passage.measure) != lifetime.measure():
+            continue
+        found = _bounds_of(task, entries, lifetime, prep)
+        known = [_range(pair, directions[task.label]) for pair in found if pair]
+        if known and len(known) == len(found):
+            ranges[task.label] = _pool(known, given=True)
+    return ranges
+
+
+def _rising(value: object) -> tuple[float, float] | None:
+    """Return a manifest's value as bounds; None if it is not two finite, rising numbers."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return None
+    numbers = [float(number) for number in value if isinstance(number, int | float) and not isinstance(number, bool)]
+    if len(numbers) != 2 or not all(map(isfinite, numbers)) or numbers[0] >= numbers[1]:
+        return None
+    return numbers[0], numbers[1]
+
+
+def _bounds_of(
+    task: Task, bounds: Sequence[tuple[str, _Bounds]], lifetime: Lifetime, prep: Preparation
+) -> list[_Bounds]:
+    """Select the bounds of `task`, which has no variant if variants do not count.
+
+    If parameters make tasks, bounds of the label hold for every set of it that has none of its own.
     """
-    count = values.shape[-1] - width + 1
-    total = np.zeros((*values.shape[:-1], count))
-    sums, span, offset, left = values, 1, 0, width
-    while left:
-        if left & 1:
-            total += sums[..., offset : offset + count]
-            offset += span
-        left >>= 1
-        if left:
-            sums = sums[..., :-span] + sums[..., span:]
-            span *= 2
-    total /= width
-    return total
+    exact = [pair for name, pair in bounds if name == task.label]
+    if prep.variants == "name":
+        return exact
+    if prep.variants == "params":
+        return exact or [pair for name, pair in bounds if name == task.name]
+    if prep.matching == "prefix":
+        return [pair for name, pair in bounds if task.label in name]
+    return [pair for name, pair in bounds if task.label in (name, task_of(lifetime, name).name)]
 
 
-def _weighted_means(padded: Array, weights: Array) -> Array:
-    return np.convolve(padded, weights / weights.sum(), mode="valid")
+def _range(bounds: tuple[float, float], direction: Direction) -> Range:
+    low, high = bounds
+    return Range(-high, -low, given=True) if direction == "lower" else Range(low, high, given=True)
 
 
-def clamp(values: Array, bounds: Range) -> Array:
-    """Return the values limited to the bounds."""
-    return np.clip(values, bounds.low, bounds.high)
+def _pool(ranges: Sequence[Range], *, given: bool) -> Range:
+    return Range(min(span.low for span in ranges), max(span.high for span in ranges), given)
 
 
-def scale(values: Array, bounds: Range) -> Array:
-    """Map the bounds onto the scale 1 … 101; everything maps to 1 if the bounds are equal."""
-    if bounds.constant:
-        return np.full(np.shape(values), LOWEST)
-    scaled: Array = (values - bounds.low) / (bounds.high - bounds.low)
-    scaled *= SCALED
-    scaled += LOWEST
-    return scaled
+def _one_range(
+    ranges: Mapping[str, Range], prep: Preparation, direction: Direction, all_given: bool
+) -> dict[str, Range]:
+    """Return one range over all tasks, and all bounds that are given, for each task."""
+    bounds = [_range(pair, direction) for pair in (prep.bounds or {}).values()]
+    return dict.fromkeys(ranges, _pool(bounds or tuple(ranges.values()), given=all_given))
 
 
-def prepare_blocks(
-    values: Array, starts: Starts, blocks: Sequence[Block], ranges: Mapping[str, Range], step: Callable[..., Array]
-) -> Array:
-    """Return the values with `clamp` or `scale` applied to each block by the range of its task."""
-    prepared, edges = np.empty_like(values), starts.tolist()
+def _found_ranges(
+    smoothed: Array,
+    starts: npt.NDArray[np.int64],
+    blocks: Sequence[Block],
+    matched: Mapping[str, Sequence[ExpertLog]],
+    clamps: Mapping[str, Range],
+    prep: Preparation,
+) -> dict[str, Range]:
+    """Return the range of each task over the values of the learner and its experts."""
+    lows = np.minimum.reduceat(smoothed, starts[:-1]).tolist()
+    highs = np.maximum.reduceat(smoothed, starts[:-1]).tolist()
+    spans: dict[str, list[Range]] = {}
+    for block, low, high in zip(blocks, lows, highs, strict=True):
+        spans.setdefault(block.task, []).append(Range(low, high))
+    for task, experts in matched.items():
+        for expert in experts:
+            if len(expert.smoothed):
+                low, high = expert.span
+                if task in clamps and learned_task(expert, task, prep) == task:
+                    low, high = clamp(np.array(expert.span), clamps[task]).tolist()
+                spans[task].append(Range(low, high))
+    return {task: _pool(found, given=False) for task, found in spans.items()}
+
+
+def _percentiles(
+    smoothed: Array,
+    starts: npt.NDArray[np.int64],
+    blocks: Sequence[Block],
+    matched: Mapping[str, Sequence[ExpertLog]],
+) -> dict[str, Range]:
+    """Return the 10th and 90th percentile of each task's values, of the learner and its experts together."""
+    pieces: dict[str, list[Array]] = {}
     for index, block in enumerate(blocks):
-        part = slice(edges[index], edges[index + 1])
-        prepared[part] = step(values[part], ranges[block.task])
-    return prepared
+        pieces.setdefault(block.task, []).append(smoothed[starts[index] : starts[index + 1]])
+    for task, experts in matched.items():
+        pieces[task].extend(expert.smoothed for expert in experts)
+    return {task: Range(*np.percentile(np.concatenate(values), (10, 90)).tolist()) for task, values in pieces.items()}

@@ -22,9 +22,8 @@ from perdure.metrics.presets import PRESETS, chosen_metrics
 from perdure.metrics.score import DEFINITIONS, BlockSummary, Score
 from perdure.metrics.scorer import deciding
 from perdure.results import CHECKSUM, checksum_of
-from perdure.scenario.model import Block, Subtype
+from perdure.scenario.model import Block, Subtype, Variants, variant_mode
 from perdure.scenario.model import Mode as BlockMode
-from perdure.scenario.variants import Variants, mode
 from perdure.schemas import score as documents
 from perdure.schemas.structs import Part
 from perdure.settings.presets import L2METRICS_31, STANDARD
@@ -226,7 +225,7 @@ def _life(path: Path, one: Mapping[str, Any], preset: str, how: str) -> Score:
             measure=one.get("measure"),
             unit=_word(one.get("unit"), _UNITS, "unit", path, where=where),
             direction=str(one.get("direction") or "higher"),
-            variants=mode(_word(one.get("variants"), _VARIANTS, "variants", path, where=where) or "name"),
+            variants=variant_mode(_word(one.get("variants"), _VARIANTS, "variants", path, where=where) or "name"),
             recorded=str(one.get("identity") or ""),
             source=str(path),
             argument=str(path),
@@ -372,7 +371,9 @@ def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str]
             measure=row.get("measure") or row.get("metrics_column") or None,
             unit=_word(row.get("unit") or None, _UNITS, "unit", path, line=number),
             direction=row.get("direction") or "higher",
-            variants=mode(_word(row.get("variants") or None, _VARIANTS, "variants", path, line=number) or "name"),
+            variants=variant_mode(
+                _word(row.get("variants") or None, _VARIANTS, "variants", path, line=number) or "name"
+            ),
             recorded=row.get("identity") or "",
             source=f"{path}, line {number}",
             argument=str(path),

@@ -18,7 +18,7 @@ from perdure.scenario.model import Block, Scenario
 
 if TYPE_CHECKING:
     from perdure.log.variants import Settled
-    from perdure.scenario.variants import Variants
+    from perdure.scenario.model import Variants
 
 
 Array = npt.NDArray[np.float64]

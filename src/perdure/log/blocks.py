@@ -13,8 +13,7 @@ from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log.model import EXPERIENCE_STATUSES, Passage
 from perdure.log.variants import ParameterTable, Settled, names, parameters, settle, table_of, task_of
-from perdure.scenario import variants as whose
-from perdure.scenario.model import Block, Mode, Scenario, Subtype, Task
+from perdure.scenario.model import Block, Mode, Scenario, Subtype, Task, VariantMode
 from perdure.scenario.parameters import same_value
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def _neighbours(rows: pl.DataFrame, *names: str) -> Iterator[tuple[int, list[npt
 
 
 def passage(
-    lifetime: Lifetime, measure: str | Mapping[str, str], variants: whose.Mode, settled: Settled | None = None
+    lifetime: Lifetime, measure: str | Mapping[str, str], variants: VariantMode, settled: Settled | None = None
 ) -> Passage:
     """The experiences of `lifetime` that count for `measure`, or for that of their label, cut into blocks.
 

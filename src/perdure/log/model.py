@@ -15,8 +15,7 @@ from perdure.errors import LogError, UnknownNameError
 from perdure.lazy import pl
 from perdure.log.rules import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, STANDARD_COLUMNS
 from perdure.results import Shown
-from perdure.scenario.model import Scenario, Task
-from perdure.scenario.variants import Variants, mode
+from perdure.scenario.model import Scenario, Task, Variants, variant_mode
 
 if TYPE_CHECKING:
     from perdure.log.variants import ParameterTable, Sets, Settled
@@ -153,7 +152,7 @@ class Lifetime(Shown, msgspec.Struct, frozen=True, eq=False, dict=True):
         """
         from perdure.log.blocks import passage
 
-        return passage(self, self.measured(measure), mode(variants or self.variants), settled)
+        return passage(self, self.measured(measure), variant_mode(variants or self.variants), settled)
 
     def measured(self, measure: str | Mapping[str, str] | None = None) -> str | dict[str, str]:
         """What is measured: the name of one measure for all tasks, or of one for each label of this log."""

@@ -18,9 +18,8 @@ import numpy.typing as npt
 
 from perdure.errors import LogError
 from perdure.lazy import pl
-from perdure.scenario.model import Task
+from perdure.scenario.model import Task, numbered
 from perdure.scenario.parameters import same_value, set_text
-from perdure.scenario.variants import numbered
 
 if TYPE_CHECKING:
     from perdure.log.model import Lifetime

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from perdure.curves.arrays import Array
-from perdure.curves.build import curves as curves_of
+from perdure.curves.prepare import curves as curves_of
 from perdure.lazy import pl
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.metrics.declare import Metric

@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from perdure.curves.arrays import Array
-from perdure.curves.model import LOWEST, SCALED, Curve, Curves, Expert
+from perdure.curves.arrays import LOWEST, SCALED, Array
+from perdure.curves.model import Curve, Curves, Expert
 from perdure.metrics import matrix as sites
 from perdure.metrics.arithmetic import NoValue, Value, flat
 from perdure.metrics.declare import PublishedRange, VerdictWords, metric

@@ -13,10 +13,9 @@ from functools import partial
 import numpy as np
 from msgspec.structs import replace
 
-from perdure.curves.arrays import Array, late, slope, start, terminal
+from perdure.curves.arrays import Array, late, slope, smooth, start, terminal
 from perdure.curves.experts import seconds_elapsed
 from perdure.curves.model import Curve, Curves, Expert, Preparation
-from perdure.curves.prepare import smooth
 from perdure.metrics import METRICS, transfer
 from perdure.metrics.arithmetic import NoValue, Value, flat, ratio, still_rising, transfer_ratios
 from perdure.metrics.declare import Metric, metric

@@ -13,11 +13,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from perdure.curves.arrays import many_differ
-from perdure.curves.build import Directed
-from perdure.curves.build import Measured as MeasureNames
-from perdure.curves.build import curves as curves_of
 from perdure.curves.experts import ExpertLog, Experts, expert_logs, twin_of
 from perdure.curves.model import Curves, Preparation
+from perdure.curves.prepare import Directed
+from perdure.curves.prepare import Measured as MeasureNames
+from perdure.curves.prepare import curves as curves_of
 from perdure.errors import MetricError
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import MatrixLifetime, MatrixPassage

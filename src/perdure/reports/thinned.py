@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from perdure.curves.arrays import Array
+from perdure.curves.arrays import LOWEST, SCALED, Array, Range
 from perdure.curves.experts import seconds_by_task, seconds_learning
-from perdure.curves.model import LOWEST, SCALED, Curve, Curves, Range
+from perdure.curves.model import Curve, Curves
 from perdure.gather.model import ScoredLifetime
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixPassage

@@ -13,7 +13,7 @@ import gymnasium
 
 from perdure.learners.interface import LearnerError, Situation
 from perdure.runner.seeds import seed_for
-from perdure.scenario.distributions import episodes as parameters
+from perdure.scenario.parameters import episodes as parameters
 from perdure.tasks.datasets import Answered, Dataset
 from perdure.tasks.episodes import Episode
 from perdure.tasks.interface import BatchTask

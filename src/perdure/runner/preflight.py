@@ -20,7 +20,7 @@ from perdure.runner.engines import engine_check
 from perdure.runner.folder import RunFolder
 from perdure.runner.job import describe_failure
 from perdure.runner.plan import Job, RunPlan
-from perdure.scenario.distributions import drawn
+from perdure.scenario.parameters import drawn
 from perdure.stopping import Stopped
 from perdure.tasks.catalogue import check_params, task_kind
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -10,12 +11,11 @@ from msgspec import Struct
 from perdure.errors import UnknownNameError
 from perdure.lazy import pl
 from perdure.results import Tabular
-from perdure.scenario.model import Scenario
-from perdure.scenario.problems import LEVELS, SyllabusProblem, where
-from perdure.scenario.rules import KIND_RULES, KINDS, advice
-from perdure.scenario.sites import key_text
+from perdure.scenario.document import LEVELS, Level, SyllabusProblem, where
+from perdure.scenario.model import Scenario, Variants, under
+from perdure.scenario.parameters import is_drawn, parameter_key
+from perdure.scenario.sites import confounded, key_text
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
-from perdure.scenario.variants import Variants, under
 from perdure.text import plural
 
 
@@ -164,3 +164,301 @@ def _eligibility(metric: Sited, scenario: Scenario) -> Eligibility:
 def _experiences(scenario: Scenario, modes: tuple[str, ...]) -> int | None:
     lengths = [block.length for block in scenario.blocks if block.mode in modes]
     return None if None in lengths else sum(length or 0 for length in lengths)
+
+
+# --- rules ---------------------------------------------------------------------------------------
+
+
+_SHORTEST_SMOOTHED = 15
+"""A block of n is smoothed over n div 5 experiences, and not at all if that is below 3."""
+_SHORTEST_TERMINAL = 10
+
+
+class Finding(Struct, frozen=True):
+    """A problem of a block (None: of the whole), before its place in the file is looked up."""
+
+    level: Level
+    block: int | None
+    what: str
+    fix: str
+
+
+Rule = Callable[[Syllabus], Iterator[Finding]]
+
+
+def _first_block_is_train(syllabus: Syllabus) -> Iterator[Finding]:
+    if syllabus.phases and syllabus.phases[0].endswith("test"):
+        yield Finding(
+            "error",
+            0,
+            f"the first block is {syllabus.phases[0]}, and this type starts with training",
+            "remove the evaluation before the first learning block, or lint without the type",
+        )
+
+
+def _one_task(syllabus: Syllabus) -> Iterator[Finding]:
+    names = _names(syllabus)
+    other = next((i for i, name in enumerate(names) if name != names[0]), None)
+    if other is not None:
+        yield Finding("error", other, f"a second task, {names[other]!r}", "CL exercises exactly one task")
+    labels = {block.task for block in syllabus.scenario.blocks}
+    if other is None and len(labels) == 1 and not any(is_drawn(block.params) for block in syllabus.scenario.blocks):
+        yield Finding("warning", 0, "no parameter varies", "CL is about variation: add a second parameter set")
+
+
+def _tests_recommended(syllabus: Syllabus) -> Iterator[Finding]:
+    if not syllabus.scenario.where("evaluate"):
+        yield Finding("advice", None, "no test phase", "CL recommends one after each training phase")
+
+
+def _tests_needed(syllabus: Syllabus) -> Iterator[Finding]:
+    if not syllabus.scenario.where("evaluate"):
+        yield Finding("error", None, "no test phase", "Adapting to New Tasks requires tests: add 1.test, 2.test, …")
+
+
+def _several_tasks(syllabus: Syllabus) -> Iterator[Finding]:
+    names = dict.fromkeys(_names(syllabus))
+    if len(names) == 1:
+        yield Finding("error", None, f"a single task, {next(iter(names))!r}", "Adapting to New Tasks needs two or more")
+
+
+def _no_variation(syllabus: Syllabus) -> Iterator[Finding]:
+    """Subtypes A and B vary no parameter, within a task or across tasks."""
+    labels: dict[str, str] = {}
+    values: dict[str, tuple[str, object]] = {}
+    seen: set[str] = set()
+    for index, (name, block) in enumerate(zip(_names(syllabus), syllabus.scenario.blocks, strict=True)):
+        if block.task in seen:
+            continue
+        seen.add(block.task)
+        fix = "subtypes A and B vary no parameter; keep one set throughout"
+        if labels.setdefault(name, block.task) != block.task:
+            yield Finding("error", index, f"a second parameter set of {name!r} ({block.task})", fix)
+            continue
+        if is_drawn(block.params):
+            yield Finding("error", index, f"{block.task!r} draws a parameter", fix)
+            continue
+        for parameter, value in block.params.items():
+            key = parameter_key({parameter: value})
+            owner, first = values.setdefault(parameter, (name, key))
+            if first != key:
+                yield Finding("error", index, f"{parameter!r} differs between {owner!r} and {name!r}", fix)
+
+
+def _maintenance_tests(syllabus: Syllabus) -> Iterator[Finding]:
+    """After each new task, subtype A tests what was learned so far."""
+    learned: dict[str, int] = {}
+    for name, block, tested in _stretches(syllabus):
+        learned.setdefault(name, block)
+        missing = [task for task in learned if task not in tested]
+        if missing:
+            yield Finding(
+                "warning",
+                block,
+                f"after learning {name!r} there is no test of {_quoted(missing)}",
+                "subtype A tests after each task all those learned so far",
+            )
+
+
+def _transfer_tests(syllabus: Syllabus) -> Iterator[Finding]:
+    """After each task, every other one is tested: the columns of a transfer matrix."""
+    names = dict.fromkeys(_names(syllabus))
+    for name, block, tested in _stretches(syllabus):
+        missing = [task for task in names if task != name and task not in tested]
+        if missing:
+            yield Finding(
+                "error",
+                block,
+                f"after learning {name!r}, before the next task, there is no test of {_quoted(missing)}",
+                "a transfer matrix needs every other task tested after each learned one",
+            )
+
+
+def _order_switched(syllabus: Syllabus) -> Iterator[Finding]:
+    names = _names(syllabus)
+    learned = {names[index] for index in syllabus.scenario.where("learn")}
+    for name in dict.fromkeys(names):
+        if name not in learned:
+            yield Finding(
+                "error",
+                names.index(name),
+                f"{name!r} is tested and never learned",
+                "subtype C switches the order: what was the test task is learned next",
+            )
+
+
+def _variation_within(syllabus: Syllabus) -> Iterator[Finding]:
+    labels: dict[str, set[str]] = {}
+    first: dict[str, int] = {}
+    drawn: set[str] = set()
+    for index, (name, block) in enumerate(zip(_names(syllabus), syllabus.scenario.blocks, strict=True)):
+        labels.setdefault(name, set()).add(block.task)
+        first.setdefault(name, index)
+        if block.task not in drawn and is_drawn(block.params):
+            drawn.update((name, block.task))
+    for name, variants in labels.items():
+        if len(variants) < 2 and name not in drawn:
+            yield Finding(
+                "error",
+                first[name],
+                f"{name!r} has one parameter set",
+                "subtype C varies parameters within and across tasks: add a second set",
+            )
+
+
+_ADAPTING = (_first_block_is_train, _several_tasks, _tests_needed)
+KIND_RULES: Mapping[str, tuple[Rule, ...]] = {
+    "CL": (_first_block_is_train, _one_task, _tests_recommended),
+    "ANT-A": (*_ADAPTING, _no_variation, _maintenance_tests),
+    "ANT-B": (*_ADAPTING, _no_variation, _transfer_tests),
+    "ANT-C": (*_ADAPTING, _variation_within, _transfer_tests, _order_switched),
+}
+KINDS = tuple(KIND_RULES)
+"""The syllabus types of 2019, whose structure rules `lint` knows."""
+
+
+def _names(syllabus: Syllabus) -> list[str]:
+    """Return the task of each block, without its variant."""
+    by_label = {task.label: task.name for task in syllabus.scenario.tasks}
+    return [by_label[block.task] for block in syllabus.scenario.blocks]
+
+
+def _stretches(syllabus: Syllabus) -> Iterator[tuple[str, int, set[str]]]:
+    """Yield each stretch of learning one task: its name, its last learning block, the tasks tested until the next."""
+    current: tuple[str, int] | None = None
+    tested: set[str] = set()
+    for index, (name, block) in enumerate(zip(_names(syllabus), syllabus.scenario.blocks, strict=True)):
+        if block.mode == "evaluate":
+            tested.add(name)
+            continue
+        if current and current[0] != name:
+            yield *current, tested
+        if not current or current[0] != name:
+            tested = set()
+        current = (name, index)
+    if current:
+        yield *current, tested
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+# --- advice for any scenario ---------------------------------------------------------------------
+
+
+def advice(syllabus: Syllabus, kind: str | None) -> list[Finding]:
+    """Return all advice for better metrics of a lifetime, each kind once."""
+    return [
+        *_nothing_learned(syllabus),
+        *_first_evaluation(syllabus, kind),
+        *_short_blocks(syllabus),
+        *_without_evaluation_between(syllabus),
+        *_unattributable(syllabus),
+    ]
+
+
+def _nothing_learned(syllabus: Syllabus) -> Iterator[Finding]:
+    if not syllabus.scenario.where("learn"):
+        yield Finding("warning", None, "nothing is learned", "a lifetime needs a train phase; few metrics work without")
+
+
+def _first_evaluation(syllabus: Syllabus, kind: str | None) -> Iterator[Finding]:
+    scenario = syllabus.scenario
+    learning = scenario.where("learn")
+    if not learning:
+        return
+    if str(scenario.info.get("scenario_type", "")).lower() == "ste":  # an expert's evaluations are ignored
+        return
+    if not scenario.where("evaluate"):
+        yield Finding(
+            "advice",
+            None,
+            "nothing is evaluated",
+            "maintenance and transfer are measured in evaluations: add test phases to measure them",
+        )
+        return
+    if kind in KINDS:  # these types refuse it
+        return
+    before = {block.task for block in scenario.blocks[: learning[0]]}
+    missing = [task.label for task in scenario.tasks if task.label not in before]
+    if missing:
+        yield Finding(
+            "advice",
+            learning[0],
+            f"{_listed(missing)} not evaluated before the first learning block",
+            'forward transfer needs it: evaluate all tasks in a phase "0.test"',
+        )
+
+
+def _short_blocks(syllabus: Syllabus) -> Iterator[Finding]:
+    scenario = syllabus.scenario
+    lengths = [(index, scenario.blocks[index].length) for index in scenario.where("learn")]
+    tiny = [index for index, length in lengths if length is not None and length < _SHORTEST_TERMINAL]
+    short = [
+        index for index, length in lengths if length is not None and _SHORTEST_TERMINAL <= length < _SHORTEST_SMOOTHED
+    ]
+    if tiny:
+        yield Finding(
+            "warning",
+            tiny[0],
+            f"{_blocks(tiny, 'learning block')} under {_SHORTEST_TERMINAL} experiences",
+            "its terminal performance is a single value, and it is not smoothed; make it longer",
+        )
+    if short:
+        yield Finding(
+            "advice",
+            short[0],
+            f"{_blocks(short, 'learning block')} under {_SHORTEST_SMOOTHED} experiences",
+            "too short to be smoothed; make it longer",
+        )
+
+
+def _without_evaluation_between(syllabus: Syllabus) -> Iterator[Finding]:
+    blocks = syllabus.scenario.blocks
+    if not syllabus.scenario.where("evaluate"):
+        return
+    later = [
+        index
+        for index in range(1, len(blocks))
+        if blocks[index].mode == blocks[index - 1].mode == "learn" and blocks[index].subtype == "wake"
+    ]
+    if later:
+        first = later[0]
+        yield Finding(
+            "advice",
+            first,
+            f"{_blocks(later, 'learning block')} right after another, with no evaluation between "
+            f"(first: {blocks[first - 1].task}, then {blocks[first].task})",
+            "evaluate after each learning block; otherwise their effects cannot be told apart",
+        )
+
+
+def _unattributable(syllabus: Syllabus) -> Iterator[Finding]:
+    found = confounded(syllabus.scenario)
+    shown = list(islice(found, 3))
+    if not shown:
+        return
+    count = len(shown) + sum(1 for _ in found)
+    texts = [f"{_tasks(syllabus, case.learned)} before block {case.after} ({case.task})" for case in shown]
+    yield Finding(
+        "advice",
+        shown[0].after,
+        f"several tasks are learned between two evaluations of one, {count} times: {'; '.join(texts)}"
+        + ("; …" if count > len(shown) else ""),
+        "transfer cannot be attributed there; evaluate every task after each learning block",
+    )
+
+
+def _tasks(syllabus: Syllabus, blocks: Sequence[int]) -> str:
+    names = [f"{index} ({syllabus.scenario.blocks[index].task})" for index in blocks[:4]]
+    return "blocks " + ", ".join(names) + (", …" if len(blocks) > 4 else "")
+
+
+def _blocks(found: Sequence[int], what: str) -> str:
+    return f"a {what}" if len(found) == 1 else f"{len(found):,} {what}s, the first here,"
+
+
+def _listed(names: Sequence[str]) -> str:
+    text = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return f"{text} {'is' if len(names) == 1 else 'are'}"

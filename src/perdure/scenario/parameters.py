@@ -1,15 +1,26 @@
-"""Parameter sets: which values a parameter may have, and when two sets are equal."""
+"""Parameters of episodes: the values they may have, equality of parameter sets, and distributions to draw from.
+
+A draw depends only on (seed, block, index), never on earlier draws, so that episode 700 of block 3 has the same
+parameters in every run.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
-from perdure.errors import ScenarioError
-from perdure.scenario.distributions import distribution_problem
-from perdure.scenario.document import DuplicateKeys
+from msgspec import Struct
+
+from perdure.errors import ScenarioError, nearest
+from perdure.scenario.document import DuplicateKeys, shown
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from perdure.scenario.model import Block, Scenario
 
 
 class UnfitParameterError(ScenarioError):
@@ -61,3 +72,110 @@ def _canonical(value: Any, name: str) -> Any:
         if problem:
             raise UnfitParameterError(*problem, where=f"parameter {name!r}")
     return "object", *sorted((key, _canonical(inner, name)) for key, inner in value.items())
+
+
+# --- distributions -------------------------------------------------------------------------------
+
+
+class Distribution(Struct, frozen=True):
+    """A way to draw one value: the form and the check of its arguments, and the draw itself."""
+
+    form: str
+    fits: Callable[[list[Any]], bool]
+    draw: Callable[[list[Any], np.random.Generator, float], Any]
+
+
+def _is_pair_of_numbers(arguments: list[Any]) -> bool:
+    # The limit is far below the largest float, so that no difference of two numbers overflows.
+    return len(arguments) == 2 and all(
+        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300 for value in arguments
+    )
+
+
+DISTRIBUTIONS: Mapping[str, Distribution] = {
+    "$choice": Distribution(
+        "[value, value, …], at least one",
+        lambda given: len(given) > 0,
+        lambda given, rng, _: given[int(rng.integers(len(given)))],
+    ),
+    "$linear": Distribution(
+        "[first, last], two numbers",
+        _is_pair_of_numbers,
+        lambda given, _, fraction: float(given[0] * (1 - fraction) + given[1] * fraction),
+    ),
+    "$normal": Distribution(
+        "[mean, standard deviation], the second not negative",
+        lambda given: _is_pair_of_numbers(given) and given[1] >= 0,
+        lambda given, rng, _: float(rng.normal(*given)),
+    ),
+    "$uniform": Distribution(
+        "[low, high], low not above high",
+        lambda given: _is_pair_of_numbers(given) and given[0] <= given[1],
+        lambda given, rng, _: float(rng.uniform(*given)),
+    ),
+}
+
+
+def distribution_problem(value: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return the problem of an object that has a `$` key, and its fix; None if it is a distribution."""
+    word = next(key for key in value if key.startswith("$"))
+    if word not in DISTRIBUTIONS:
+        return f"unknown distribution {word!r}", nearest(word, DISTRIBUTIONS)
+    if len(value) > 1:
+        others = ", ".join(repr(key) for key in value if key != word)
+        return f"{word} stands beside {others}", f"leave {word} alone in its object"
+    arguments = value[word]
+    if not isinstance(arguments, list) or not DISTRIBUTIONS[word].fits(arguments):
+        return f"{word} cannot be drawn from {shown(arguments)}", f"write {word}: {DISTRIBUTIONS[word].form}"
+    return None
+
+
+def is_drawn(value: Any, word: str | None = None) -> bool:
+    """Return whether `value` holds a distribution (only this one, if `word` is given) at any depth."""
+    if isinstance(value, Mapping):
+        return any(key == word if word else key in DISTRIBUTIONS for key in value) or any(
+            is_drawn(inner, word) for inner in value.values()
+        )
+    return isinstance(value, list) and any(is_drawn(inner, word) for inner in value)
+
+
+def drawn(params: Mapping[str, Any], seed: int, block: int, index: int, fraction: float = 0.0) -> dict[str, Any]:
+    """Return the parameters of one episode, with every distribution replaced by a drawn value.
+
+    `fraction` is the position of the episode in its block, from 0 for the first to 1 for the last; `$linear` follows
+    it. Keys are drawn in sorted order, so the order in the file does not matter.
+    """
+    if not is_drawn(params):
+        return dict(params)
+    import numpy as np
+
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block, index)))
+    values = {key: _draw(params[key], rng, fraction) for key in sorted(params)}
+    return {key: values[key] for key in params}
+
+
+def episodes(block: Block, position: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield the parameters of each episode of a block.
+
+    `position` is the block's index in its scenario. A block whose length is given in steps yields forever: its runner
+    stops when the steps are used up.
+    """
+    last = (block.length or 0) - 1
+    for index in itertools.count() if block.length is None else range(block.length):
+        yield drawn(block.params, seed, position, index, index / last if last > 0 else 0.0)
+
+
+def iterate(scenario: Scenario, seed: int) -> Iterator[tuple[Block, Iterator[dict[str, Any]]]]:
+    """Yield each block with the parameters of its episodes, lazily."""
+    return ((block, episodes(block, position, seed)) for position, block in enumerate(scenario.blocks))
+
+
+def _draw(value: Any, rng: np.random.Generator, fraction: float) -> Any:
+    if isinstance(value, list):
+        return [_draw(inner, rng, fraction) for inner in value]
+    if not isinstance(value, Mapping):
+        return value
+    word = next(iter(value), "")
+    if word in DISTRIBUTIONS:
+        return DISTRIBUTIONS[word].draw(value[word], rng, fraction)
+    return {key: _draw(value[key], rng, fraction) for key in sorted(value)}

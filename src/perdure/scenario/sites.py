@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from perdure.scenario.model import Block, Scenario
-from perdure.scenario.variants import under
+from perdure.scenario.model import Block, Scenario, under
 
 Key = str | tuple[str, str]
 

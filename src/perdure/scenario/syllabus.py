@@ -21,11 +21,9 @@ from msgspec.structs import astuple, replace
 from perdure import files
 from perdure.errors import ScenarioError
 from perdure.results import Shown
-from perdure.scenario.document import decode, name_of, read_source
-from perdure.scenario.grammar import Run, runs
-from perdure.scenario.header import Declared, read_header
+from perdure.scenario.document import Notes, Steps, SyllabusProblem, decode, name_of, read_source
+from perdure.scenario.grammar import Declared, Run, read_header, runs
 from perdure.scenario.model import Block, Scenario, Task
-from perdure.scenario.problems import Notes, Steps, SyllabusProblem
 from perdure.text import plural
 
 

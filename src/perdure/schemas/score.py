@@ -6,15 +6,14 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from perdure.curves.model import Scale, Window
+from perdure.curves.arrays import Scale, Window
 from perdure.log.accuracy_matrix import Unit
 from perdure.log.formats.column_names import Shape
 from perdure.log.formats.matrix import Rows
 from perdure.metrics.arithmetic import Aggregate
 from perdure.metrics.declare import AveragedAs, Better, Headline
 from perdure.scenario.model import Mode as BlockMode
-from perdure.scenario.model import Subtype
-from perdure.scenario.variants import Mode, Variants
+from perdure.scenario.model import Subtype, VariantMode, Variants
 from perdure.schemas.structs import Part
 from perdure.stats.model import Tails, Verdict
 from perdure.stats.sentences import verdict_words
@@ -54,7 +53,7 @@ class Lifetime(Part):
     """Of an accuracy matrix."""
     direction: str
     """Which values of the measure are better: higher, lower, or of each measure if they differ."""
-    variants: Mode
+    variants: VariantMode
     """Whose variants count as tasks."""
     order: list[str]
     """The tasks of its learning blocks, one after the other."""

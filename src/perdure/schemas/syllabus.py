@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from perdure.scenario.header import SCENARIO_TYPES
+from perdure.scenario.grammar import SCENARIO_TYPES
 
 SYLLABUS: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Mode, Task
+from perdure.scenario.parameters import drawn
 from perdure.tasks.catalogue import task_kind
 from perdure.tasks.interface import BatchTask, Parameter, TaskError, guarded, settled
 

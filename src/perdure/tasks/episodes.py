@@ -15,8 +15,8 @@ import gymnasium
 import numpy as np
 
 from perdure.errors import PerdureError
-from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Task
+from perdure.scenario.parameters import drawn
 from perdure.tasks.catalogue import task_kind
 from perdure.tasks.interface import EpisodeEnd, EpisodeTask, TaskError, guarded, settled
 

@@ -15,8 +15,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perdure.errors import nearest
-from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Task
+from perdure.scenario.parameters import drawn
 from perdure.tasks.interface import Direction, EpisodeEnd, EpisodeTask, Parameter, TaskError
 
 Env = gymnasium.Env[Any, Any]

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import MissingExtraError
-from perdure.scenario.distributions import drawn
 from perdure.scenario.model import Task
+from perdure.scenario.parameters import drawn
 from perdure.tasks.interface import Direction, EpisodeEnd, Parameter, TaskError, settled
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from perdure.errors import LogError
 from perdure.log import cells
 from perdure.log.blocks import in_order
 from perdure.log.model import STANDARD_COLUMNS, Lifetime, Role
-from perdure.scenario.variants import Mode
+from perdure.scenario.model import VariantMode
 
 LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 
@@ -74,7 +74,7 @@ def test_what_is_written_is_read_back(lifetime: Lifetime) -> None:
     assert (again.id, dict(again.measures), again.learner, again.seed, again.role, again.notes) == (
         "a life", dict(lifetime.measures), "q", 5, lifetime.role, ()
     )  # fmt: skip
-    for measure, variants in product(lifetime.measures, get_args(Mode)):
+    for measure, variants in product(lifetime.measures, get_args(VariantMode)):
         one, other = lifetime.passage(measure, variants), again.passage(measure, variants)
         assert one.scenario.blocks == other.scenario.blocks
         assert one.scenario.tasks == other.scenario.tasks

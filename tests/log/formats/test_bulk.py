@@ -23,8 +23,7 @@ from perdure.log.formats.table import TABLE
 from perdure.log.read import Options, lifetimes, parts, read, recognise
 from perdure.log.write import bulk as bulk_writer
 from perdure.metrics.contract import lifetime_of
-from perdure.scenario.model import Block
-from perdure.scenario.variants import Variants
+from perdure.scenario.model import Block, Variants
 from perdure.testing import check_reader
 
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from perdure.batched.tasks.chance import uniform
 from perdure.batched.tasks.family import Family
-from perdure.scenario.distributions import is_drawn
+from perdure.scenario.parameters import is_drawn
 from perdure.tasks.arcade import GAMES
 from perdure.tasks.arcade.game import ACTIONS, FEATURES, Arithmetic, Game
 

@@ -11,7 +11,7 @@ import numpy as np
 from perdure.batched.tasks.chance import normal, under, uniform
 from perdure.batched.tasks.family import Family
 from perdure.errors import TaskError
-from perdure.scenario.distributions import is_drawn
+from perdure.scenario.parameters import is_drawn
 from perdure.tasks.datasets import BATCH_SIZE
 from perdure.tasks.digits import INK, SEGMENTS, SIDE, Hand, distances, in_hand, inked
 from perdure.tasks.interface import Direction

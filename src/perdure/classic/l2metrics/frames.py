@@ -8,9 +8,8 @@ import numpy as np
 
 from perdure.classic.l2metrics.lifetime import unscaled
 from perdure.classic.l2metrics.regimes import KEYS, blocks_of, regime_table
-from perdure.curves.arrays import Array
+from perdure.curves.arrays import Array, smooth
 from perdure.curves.model import Curves
-from perdure.curves.prepare import smooth
 from perdure.lazy import of_extra, pl
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.metrics.arithmetic import NoValue

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from perdure.curves.arrays import Array
-from perdure.curves.model import LOWEST, SCALED, Curves
+from perdure.curves.arrays import LOWEST, SCALED, Array
+from perdure.curves.model import Curves
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
 
 _LISTS = {

@@ -18,8 +18,8 @@ from perdure.classic.l2metrics.metric import added, calculated
 from perdure.classic.l2metrics.regimes import KEYS, blocks_of, regime_table
 from perdure.classic.l2metrics.store import stored, unconverted
 from perdure.classic.l2metrics31 import L2METRICS_31, NAMES
-from perdure.curves.build import curves
 from perdure.curves.model import Curves
+from perdure.curves.prepare import curves
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.lazy import pl
 from perdure.log.model import Lifetime

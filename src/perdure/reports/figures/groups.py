@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from perdure.curves.arrays import Array
-from perdure.curves.model import LOWEST, SCALED
+from perdure.curves.arrays import LOWEST, SCALED, Array
 from perdure.metrics.cost import cost_overhead
 from perdure.metrics.efficiency import relative_performance, sample_efficiency
 from perdure.metrics.maintenance import performance_maintenance

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import UnknownNameError
-from perdure.scenario.distributions import drawn, is_drawn
 from perdure.scenario.model import Task
+from perdure.scenario.parameters import drawn, is_drawn
 from perdure.tasks.arcade.freeway import Freeway
 from perdure.tasks.arcade.game import Game
 from perdure.tasks.arcade.paddle import Breakout, Pong
