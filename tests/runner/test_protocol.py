@@ -18,6 +18,7 @@ from perdure.runner.protocol import ProtocolError, parse_protocol, read_protocol
 from perdure.scenario.compose import compose
 from perdure.scenario.syllabus import write_syllabus
 from perdure.stats.plan import make_plan
+from perdure.stats.power import Design
 
 ROOT = Path(__file__).parents[2]
 
@@ -116,7 +117,7 @@ def test_a_protocol_and_a_plan_take_one_number_by_the_rule() -> None:
     for effect, alpha, power in ((1.0, 0.05, 0.9), (0.836955716130016, 0.05, 0.9), (0.3, 0.01, 0.8)):
         wanted = {"effect": effect, "alpha": alpha, "power": power}
         taken = parse_protocol({**MINIMAL, "lifetimes": "auto", "power": wanted}).lifetimes
-        assert taken == make_plan(effect, alpha, 1 - power).rule
+        assert taken == make_plan(effect, Design(alpha=alpha, beta=1 - power)).rule
 
 
 def test_power_that_no_test_could_miss_is_refused() -> None:

@@ -15,7 +15,7 @@ from perdure.errors import PerdureError
 from perdure.metrics.declare import Threshold
 from perdure.metrics.score import Score
 from perdure.stats.pilot import PilotMetric, pilot_metrics, spread_bound
-from perdure.stats.power import power
+from perdure.stats.power import Design, power
 
 PM, RP = "performance_maintenance", "relative_performance"
 KEEPS = {PM: Threshold(0.0, 5.0, headline="log")}
@@ -140,9 +140,9 @@ def test_a_paper_s_preset_is_planned_for_its_one_tailed_test_without_a_margin() 
 def test_experts_of_a_pilot_add_their_part_and_more_of_them_help() -> None:
     pilot = crossing(11, 5)
     few, many = (pilot_metrics(pilot, BESIDE, 11, detect={RP: 1.5}, each=each)[RP] for each in (5, 20))
-    assert few.dial is not None
-    assert (few.experts, few.dial.tasks) == (5, 2)
-    assert few.dial.needed[few.dial.experts.index(20)] == many.upper
+    assert few.grid is not None
+    assert (few.experts, few.grid.tasks) == (5, 2)
+    assert few.grid.needed[few.grid.experts.index(20)] == many.upper
     assert many.upper is not None
     assert few.upper is None or few.upper > many.upper
     json.dumps(to_builtins(few), allow_nan=False)
@@ -167,20 +167,20 @@ def test_pairs_are_planned_by_their_differences() -> None:
         lives(base),
         lives([value + noise for value, noise in zip(base, normal(0.0, 1.0, 11, 5), strict=True)]),
     )
-    paired = pilot_metrics(ours, KEEPS, 11, other=theirs, question="paired", detect={PM: 5.0})[PM]
-    apart = pilot_metrics(ours, KEEPS, 11, other=theirs, question="unpaired", detect={PM: 5.0})[PM]
-    alone = pilot_metrics(ours, KEEPS, 11, question="unpaired", detect={PM: 5.0})[PM]
+    paired = pilot_metrics(ours, KEEPS, 11, other=theirs, design=Design("paired"), detect={PM: 5.0})[PM]
+    apart = pilot_metrics(ours, KEEPS, 11, other=theirs, design=Design("unpaired"), detect={PM: 5.0})[PM]
+    alone = pilot_metrics(ours, KEEPS, 11, design=Design("unpaired"), detect={PM: 5.0})[PM]
     assert (paired.plain or 0) < (apart.plain or 0)
     assert apart.plain == pytest.approx(alone.plain, rel=0.1)
     assert (alone.upper or 0) > (apart.upper or 0)  # two pilots know the spread better than one
     with pytest.raises(PerdureError, match="give a pilot of both"):
-        pilot_metrics(ours, KEEPS, 11, question="paired", detect={PM: 5.0})
+        pilot_metrics(ours, KEEPS, 11, design=Design("paired"), detect={PM: 5.0})
 
 
 def test_one_set_of_experts_for_both_learners_costs_nothing() -> None:
     ours, theirs = crossing(8, 5, 1), crossing(8, 5, 2)
-    shared = pilot_metrics(ours, BESIDE, 11, other=theirs, question="unpaired", detect={RP: 2.0})[RP]
-    own = pilot_metrics(ours, BESIDE, 11, question="unpaired", detect={RP: 2.0})[RP]
+    shared = pilot_metrics(ours, BESIDE, 11, other=theirs, design=Design("unpaired"), detect={RP: 2.0})[RP]
+    own = pilot_metrics(ours, BESIDE, 11, design=Design("unpaired"), detect={RP: 2.0})[RP]
     assert shared.experts is None
     assert own.experts == 5
 
@@ -188,7 +188,7 @@ def test_one_set_of_experts_for_both_learners_costs_nothing() -> None:
 def test_the_spread_seen_is_the_sample_s_and_of_two_learners_its_pooled_variance() -> None:
     ours, theirs = normal(0.0, 4.0, 5, 1), normal(0.0, 1.0, 5, 2)
     assert of(ours).sd == pytest.approx(statistics.stdev(ours))
-    both = pilot_metrics(lives(ours), KEEPS, 11, other=lives(theirs), question="unpaired")[PM]
+    both = pilot_metrics(lives(ours), KEEPS, 11, other=lives(theirs), design=Design("unpaired"))[PM]
     assert both.sd == pytest.approx(math.sqrt((statistics.variance(ours) + statistics.variance(theirs)) / 2))
 
 
@@ -197,11 +197,11 @@ def test_a_plan_has_a_power_of_90_percent_unless_another_is_asked() -> None:
     one = of(values)
     k = (one.detect or 0) / (one.sd_upper or 1)
     assert power((one.upper or 0) - 1, k) < 0.9 <= power(one.upper or 0, k)
-    assert (of(values, beta=0.2).upper or 0) < (one.upper or 0)
+    assert (of(values, design=Design(beta=0.2)).upper or 0) < (one.upper or 0)
 
 
 def test_two_learners_are_held_against_each_other_and_not_against_a_threshold_or_its_margin() -> None:
-    one = pilot_metrics(lives(normal(0.0, 4.0, 11)), KEEPS, 11, question="unpaired")[PM]
+    one = pilot_metrics(lives(normal(0.0, 4.0, 11)), KEEPS, 11, design=Design("unpaired"))[PM]
     assert (one.against, one.detect, one.lifetimes) == (None, None, None)
     assert of(normal(0.0, 4.0, 11)).against == -5.0
 
@@ -221,7 +221,7 @@ def test_the_mean_told_is_the_pilot_s_of_two_learners_their_difference_and_of_ra
     ours, theirs = normal(3.0, 4.0, 7, 1), normal(1.0, 2.0, 7, 2)
     assert of(ours).mean == pytest.approx(statistics.fmean(ours))
     for question in ("paired", "unpaired"):
-        both = pilot_metrics(lives(ours), KEEPS, 11, other=lives(theirs), question=question)[PM]
+        both = pilot_metrics(lives(ours), KEEPS, 11, other=lives(theirs), design=Design(question))[PM]
         assert both.mean == pytest.approx(statistics.fmean(ours) - statistics.fmean(theirs))
     ratios = pilot_metrics(lives([1.0, 2.0, 4.0], "forward_transfer"), RATIO, 11)["forward_transfer"]
     assert ratios.mean == pytest.approx(2.0)
@@ -230,5 +230,5 @@ def test_the_mean_told_is_the_pilot_s_of_two_learners_their_difference_and_of_ra
 @pytest.mark.parametrize(("preset", "scale"), [("standard", "log"), ("baker-2023", "linear")])
 def test_two_learners_are_planned_on_the_scale_on_which_they_are_compared(preset: str, scale: str) -> None:
     ours, theirs = (lives(one, "forward_transfer", preset=preset) for one in ([1.0, 2.0, 4.0], [1.5, 1.0, 3.0]))
-    one = pilot_metrics(ours, RATIO, 11, other=theirs, question="unpaired")["forward_transfer"]
+    one = pilot_metrics(ours, RATIO, 11, other=theirs, design=Design("unpaired"))["forward_transfer"]
     assert one.scale == scale

@@ -12,11 +12,11 @@ from perdure.errors import PerdureError
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate import IdealLearner, lifetime
 from perdure.stats.plan import cost_of, make_plan, seconds_per_experience
-from perdure.stats.power import ExpertSample
+from perdure.stats.power import Design, ExpertSample
 
 
 def test_the_plan_of_the_paper() -> None:
-    facts = make_plan(1.0, 0.05, 0.1).as_json()
+    facts = make_plan(1.0).as_json()
     assert (facts["rule"], facts["exact"], facts["after_holm"]) == (11, 13, None)
     assert facts["power_at"] == {"lifetimes": 11, "power": pytest.approx(0.848, abs=5e-4)}
     json.dumps(facts, allow_nan=False)
@@ -39,7 +39,7 @@ def test_the_curve_reaches_beyond_what_is_needed() -> None:
 
 
 def test_two_learners_need_more_and_most_where_one_metric_of_five_differs() -> None:
-    alone, paired, apart = make_plan(), make_plan(question="paired"), make_plan(question="unpaired")
+    alone, paired, apart = make_plan(), make_plan(design=Design("paired")), make_plan(design=Design("unpaired"))
     assert (paired.rule, paired.exact) == (alone.rule, alone.exact)  # in sd of differences
     assert (apart.rule, apart.exact) == (22, 23)
     assert (paired.after_holm or 0) > (paired.exact or 0)
@@ -47,13 +47,13 @@ def test_two_learners_need_more_and_most_where_one_metric_of_five_differs() -> N
 
 
 def test_experts_beside_are_a_second_dial() -> None:
-    made = make_plan(beside=ExpertSample(5, 3, 1.0))
-    assert made.dial is not None
-    assert made.exact == made.dial.needed[made.dial.experts.index(5)]
-    assert make_plan(beside=ExpertSample(3, 3, 1.0)).exact is None
+    made = make_plan(design=Design(experts=ExpertSample(5, 3, 1.0)))
+    assert made.grid is not None
+    assert made.exact == made.grid.needed[made.grid.experts.index(5)]
+    assert make_plan(design=Design(experts=ExpertSample(3, 3, 1.0))).exact is None
     json.dumps(made.as_json(), allow_nan=False)
     with pytest.raises(PerdureError, match="give positive numbers for both"):
-        make_plan(beside=ExpertSample(5, 3, 0.0))
+        make_plan(design=Design(experts=ExpertSample(5, 3, 0.0)))
 
 
 def test_machines_share_the_work_but_not_one_life() -> None:

@@ -9,7 +9,19 @@ import pytest
 
 from perdure.errors import PerdureError
 from perdure.sample_size import lifetimes_by_rule
-from perdure.stats.power import ExpertSample, Question, dial, lifetimes_exact, needed, power, redrawn_power
+from perdure.stats.model import Tails
+from perdure.stats.power import (
+    Design,
+    ExpertSample,
+    Question,
+    lifetimes_exact,
+    needed,
+    power,
+    power_grid,
+    redrawn_power,
+)
+
+TAILS: tuple[Tails, ...] = ("one", "two")
 
 
 @pytest.mark.parametrize(
@@ -24,14 +36,14 @@ from perdure.stats.power import ExpertSample, Question, dial, lifetimes_exact, n
     ],
 )
 def test_the_papers_rule_and_the_exact_answer(k: float, alpha: float, beta: float, rule: int, exact: int) -> None:
-    assert (lifetimes_by_rule(k, alpha, beta), lifetimes_exact(k, alpha, beta, "two")) == (rule, exact)
+    assert (lifetimes_by_rule(k, alpha, beta), lifetimes_exact(k, Design(alpha=alpha, beta=beta))) == (rule, exact)
 
 
 def test_eleven_lifetimes_reach_less_than_the_paper_hopes() -> None:
-    assert power(11, 1, 0.05, "two") == pytest.approx(0.848, abs=5e-4)
-    assert power(13, 1, 0.05, "two") == pytest.approx(0.911, abs=5e-4)
-    assert power(11, 1, 0.05, "one") == pytest.approx(0.924, abs=5e-4)
-    assert lifetimes_exact(1, 0.05, 0.1, "one") == 11
+    assert power(11, 1) == pytest.approx(0.848, abs=5e-4)
+    assert power(13, 1) == pytest.approx(0.911, abs=5e-4)
+    assert power(11, 1, Design(tails="one")) == pytest.approx(0.924, abs=5e-4)
+    assert lifetimes_exact(1, Design(tails="one")) == 11
 
 
 @pytest.mark.parametrize("k", [0.2, 0.5, 1.0])
@@ -42,25 +54,26 @@ def test_two_unpaired_learners_have_the_power_of_the_two_sample_t_test(k: float)
         freedom, shift = 2 * each - 2, k * np.sqrt(each / 2)  # as textbooks have it
         edge = t.ppf(0.975, freedom)
         book = nct.sf(edge, freedom, shift) + nct.cdf(-edge, freedom, shift)
-        assert power(each, k, question="unpaired") == pytest.approx(float(book), abs=1e-9)
+        assert power(each, k, Design("unpaired")) == pytest.approx(float(book), abs=1e-9)
 
 
 @pytest.mark.parametrize("tails", ["one", "two"])
 @pytest.mark.parametrize("question", ["threshold", "paired", "unpaired"])
 @pytest.mark.parametrize("k", [0.1, 0.3, 1, 3])
-def test_the_exact_answer_is_the_first_that_reaches_the_power(k: float, tails: str, question: Question) -> None:
-    found = lifetimes_exact(k, 0.05, 0.1, tails, question=question)  # type: ignore[arg-type]
+def test_the_exact_answer_is_the_first_that_reaches_the_power(k: float, tails: Tails, question: Question) -> None:
+    design = Design(question, tails=tails)
+    found = lifetimes_exact(k, design)
     assert found is not None
-    assert power(found, k, 0.05, tails, question=question) >= 0.9  # type: ignore[arg-type]
+    assert power(found, k, design) >= 0.9
     least = {"two": 3, "one": 2}[tails]
-    assert found == least or power(found - 1, k, 0.05, tails, question=question) < 0.9  # type: ignore[arg-type]
+    assert found == least or power(found - 1, k, design) < 0.9
 
 
 def test_power_rises_with_lifetimes_and_effect() -> None:
-    for tails in ("one", "two"):
-        points = [power(n, 0.8, 0.05, tails) for n in range(2, 40)]
+    for tails in TAILS:
+        points = [power(n, 0.8, Design(tails=tails)) for n in range(2, 40)]
         assert all(a < b for a, b in itertools.pairwise(points))
-    assert power(10, 0.0, 0.05, "two") == pytest.approx(0.05)
+    assert power(10, 0.0) == pytest.approx(0.05)
 
 
 def test_one_lifetime_has_no_power() -> None:
@@ -73,7 +86,7 @@ def test_predicted_power_is_what_normal_groups_show(question: Question) -> None:
     many = rng.normal(3.0, 1.0, 200_000)
     sides = [many] if question == "threshold" else [many, many]
     found = redrawn_power(sides, 1.0, 11, rng)
-    assert found == pytest.approx(power(11, 1, question=question), abs=0.012)
+    assert found == pytest.approx(power(11, 1, Design(question)), abs=0.012)
 
 
 @pytest.mark.parametrize("each", [5, 10])
@@ -83,11 +96,12 @@ def test_predicted_power_beside_experts_is_what_groups_show(each: int, spread: f
     many = rng.normal(size=200_000)
     for lifetimes in (11, 30):
         found = redrawn_power([many], 1.0, lifetimes, rng, experts=[(spread / 3, each)] * 3)
-        assert found == pytest.approx(power(lifetimes, 1, beside=ExpertSample(each, 3, spread)), abs=0.025)
+        assert found == pytest.approx(power(lifetimes, 1, Design(experts=ExpertSample(each, 3, spread))), abs=0.025)
 
 
 def test_more_lifetimes_do_not_help_where_experts_are_few() -> None:
-    made = dial(1.0, 0.05, 0.1, ExpertSample(5, 3, 1.0))
+    made = power_grid(1.0, Design(experts=ExpertSample(5, 3, 1.0)))
+    assert made is not None
     assert made.experts == (3, 5, 10, 20)
     for at, wanted in enumerate(made.needed):
         column = [row[at] for row in made.power]
@@ -96,11 +110,11 @@ def test_more_lifetimes_do_not_help_where_experts_are_few() -> None:
         assert (wanted is None) == (made.ceiling[at] < 0.9)
     assert made.needed[0] is None
     assert all(a <= b for row in made.power for a, b in itertools.pairwise(row))
-    assert power(1000, 5.0, beside=ExpertSample(2, 3, 0.1)) == 0.0  # fewer than three decide nothing
+    assert power(1000, 5.0, Design(experts=ExpertSample(2, 3, 0.1))) == 0.0  # fewer than three decide nothing
 
 
 def test_experts_that_hardly_differ_cost_nothing() -> None:
-    assert lifetimes_exact(1, beside=ExpertSample(5, 3, 1e-6)) == lifetimes_exact(1) == 13
+    assert lifetimes_exact(1, Design(experts=ExpertSample(5, 3, 1e-6))) == lifetimes_exact(1) == 13
 
 
 def test_the_test_errs_as_often_as_it_says_where_there_is_no_effect() -> None:
@@ -134,7 +148,7 @@ def test_values_are_redrawn_the_same_for_the_same_seed() -> None:
 )
 def test_nonsense_is_refused_in_words(k: float, alpha: float, beta: float, said: str) -> None:
     with pytest.raises(PerdureError, match=said):
-        lifetimes_exact(k, alpha, beta)
+        lifetimes_exact(k, Design(alpha=alpha, beta=beta))
 
 
 def test_an_effect_too_small_for_anyone_is_refused() -> None:
@@ -156,6 +170,6 @@ def test_the_search_finds_the_first_number_that_reaches(first: int) -> None:
 @pytest.mark.parametrize("lifetimes", [2, 3, 5, 11, 64, 1000, 100_000])
 @pytest.mark.parametrize("k", [0.0005, 0.1, 1, 3, 10, 100])
 def test_power_is_a_probability_however_large_the_effect(lifetimes: int, k: float) -> None:
-    one, two = power(lifetimes, k, 0.05, "one"), power(lifetimes, k, 0.05, "two")
+    one, two = power(lifetimes, k, Design(tails="one")), power(lifetimes, k)
     assert 0.05 - 1e-6 <= two <= one + 1e-9 <= 1 + 1e-9
-    assert 0 <= power(lifetimes, k, beside=ExpertSample(3, 2, 1.0)) <= 1 + 1e-9
+    assert 0 <= power(lifetimes, k, Design(experts=ExpertSample(3, 2, 1.0))) <= 1 + 1e-9

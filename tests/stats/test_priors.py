@@ -55,7 +55,11 @@ def test_what_so_many_lifetimes_see_they_do_see() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "said"),
-    [({"bwt": 3.0}, "not known beforehand"), ({"RP": 0.9}, "a factor above 1"), ({"PM": -1.0}, "positive")],
+    [
+        ({"bwt": 3.0}, "no prior spread of this metric is known"),
+        ({"RP": 0.9}, "a factor above 1"),
+        ({"PM": -1.0}, "positive"),
+    ],
 )
 def test_what_cannot_be_planned_is_said(asked: dict[str, float], said: str) -> None:
     with pytest.raises(PerdureError, match=said):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from perdure.cli.console import Console
     from perdure.stats.pilot import PilotMetric
     from perdure.stats.plan import Cost, Plan
-    from perdure.stats.power import Dial
+    from perdure.stats.power import PowerGrid
 
 
 _ASKED = {
@@ -48,7 +48,7 @@ def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
 
     rule = "the rule of Baker et al. 2023" + (", twice" if made.question == "unpaired" else "")
     exact = "never" if made.exact is None else str(made.exact)
-    with_experts = f", relative to experts of {made.dial.tasks} tasks (see below)" if made.dial else ""
+    with_experts = f", relative to experts of {made.grid.tasks} tasks (see below)" if made.grid else ""
     certain = f"at α = {made.alpha:g} with power {1 - made.beta:.0%}"
     lines = [
         f"To detect an effect of {made.k:g} sd {_ASKED[made.question]}, {certain}:",
@@ -65,8 +65,8 @@ def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
         console.print("\nlifetimes  power", markup=False, style="bright_black")
         for at in made.curve[:: max(1, len(made.curve) // 12)]:
             console.print(f"{at.lifetimes:>9}  {_bar(at.power)} {at.power:>5.1%}", markup=False)
-    if made.dial:
-        _show_dial(console, made.dial, 1 - made.beta)
+    if made.grid:
+        _show_grid(console, made.grid, 1 - made.beta)
     if not quiet:
         said = (
             "These numbers assume normally distributed values. For a skewed metric, plan from a --pilot; "
@@ -75,19 +75,19 @@ def _show_numbers(console: Console, made: Plan, quiet: bool) -> None:
         console.print(said, markup=False, style="bright_black")
 
 
-def _show_dial(console: Console, made: Dial, wanted: float, title: str = "") -> None:
+def _show_grid(console: Console, grid: PowerGrid, wanted: float, title: str = "") -> None:
     from perdure.cli.tables import columns
     from perdure.text import listed
 
-    said = f"{title or 'power'} by experts per task; in {made.tasks} tasks, experts differ by {made.spread:.2g} sd"
+    said = f"{title or 'power'} by experts per task; in {grid.tasks} tasks, experts differ by {grid.spread:.2g} sd"
     console.print(f"\n{said}:", markup=False)
-    table = columns("", ["lifetimes"], [str(one) for one in made.experts])
-    for count, row in zip(made.lives, made.power, strict=True):
+    table = columns("", ["lifetimes"], [str(one) for one in grid.experts])
+    for count, row in zip(grid.lives, grid.power, strict=True):
         table.add_row(str(count), *(f"{one:.0%}" for one in row))
-    table.add_row("any number", *(f"{one:.0%}" for one in made.ceiling))
-    table.add_row(f"for {wanted:.0%}", *("never" if one is None else str(one) for one in made.needed))
+    table.add_row("any number", *(f"{one:.0%}" for one in grid.ceiling))
+    table.add_row(f"for {wanted:.0%}", *("never" if one is None else str(one) for one in grid.needed))
     console.print(table)
-    stuck = [each for each, one in zip(made.experts, made.needed, strict=True) if one is None]
+    stuck = [each for each, one in zip(grid.experts, grid.needed, strict=True) if one is None]
     if stuck:
         console.print(
             f"With {listed(stuck, 'or')} experts per task, power stays below {wanted:.0%}: "
@@ -122,9 +122,9 @@ def _show_pilot(console: Console, made: Plan) -> None:
             markup=False,
         )
     for name, one in made.metrics.items():
-        if one.dial and set(one.dial.needed) != {one.lifetimes}:  # else any number of experts does
+        if one.grid and set(one.grid.needed) != {one.lifetimes}:  # else any number of experts does
             bounds = "upper bounds" if made.pilot else "upper sd"
-            _show_dial(console, one.dial, 1 - made.beta, f"{name}, {bounds}: power")
+            _show_grid(console, one.grid, 1 - made.beta, f"{name}, {bounds}: power")
 
 
 def _pilot_table(made: Plan, layout: Sequence[str], seen_by: str, power: str) -> Table:

@@ -42,13 +42,14 @@ def schema_of(document: type[msgspec.Struct]) -> dict[str, Any]:
             if not getattr(one, "NULLS", True):
                 made["properties"] = {name: _without_null(part) for name, part in made["properties"].items()}
         else:
-            written = [field.name for field in msgspec.structs.fields(one) if field.default is not msgspec.UNSET]
+            written = [field.encode_name for field in msgspec.structs.fields(one) if field.default is not msgspec.UNSET]
             made.update(required=written, additionalProperties=False)
             for described in made["properties"].values():
                 described.pop("default", None)
         made["description"] = " ".join((one.__doc__ or "").split())
+        keys = {field.name: field.encode_name for field in msgspec.structs.fields(one)}
         for name, text in _texts(one).items():
-            made["properties"][name]["description"] = text
+            made["properties"][keys[name]]["description"] = text
     top = found.pop(document.__name__)
     made = {"$schema": "https://json-schema.org/draft/2020-12/schema", **top}
     return {**made, "$defs": dict(sorted(found.items()))} if found else made

@@ -1,4 +1,4 @@
-"""Planning an evaluation: how many lifetimes, of one learner or two, with how many experts, and what it all costs."""
+"""Plan an evaluation: the lifetimes of one learner or two, their experts, and the cost of both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from msgspec import Struct, to_builtins
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from perdure.errors import PerdureError
 from perdure.lazy import pl
@@ -19,7 +20,7 @@ from perdure.metrics.presets import headline
 from perdure.sample_size import lifetimes_by_rule
 from perdure.stats.model import Document, Tails
 from perdure.stats.pilot import PilotMetric
-from perdure.stats.power import Dial, ExpertSample, Question, dial, lifetimes_exact, power
+from perdure.stats.power import DESIGN, Design, PowerGrid, Question, lifetimes_exact, power, power_grid
 
 
 class Cost(Struct, frozen=True):
@@ -39,14 +40,16 @@ class Cost(Struct, frozen=True):
     """The time that all machines need together."""
 
 
-def cost_of(lives: Sequence[int], experts: Sequence[int], pace: float | None, machines: int = 1) -> Cost:
-    """Return the cost of lifetimes and experts of these lengths, at `pace` seconds per experience."""
+def cost_of(lives: Sequence[int], experts: Sequence[int], per_experience_s: float | None, machines: int = 1) -> Cost:
+    """Return the cost of lifetimes and experts of these lengths."""
     total = sum(lives) + sum(experts)
-    seconds = None if pace is None else total * pace
+    seconds = None if per_experience_s is None else total * per_experience_s
     # No number of machines makes the longest lifetime shorter.
     longest = max([*lives, *experts], default=0)
-    wall = None if seconds is None or pace is None else max(seconds / machines, longest * pace)
-    return Cost(len(lives), len(experts), sum(lives), sum(experts), total, pace, seconds, machines, wall)
+    wall = None
+    if seconds is not None and per_experience_s is not None:
+        wall = max(seconds / machines, longest * per_experience_s)
+    return Cost(len(lives), len(experts), sum(lives), sum(experts), total, per_experience_s, seconds, machines, wall)
 
 
 class PowerAt(Struct, frozen=True):
@@ -74,7 +77,7 @@ class Plan(Document, frozen=True):
     power_at: PowerAt
     """The power of the rule's number, or of the number asked about."""
     curve: tuple[PowerAt, ...]
-    dial: Dial | None = None
+    grid: PowerGrid | None = field(default=None, name="dial")
     """Power by lifetimes (rows) and experts per task (columns)."""
     pilot: Mapping[str, PilotMetric] | None = None
     cost: Cost | None = None
@@ -106,84 +109,75 @@ class Plan(Document, frozen=True):
 
 
 def family() -> int:
-    """How many headline metrics two learners are compared by, which Holm's adjustment runs over."""
+    """Return the number of headline metrics of a comparison, over which Holm's adjustment runs."""
     return len(headline())
 
 
-def make_plan(
-    k: float = 1.0,
-    alpha: float = 0.05,
-    beta: float = 0.1,
-    *,
-    question: Question = "threshold",
-    tails: Tails = "two",
-    beside: ExpertSample | None = None,
-    lifetimes: int | None = None,
-) -> Plan:
-    """The plan for an effect of `k` sd: of lifetimes, of paired learners of differences; of two learners, for each.
+def make_plan(k: float = 1.0, design: Design = DESIGN, *, lifetimes: int | None = None) -> Plan:
+    """Return the plan for an effect of `k` sd: of lifetimes, of paired learners of differences; of two learners each.
 
-    `lifetimes` asks what a given number could see; `beside` are the experts that a metric is held against.
+    `lifetimes` asks for the power of a given number instead of that of the rule's number.
     """
     if lifetimes is not None and lifetimes < 2:
         raise PerdureError(f"{lifetimes} lifetimes have no spread", "plan for two or more")
-    if beside is not None and not (beside.tasks >= 1 and 0 < beside.spread < math.inf):
+    experts = design.experts
+    if experts is not None and not (experts.tasks >= 1 and 0 < experts.spread < math.inf):
         raise PerdureError(
-            f"experts of {beside.tasks} tasks that differ by {beside.spread:g} sd", "give positive numbers for both"
+            f"experts of {experts.tasks} tasks that differ by {experts.spread:g} sd", "give positive numbers for both"
         )
-    rule = lifetimes_by_rule(k, alpha, beta, unpaired=question == "unpaired")
-    exact = lifetimes_exact(k, alpha, beta, tails, question=question, beside=beside)
-    two = question != "threshold"
-    at = lifetimes or max(rule, 2)
-
-    def power_at(count: int) -> PowerAt:
-        return PowerAt(count, power(count, k, alpha, tails, question=question, beside=beside))
-
+    rule = lifetimes_by_rule(k, design.alpha, design.beta, unpaired=design.question == "unpaired")
+    exact = lifetimes_exact(k, design)
+    after_holm = None
+    if design.question != "threshold":
+        after_holm = lifetimes_exact(k, replace(design, alpha=design.alpha / family()))
+    shown = lifetimes or max(rule, 2)
     return Plan(
-        question,
+        design.question,
         k,
-        alpha,
-        beta,
-        tails,
+        design.alpha,
+        design.beta,
+        design.tails,
         rule,
         exact,
-        lifetimes_exact(k, alpha / family(), beta, tails, question=question, beside=beside) if two else None,
-        power_at(at),
-        tuple(power_at(count) for count in _counts(max(exact or 0, at))),
-        dial(k, alpha, beta, beside, tails, question) if beside else None,
+        after_holm,
+        PowerAt(shown, power(shown, k, design)),
+        tuple(PowerAt(count, power(count, k, design)) for count in _counts(max(exact or 0, shown))),
+        power_grid(k, design),
     )
 
 
 def _counts(most: int) -> tuple[int, ...]:
-    """Every number of lifetimes up to a little beyond what is needed, thinned out where there are many."""
+    """Return the numbers of lifetimes of the power curve: all up to half as many again as needed, at most 40."""
     last = max(6, math.ceil(1.5 * most))
-    return tuple(dict.fromkeys(round(one) for one in np.linspace(2, last, min(last - 1, 40))))
+    return tuple(dict.fromkeys(round(count) for count in np.linspace(2, last, min(last - 1, 40))))
 
 
-_CHRONO_FORMAT = TIMESTAMP_FORMAT.replace(".%f", "%.f")  # the same, as Polars spells it
+_CHRONO_FORMAT = TIMESTAMP_FORMAT.replace(".%f", "%.f")  # in the syntax of Polars
 
 
-def pace_of(folders: Iterable[str | os.PathLike[str]]) -> float | None:
-    """How long the experiences of the lives in these folders took; what cannot be read does not count."""
+def timed_in(folders: Iterable[str | os.PathLike[str]]) -> float | None:
+    """Return the seconds per experience of the lifetimes in these folders; unreadable ones do not count."""
+    return seconds_per_experience(_readable(folders))
 
-    def readable() -> Iterator[Lifetime]:
-        for one in (one for folder in map(Path, folders) if folder.is_dir() for one in find(folder)):
+
+def _readable(folders: Iterable[str | os.PathLike[str]]) -> Iterator[Lifetime]:
+    for folder in map(Path, folders):
+        for source in find(folder) if folder.is_dir() else ():
             with suppress(PerdureError):
-                yield read(one)
-
-    return seconds_per_experience(readable())
+                yield read(source)
 
 
 def seconds_per_experience(lifetimes: Iterable[Lifetime]) -> float | None:
-    """The time from first to last record over the experiences between them, all lives together.
+    """Return the time from first to last record over the experiences between them, of all lifetimes together.
 
-    None where no life has two timestamps that differ. Evaluation counts as learning does: a life has both.
+    None if no lifetime has two timestamps that differ. Evaluation counts as learning does.
     """
     seconds, intervals = 0.0, 0
-    for lived in lifetimes:
-        times = lived.experiences["timestamp"].str.to_datetime(_CHRONO_FORMAT, strict=False).drop_nulls()
-        span = times.max(), times.min()
-        if times.len() < 2 or span[0] is None or span[1] is None or span[0] == span[1]:
+    for lifetime in lifetimes:
+        times = lifetime.experiences["timestamp"].str.to_datetime(_CHRONO_FORMAT, strict=False).drop_nulls()
+        last, first = times.max(), times.min()
+        if times.len() < 2 or last is None or first is None or first == last:
             continue
-        seconds += (span[0] - span[1]).total_seconds()  # type: ignore[operator, union-attr]
-        intervals += lived.experiences.select(pl.struct("block_num", "exp_num").n_unique()).item() - 1
+        seconds += (last - first).total_seconds()  # type: ignore[operator, union-attr]
+        intervals += lifetime.experiences.select(pl.struct("block_num", "exp_num").n_unique()).item() - 1
     return seconds / intervals if intervals else None

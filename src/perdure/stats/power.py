@@ -1,4 +1,4 @@
-"""Power: how likely lifetimes are to decide, by the noncentral t or with values redrawn, and how many it takes."""
+"""Power: the chance that lifetimes decide, by the noncentral t or by resampling, and the number that is needed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from perdure.stats.interval import Part, interval_of
 from perdure.stats.model import Array, Tails
 
 Question = Literal["threshold", "paired", "unpaired"]
-"""One learner against a threshold less its margin; two whose lifetimes are pairs; two whose are not."""
-_MOST = 10_000_000  # lifetimes; beyond it no one will run them
-_FEWEST: dict[Tails, int] = {"two": 3, "one": 2}  # of two there are values only, except under the papers' presets
+"""One learner against a threshold minus its margin; two learners whose lifetimes are pairs; two whose are not."""
+_MOST = 10_000_000  # lifetimes; no study has more
+_FEWEST: dict[Tails, int] = {"two": 3, "one": 2}  # two lifetimes are decided only under the papers' presets
 _AT_ONCE = 2_000_000
+_GRID_LIVES = (5, 11, 20, 50, 100)
+_GRID_EXPERTS = (TOO_FEW_EXPERTS, FEW_EXPERTS, 10, 20)
+_UNLIMITED = 1_000_000  # lifetimes: the power of more is the same
 
 
 class ExpertSample(Struct, frozen=True):
-    """The experts beside the lifetimes: `each` of every task, differing by `spread` sd of lifetimes."""
+    """Experts of every task: `each` per task, which differ by `spread` sd of lifetimes."""
 
     each: int
     tasks: int
@@ -32,91 +35,75 @@ class ExpertSample(Struct, frozen=True):
 
     @property
     def part(self) -> Part:
-        """What one task's experts add to the variance of the mean."""
+        """The share of one task's experts in the variance of the mean."""
         return self.spread**2 / (self.each * self.tasks**2), self.each - 1.0
 
 
-def power(
-    lifetimes: int,
-    k: float,
-    alpha: float = 0.05,
-    tails: Tails = "two",
-    *,
-    question: Question = "threshold",
-    beside: ExpertSample | None = None,
-) -> float:
-    """The chance that an effect of `k` sd is decided, by the noncentral t; of two learners each has `lifetimes`.
+class Design(Struct, frozen=True):
+    """A planned test: its question, error rates and tails, and the experts that values are relative to."""
 
-    k counts in sd of lifetimes, of paired learners in sd of differences. Experts beside them add their part to
-    the variance, each learner's its own; with fewer than three of a task nothing is decided.
+    question: Question = "threshold"
+    alpha: float = 0.05
+    beta: float = 0.1
+    """The power wanted is 1 − β."""
+    tails: Tails = "two"
+    experts: ExpertSample | None = None
+
+
+DESIGN = Design()
+
+
+def power(lifetimes: int, k: float, design: Design = DESIGN) -> float:
+    """Return the chance that an effect of `k` sd is decided, by the noncentral t; of two learners each has `lifetimes`.
+
+    k counts in sd of lifetimes, of paired learners in sd of differences. Experts add their part to the variance, for
+    each learner its own. With fewer than three experts of a task nothing is decided.
     """
     from scipy.special import stdtrit  # type: ignore[import-untyped]
 
-    if lifetimes < 2 or (beside is not None and beside.each < TOO_FEW_EXPERTS):
+    experts = design.experts
+    if lifetimes < 2 or (experts is not None and experts.each < TOO_FEW_EXPERTS):
         return 0.0
-    parts: list[Part] = [(1 / lifetimes, lifetimes - 1.0)] * (2 if question == "unpaired" else 1)
-    if beside is not None:
-        parts += [beside.part] * (beside.tasks * (1 if question == "threshold" else 2))
-    found = interval_of(k, parts)
-    shift = k / math.sqrt(found.variance)
-    if tails == "one":
-        return 1 - _noncentral_below(found.freedom, shift, float(stdtrit(found.freedom, 1 - alpha)))
-    edge = float(stdtrit(found.freedom, 1 - alpha / 2))
-    return 1 - _noncentral_below(found.freedom, shift, edge) + _noncentral_below(found.freedom, shift, -edge)
+    parts: list[Part] = [(1 / lifetimes, lifetimes - 1.0)] * (2 if design.question == "unpaired" else 1)
+    if experts is not None:
+        parts += [experts.part] * (experts.tasks * (1 if design.question == "threshold" else 2))
+    mean = interval_of(k, parts)
+    shift = k / math.sqrt(mean.variance)
+    if design.tails == "one":
+        return 1 - _noncentral_cdf(mean.freedom, shift, float(stdtrit(mean.freedom, 1 - design.alpha)))
+    edge = float(stdtrit(mean.freedom, 1 - design.alpha / 2))
+    return 1 - _noncentral_cdf(mean.freedom, shift, edge) + _noncentral_cdf(mean.freedom, shift, -edge)
 
 
-def _noncentral_below(freedom: float, shift: float, edge: float) -> float:
-    """The chance that a noncentral t lies below `edge`; SciPy gives NaN where it is too small to be told from 0."""
+def _noncentral_cdf(freedom: float, shift: float, t: float) -> float:
     from scipy.special import nctdtr
 
-    below = float(nctdtr(freedom, float(shift), edge))  # in 32 bits it is NaN more often
-    if math.isnan(below):
-        assert shift > 5 and edge < shift, (freedom, shift, edge)  # noqa: PT018 - one thought
+    chance = float(nctdtr(freedom, float(shift), t))  # SciPy gives NaN more often in 32 bits
+    if math.isnan(chance):  # SciPy gives NaN if the chance underflows
+        assert shift > 5 and t < shift, (freedom, shift, t)  # noqa: PT018 - one condition
         return 0.0
-    return below
+    return chance
 
 
-def lifetimes_exact(
-    k: float,
-    alpha: float = 0.05,
-    beta: float = 0.1,
-    tails: Tails = "two",
-    *,
-    question: Question = "threshold",
-    beside: ExpertSample | None = None,
-) -> int | None:
-    """The fewest lifetimes, of each learner, with power 1 − β; None where experts are too few for any number."""
-    check_rates(k, alpha, beta)
-    found = needed(
-        lambda count: power(count, k, alpha, tails, question=question, beside=beside) >= 1 - beta, _FEWEST[tails]
-    )
-    if found is None and beside is None:
+def lifetimes_exact(k: float, design: Design = DESIGN) -> int | None:
+    """Return the fewest lifetimes, of each learner, with power 1 − β; None if experts are too few for any number."""
+    check_rates(k, design.alpha, design.beta)
+    count = needed(lambda count: power(count, k, design) >= 1 - design.beta, _FEWEST[design.tails])
+    if count is None and design.experts is None:
         raise PerdureError(
             f"an effect of {k:g} standard deviations needs more than {_MOST:,} lifetimes", "plan for a larger effect"
         )
-    return found
+    return count
 
 
-def smallest_seen(
-    lifetimes: int,
-    alpha: float = 0.05,
-    beta: float = 0.1,
-    tails: Tails = "two",
-    *,
-    question: Question = "threshold",
-    beside: ExpertSample | None = None,
-) -> float | None:
-    """The smallest effect, in sd to three digits, that so many lifetimes see with power 1 − β; None if none is."""
-
-    def enough(thousandths: int) -> bool:
-        return power(lifetimes, thousandths / 1000, alpha, tails, question=question, beside=beside) >= 1 - beta
-
-    found = needed(enough, 1, 1_000_000)
-    return None if found is None else found / 1000
+def smallest_effect(lifetimes: int, design: Design = DESIGN) -> float | None:
+    """Return the smallest effect, in sd to three digits, that these lifetimes show with power 1 − β; None if none."""
+    thousandths = needed(lambda count: power(lifetimes, count / 1000, design) >= 1 - design.beta, 1, 1_000_000)
+    return None if thousandths is None else thousandths / 1000
 
 
 def needed(reaches: Callable[[int], bool], fewest: int = 3, most: int = _MOST) -> int | None:
-    """The first number that reaches what is wanted, from `fewest` on; what is reached grows, so the search halves."""
+    """Return the first number from `fewest` on that reaches the goal, by bisection; None if `most` does not."""
     low, high = fewest - 1, fewest
     while not reaches(high):
         if high >= most:
@@ -126,6 +113,39 @@ def needed(reaches: Callable[[int], bool], fewest: int = 3, most: int = _MOST) -
         middle = (low + high) // 2
         low, high = (low, middle) if reaches(middle) else (middle, high)
     return high
+
+
+class PowerGrid(Struct, frozen=True):
+    """The power to see an effect at each number of lifetimes and of experts per task."""
+
+    tasks: int
+    spread: float
+    """The sd of a task's experts, in sd of lifetimes."""
+    lives: tuple[int, ...]
+    experts: tuple[int, ...]
+    power: tuple[tuple[float, ...], ...]
+    """A row for each number of lifetimes."""
+    ceiling: tuple[float, ...]
+    """For each number of experts the power that no number of lifetimes exceeds."""
+    needed: tuple[int | None, ...]
+    """For each number of experts the lifetimes that reach the wanted power; None where none do."""
+
+
+def power_grid(k: float, design: Design) -> PowerGrid | None:
+    """Return the power to see `k` sd by lifetimes and experts per task; None if the design has no experts."""
+    experts = design.experts
+    if experts is None:
+        return None
+    columns = [replace(design, experts=replace(experts, each=each)) for each in sorted({*_GRID_EXPERTS, experts.each})]
+    return PowerGrid(
+        experts.tasks,
+        experts.spread,
+        _GRID_LIVES,
+        tuple(column.experts.each for column in columns if column.experts),
+        tuple(tuple(power(lifetimes, k, column) for column in columns) for lifetimes in _GRID_LIVES),
+        tuple(power(_UNLIMITED, k, column) for column in columns),
+        tuple(lifetimes_exact(k, column) for column in columns),
+    )
 
 
 def redrawn_power(
@@ -139,16 +159,16 @@ def redrawn_power(
     experts: Sequence[tuple[float, int]] = (),
     resamples: int = 10_000,
 ) -> float:
-    """How often groups redrawn from what was seen show `effect`: the real power where values are not normal.
+    """Return how often groups redrawn from `sides` show `effect`: the real power if values are not normal.
 
     `sides` holds a learner's values (or differences of pairs), or those of two learners; only their shape and spread
-    count. `experts` holds, for every task that has its own, their sd over the number of tasks, and how many; these are
-    drawn as normal. With an effect of 0 it is the real error rate. A group without any spread counts by its mean.
+    count. `experts` holds, for every task that has its own, their sd over the number of tasks, and their number; these
+    are drawn as normal. With an effect of 0 it is the real error rate. A group without any spread counts by its mean.
     """
     from scipy.special import stdtrit
 
-    if lifetimes < 2 or any(len(one) < 2 for one in sides):
-        counts = " and ".join(str(len(one)) for one in sides)
+    if lifetimes < 2 or any(len(values) < 2 for values in sides):
+        counts = " and ".join(str(len(values)) for values in sides)
         raise PerdureError(
             f"{counts} pilot lifetimes and groups of {lifetimes} have no spread", "give two or more of both"
         )
@@ -173,44 +193,3 @@ def redrawn_power(
         shown += int(np.count_nonzero(mean[~spread] > 1e-12))
         done += count
     return shown / resamples
-
-
-_LIVES = (5, 11, 20, 50, 100)
-_EXPERTS = (TOO_FEW_EXPERTS, FEW_EXPERTS, 10, 20)
-_ALL = 1_000_000  # lifetimes: as many as anyone likes
-
-
-class Dial(Struct, frozen=True):
-    """The power to see an effect at each number of lifetimes and of experts per task."""
-
-    tasks: int
-    spread: float
-    """By how many sd of lifetimes the experts of a task differ."""
-    lives: tuple[int, ...]
-    experts: tuple[int, ...]
-    power: tuple[tuple[float, ...], ...]
-    """A row for each number of lifetimes."""
-    ceiling: tuple[float, ...]
-    """For each number of experts the power that no number of lifetimes exceeds."""
-    needed: tuple[int | None, ...]
-    """For each number of experts the lifetimes that reach the wanted power; None where none do."""
-
-
-def dial(
-    k: float, alpha: float, beta: float, beside: ExpertSample, tails: Tails = "two", question: Question = "threshold"
-) -> Dial:
-    """The power to see `k` sd with experts that differ as those `beside` do, among them as many as these are."""
-    columns = [replace(beside, each=each) for each in sorted({*_EXPERTS, beside.each})]
-
-    def reached(lifetimes: int, column: ExpertSample) -> float:
-        return power(lifetimes, k, alpha, tails, question=question, beside=column)
-
-    return Dial(
-        beside.tasks,
-        beside.spread,
-        _LIVES,
-        tuple(one.each for one in columns),
-        tuple(tuple(reached(lifetimes, one) for one in columns) for lifetimes in _LIVES),
-        tuple(reached(_ALL, one) for one in columns),
-        tuple(lifetimes_exact(k, alpha, beta, tails, question=question, beside=one) for one in columns),
-    )

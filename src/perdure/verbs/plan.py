@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from perdure.metrics.score import Score
     from perdure.stats.pilot import PilotMetric
     from perdure.stats.plan import Plan
-    from perdure.stats.power import Question
+    from perdure.stats.power import Design, Question
 
 
 _WITHOUT_PILOT = (
@@ -56,7 +56,7 @@ def plan(
     from perdure.stats.crossing import FEW_EXPERTS
     from perdure.stats.pilot import pilot_metrics, tails_of
     from perdure.stats.plan import make_plan
-    from perdure.stats.power import ExpertSample
+    from perdure.stats.power import Design, ExpertSample
 
     settings, each = Settings.given_or_default(settings), experts_per_task or FEW_EXPERTS
     if compare not in (None, "paired", "unpaired"):
@@ -68,24 +68,23 @@ def plan(
             raise PerdureError(
                 "an effect in a metric's unit has a spread and experts of its own", "give `detect`, or k"
             )
-        return _from_priors(detect, alpha, beta, question, each, tasks, lifetimes)
+        return _from_priors(detect, Design(question, alpha, beta), each, tasks, lifetimes)
     if pilot is None:
-        beside = ExpertSample(each, tasks, expert_sd) if expert_sd is not None else None
-        return make_plan(1.0 if k is None else k, alpha, beta, question=question, beside=beside, lifetimes=lifetimes)
+        sample = ExpertSample(each, tasks, expert_sd) if expert_sd is not None else None
+        return make_plan(1.0 if k is None else k, Design(question, alpha, beta, experts=sample), lifetimes=lifetimes)
     if k is not None or expert_sd is not None:
         raise PerdureError("a pilot has its own spread and experts", "give the effect with `detect`, not k")
     import numpy as np
 
     pool, sides = _pilot_sides(surveyed(pilot, experts, settings), settings, scenario, question)
-    made = make_plan(1.0, alpha, beta, question=question, tails=tails_of(sides[0], question), lifetimes=lifetimes)
+    design = Design(question, alpha, beta, tails_of(sides[0], question))
+    made = make_plan(1.0, design, lifetimes=lifetimes)
     found = pilot_metrics(
         sides[0],
         _bars(pool, settings.ids),
         made.power_at.lifetimes,
+        design,
         other=sides[1] if len(sides) > 1 else (),
-        question=question,
-        alpha=alpha,
-        beta=beta,
         detect=detect,
         each=each,
         rng=np.random.default_rng(seed),
@@ -108,14 +107,14 @@ def estimate_cost(
     """
     from perdure.runner.plan import RunPlan
     from perdure.runner.protocol import read_protocols
-    from perdure.stats.plan import cost_of, pace_of
+    from perdure.stats.plan import cost_of, timed_in
 
     most = max((one.lifetimes or 0 for one in plan.metrics.values()), default=0)
     one = read_protocols(os.fspath(protocol))[0].with_lifetimes(lifetimes or most or plan.exact or plan.rule)
     jobs = RunPlan(one.with_experts(one.experts if experts is None else experts))
     lives, beside = [job.experiences for job in jobs.lives], [job.experiences for job in jobs.experts]
     pilot = (pilot,) if isinstance(pilot, str | os.PathLike) else pilot
-    return replace(plan, cost=cost_of(lives, beside, pace_of(pilot), machines))
+    return replace(plan, cost=cost_of(lives, beside, timed_in(pilot), machines))
 
 
 def experts_in(path: str | os.PathLike[str]) -> int:
@@ -161,22 +160,12 @@ def _pilot_sides(
     return named, list(parts.values())
 
 
-def _from_priors(
-    detect: Mapping[str, float],
-    alpha: float,
-    beta: float,
-    question: Question,
-    each: int,
-    tasks: int,
-    lifetimes: int | None,
-) -> Plan:
+def _from_priors(detect: Mapping[str, float], design: Design, each: int, tasks: int, lifetimes: int | None) -> Plan:
     from perdure.stats.pilot import prior_metrics
     from perdure.stats.plan import make_plan
 
-    made = make_plan(1.0, alpha, beta, question=question, lifetimes=lifetimes)
-    found = prior_metrics(
-        detect, made.power_at.lifetimes, question=question, alpha=alpha, beta=beta, each=each, tasks=tasks
-    )
+    made = make_plan(1.0, design, lifetimes=lifetimes)
+    found = prior_metrics(detect, made.power_at.lifetimes, design, each=each, tasks=tasks)
     experts = f"Relative to experts, the numbers are for {each} per task; --experts-per-task asks for others."
     notes = (experts, _WITHOUT_PILOT) if any(one.experts for one in found.values()) else (_WITHOUT_PILOT,)
     return replace(made, prior=found, notes=notes)

@@ -359,6 +359,7 @@ def _final_scores(data: GroupedSurvey, group: Group) -> tuple[Sequence[Array], i
 @figure
 def power(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """The chance that so many lifetimes show what these suggest, one panel per group."""
+    from perdure.stats.power import Design
     from perdure.stats.power import power as power_of
 
     names = figure_metrics(data, view)
@@ -373,8 +374,9 @@ def power(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
             effect = _effect(estimate, estimate.bar.threshold, estimate.mean, estimate.sd)
             tails = estimate.tails  # of the test that decides, at the level of its interval
             alpha = (1 - estimate.level) / 2 if tails == "one" else 1 - estimate.level
-            reached = [power_of(count, effect, alpha, tails) for count in lifetimes]
-            now = power_of(estimate.n, effect, alpha, tails)
+            design = Design(alpha=alpha, tails=tails)
+            reached = [power_of(count, effect, design) for count in lifetimes]
+            now = power_of(estimate.n, effect, design)
             curves.append({"metric": name, "effect": effect, "power": reached, "n": estimate.n, "now": now})
         if curves:
             panels.append({"group": group.group, "curves": curves})
