@@ -17,7 +17,7 @@ BLOCK = re.compile(r"^```(?P<kind>[\w ]+)\n(?P<body>.*?)^```$", re.MULTILINE | r
 SHOWN_ONLY = {"json", "text", "toml", "yaml"}
 NEEDS = {
     "keep-your-l2metrics-metrics.md": ("pandas",),
-    "live-thousands-at-once.md": ("jax",),
+    "run-lifetimes-on-a-gpu.md": ("jax",),
     "minigrid-ppo.md": ("stable_baselines3", "minigrid"),
     "pytorch.md": ("torch",),
     "sb3.md": ("stable_baselines3",),
@@ -106,7 +106,7 @@ def test_the_page_of_presets_says_what_every_preset_does_and_where_it_differs(mo
 
 
 def test_the_list_of_what_the_sources_describe_is_whole() -> None:
-    listed = (ROOT / "docs/why/sources.md").read_text().partition("## What they describe")[2]
+    listed = (ROOT / "docs/references.md").read_text().partition("## What they describe")[2]
     rows = re.findall(r"^\| (?!where)[^-|].*\|$", listed, re.MULTILINE)
     assert len(rows) == int(re.findall(r"^(\d+) things", listed, re.MULTILINE)[0])
     assert all(len(row.split(" | ")) == 3 for row in rows)

@@ -1,6 +1,6 @@
-"""The study's page and figures from `results/`: python answers.py.
+"""Write the study's pages and figures from `results/`: python answers.py.
 
-`page.md` is the page with names in place of numbers, `{like_this}`; no number on the page is typed by hand.
+`summary.md` (a page of the docs) and `details.md` (RESULTS.md, all tables) have names in place of numbers, `{like_this}`.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from facts import facts
 from figures import bars, dots, lines
 from readings import HERE, LIVES, NAMES, PRESETS, TABLE_15, Results, correlations, errors, parts, seen, share
 
-__all__ = ["DOCS", "PAGE", "figures", "page"]
+__all__ = ["DOCS", "PAGE", "figures", "pages"]
 
 DOCS = HERE.parents[1] / "docs" / "why"
 PAGE = "ten-thousand-lives"
 PLACES = [str(n) for n in LIVES]
 
 
-def page(results: Results) -> str:
-    """The page, with its numbers."""
-    text = (HERE / "page.md").read_text(encoding="utf-8")
-    return text.format_map(facts(results))
+def pages(results: Results) -> dict[Path, str]:
+    """Return the text of each page, by its file."""
+    numbers = facts(results)
+    templates = {DOCS / f"{PAGE}.md": "summary.md", HERE / "RESULTS.md": "details.md"}
+    return {file: (HERE / name).read_text(encoding="utf-8").format_map(numbers) for file, name in templates.items()}
 
 
 def figures(results: Results) -> Iterator[tuple[str, str]]:
@@ -70,13 +71,14 @@ def figures(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    """Write the page and its figures."""
+    """Write the pages and their figures."""
     results = Results()
     folder = DOCS / PAGE
     folder.mkdir(parents=True, exist_ok=True)
     for name, drawn in figures(results):
         Path(folder / f"{name}.svg").write_text(drawn, encoding="utf-8")
-    (DOCS / f"{PAGE}.md").write_text(page(results), encoding="utf-8")
+    for file, text in pages(results).items():
+        file.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
