@@ -64,7 +64,7 @@ CASES = (
         "A table without a task or a mode",
         "score runs.csv",
         "Say which of your columns they are: `--column task_name=env --column block_type=phase`. "
-        "[Read your own logs](../how-to/read-your-own-logs.md).",
+        "[Read your own tables](../how-to/read-tables.md).",
         {"runs.csv": "env,phase,ep_return\nPong,train,1\nPong,eval,2\n"},
     ),
     Case(

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,11 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(?P<kind>[\w ]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN_ONLY = {"json", "text", "toml", "yaml"}
 NEEDS = {
-    "keep-your-l2metrics-metrics.md": ("pandas",),
-    "run-lifetimes-on-a-gpu.md": ("jax",),
+    "coming-from-l2metrics.md": ("pandas",),
     "minigrid-ppo.md": ("stable_baselines3", "minigrid"),
     "pytorch.md": ("torch",),
-    "sb3.md": ("stable_baselines3",),
+    "run-lifetimes-on-a-gpu.md": ("jax",),
+    "stable-baselines3.md": ("stable_baselines3",),
     "watch-a-run.md": ("starlette", "uvicorn"),
 }
 COUNTED = r"""def _counted(text): return _re.sub(r"\d+(?= more metric| without a value| remark)", "some", text)"""
@@ -110,3 +111,17 @@ def test_the_list_of_what_the_sources_describe_is_whole() -> None:
     rows = re.findall(r"^\| (?!where)[^-|].*\|$", listed, re.MULTILINE)
     assert len(rows) == int(re.findall(r"^(\d+) things", listed, re.MULTILINE)[0])
     assert all(len(row.split(" | ")) == 3 for row in rows)
+
+
+def test_the_install_page_lists_every_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys() - {"dev"}
+    table = (ROOT / "docs/install.md").read_text().partition("## Extras")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `([a-z0-9]+)` \|", table, re.MULTILINE)) == extras
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_files_lead_somewhere_in_the_repository(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text())
+    generated = [target for target in targets if "reference/" in target]
+    broken = [target for target in targets if target not in generated and not (page.parent / target).exists()]
+    assert not broken
