@@ -143,7 +143,7 @@ def test_a_plugin_is_found_wherever_a_package_lists_one(
 
 
 def test_a_missing_extra_gives_the_command_that_installs_it() -> None:
-    assert "pip install 'perdure[ray]'" in str(MissingExtraError("ray", "ray", "running on a cluster"))
+    assert "pip install 'ray[client]>=" in str(MissingExtraError("ray", "ray", "running on a cluster"))
 
 
 def test_an_alias_finds_a_thing_that_is_listed_once() -> None:

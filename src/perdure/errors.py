@@ -95,10 +95,22 @@ class UnknownNameError(PerdureError):
 
 
 class MissingExtraError(PerdureError):
-    """An optional package is absent."""
+    """An optional package is missing."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {package}", f"install it with: pip install 'perdure[{extra}]'")
+        packages = " ".join(f"'{requirement}'" for requirement in requirements_of(extra))
+        super().__init__(f"{purpose} needs {package}", f"install it with: pip install {packages or package}")
+
+
+def requirements_of(extra: str) -> list[str]:
+    """Return the requirements of an extra, which pip can install while Perdure itself is on no index."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        lines = requires("perdure") or []
+    except PackageNotFoundError:
+        return []
+    return [line.partition(";")[0].strip() for line in lines if line.endswith(f"extra == '{extra}'")]
 
 
 class ScenarioError(PerdureError):

@@ -60,7 +60,7 @@ def test_serving_others_needs_a_token(life: Path) -> None:
 def test_without_the_extra_the_command_that_installs_it_is_given(life: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     done = run_verb("watch", life.parent)
-    assert "pip install 'perdure[web]'" in str(done.exception)
+    assert "pip install 'starlette" in str(done.exception)
 
 
 def test_the_page_is_served_until_interrupted(life: Path) -> None:

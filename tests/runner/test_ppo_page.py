@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "how-to" / "minigrid-ppo.md"
 @pytest.mark.parametrize("package", ["stable_baselines3", "torch", "minigrid"])
 def test_the_page_names_the_extra_that_brings(package: str) -> None:
     extra = {"stable_baselines3": "sb3", "torch": "sb3", "minigrid": "minigrid"}[package]
-    assert extra in PAGE.read_text().split("pip install 'perdure[")[1].split("]")[0].split(",")
+    assert extra in PAGE.read_text().split("pip install '.[")[1].split("]")[0].split(",")
 
 
 def test_ppo_on_minigrid_is_trained_found_and_scored(tmp_path: Path) -> None:
