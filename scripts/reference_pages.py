@@ -30,6 +30,9 @@ def on_files(files: Files, config: Any) -> Files:
     """MkDocs' hook: add the generated pages and pictures to those on disk."""
     shown, pictures = gallery()
     for name, text in {**pages(), "gallery": shown}.items():
+        placeholder = files.get_file_from_path(f"reference/{name}.md")
+        if placeholder is not None:  # it explains the page to readers of the repository
+            files.remove(placeholder)
         files.append(File.generated(config, f"reference/{name}.md", content=text))
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         text = page(json.loads(path.read_text()), path.stem)

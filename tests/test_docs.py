@@ -86,7 +86,7 @@ def test_the_page_runs_as_printed(page: Path, tmp_path: Path) -> None:
 
 def test_the_pages_of_the_menu_are_those_on_disk_and_those_made() -> None:
     menu = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text()))
-    on_disk = {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]}
+    on_disk = {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:] if page.parent.name != "reference"}
     on_disk |= {f"notebooks/{one.stem}.md" for one in (ROOT / "docs/notebooks").glob("*.ipynb")}
     assert {page for page in menu if not page.startswith("reference/")} == on_disk
 
@@ -107,7 +107,7 @@ def test_the_page_of_presets_says_what_every_preset_does_and_where_it_differs(mo
 
 
 def test_the_list_of_what_the_sources_describe_is_whole() -> None:
-    listed = (ROOT / "docs/references.md").read_text().partition("## What they describe")[2]
+    listed = (ROOT / "tests/documents/README.md").read_text().partition("## What they describe")[2]
     rows = re.findall(r"^\| (?!where)[^-|].*\|$", listed, re.MULTILINE)
     assert len(rows) == int(re.findall(r"^(\d+) things", listed, re.MULTILINE)[0])
     assert all(len(row.split(" | ")) == 3 for row in rows)
@@ -122,6 +122,4 @@ def test_the_install_page_lists_every_extra() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_files_lead_somewhere_in_the_repository(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text())
-    generated = [target for target in targets if "reference/" in target]
-    broken = [target for target in targets if target not in generated and not (page.parent / target).exists()]
-    assert not broken
+    assert not [target for target in targets if not (page.parent / target).exists()]
