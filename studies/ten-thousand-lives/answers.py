@@ -1,6 +1,6 @@
 """Write the study's pages and figures from `results/`: python answers.py.
 
-`summary.md` (a page of the docs) and `details.md` (RESULTS.md, all tables) have names in place of numbers, `{like_this}`.
+`summary.md` (a docs page) and `details.md` (RESULTS.md) have names in place of numbers, `{like_this}`.
 """
 
 from __future__ import annotations
