@@ -44,10 +44,10 @@ def protocol(lives: int, use: str, params: dict[str, Any]) -> Protocol:
 def live(given: argparse.Namespace) -> dict[str, float]:
     """The living legs; what is lived lies in `--out`, as a run folder."""
     start = time.monotonic()
-    from perdure.batched.__main__ import lived
+    from perdure.batched.__main__ import run_protocol
 
     asked = protocol(given.lives, given.learner, json.loads(given.params))
-    seconds = lived(asked, given.out, given.lives_at_once)
+    seconds = run_protocol(asked, given.out, given.lives_at_once)
     whole = time.monotonic() - start
     import jax
 

@@ -90,7 +90,7 @@ def _chunk(program: Any, jobs: Sequence[Job], size: int, seconds: dict[str, floa
     for at, block in enumerate(blocks):
         learning = is_learned(jobs[0], at)
         spec = jax.device_put(program.spec(jobs, at, size))
-        made = block_of(program.learner, program.together, program.longest[learning], limit, learning)
+        made = block_of(program.learner, program.switch, program.longest[learning], limit, learning)
         step = ready(learning, made, learnt, spec)
         start = time.monotonic()
         if learning:
@@ -101,7 +101,7 @@ def _chunk(program: Any, jobs: Sequence[Job], size: int, seconds: dict[str, floa
             assert all(job.syllabus.scenario.blocks[at].task == block.task for job in jobs), (
                 "evaluations differ in order"
             )
-        name = "accuracy" if program.together.first.is_batches else "reward"
+        name = "accuracy" if program.switch.first.is_batches else "reward"
         values = np.asarray(records[name])[:lives, : block.length]
         (learned if learning else evaluated).append(values)
         seconds["live"] += time.monotonic() - start

@@ -12,7 +12,7 @@ pytest.importorskip("jax")
 from tests.batched.engine.little import arrays_of, plan
 
 import perdure
-from perdure.batched.__main__ import lived
+from perdure.batched.__main__ import run_protocol
 from perdure.batched.arrays import Chunk, ChunkFacts
 from perdure.batched.engine import convert
 from perdure.errors import PerdureError, ProtocolError
@@ -26,7 +26,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     """The little protocol, lived elsewhere, and then run here: what is found lived is not lived again."""
     into = tmp_path_factory.mktemp("runs") / "little"
     protocol = plan().protocol
-    lived(protocol, into)
+    run_protocol(protocol, into)
     assert any(arrays_of(into).iterdir())
     return run_learner(protocol, into, engine="batched")
 
@@ -104,6 +104,6 @@ def test_engines_and_learners_that_do_not_fit_say_so(tmp_path: Path) -> None:
 def test_a_protocol_with_other_lives_than_were_lived_is_refused(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     chunk = Chunk.begun(folder.arrays, ChunkFacts(plan().protocol.digest, ("life-777",), 1, 8, 1, "cpu", {}))
-    chunk.keep(0, {"reward": np.zeros((1, 2)), "unsound": np.zeros(1, dtype=bool)}, None)
+    chunk.write(0, {"reward": np.zeros((1, 2)), "unsound": np.zeros(1, dtype=bool)}, None)
     with pytest.raises(ProtocolError, match="holds life-777, which the protocol does not plan"):
         convert(plan(), folder)

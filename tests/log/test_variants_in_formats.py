@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.log.variant_lives import blocks, life, rewarded
 
 import perdure
-from perdure.classic.learnkit.writer import write_learnkit
+from perdure.classic.learnkit_writer import write_learnkit
 from perdure.curves.experts import Experts
 from perdure.curves.model import Preparation
 from perdure.curves.prepare import curves

@@ -311,7 +311,7 @@ def test_a_shard_starts_its_own_lifetimes_again(tmp_path: Path, mine: Path) -> N
 
 
 BATCHED = """
-from perdure.batched.learners.q import make as q
+from perdure.batched.learners.cores import q
 
 
 def make(setting, *, rate=0.1):

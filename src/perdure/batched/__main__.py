@@ -1,7 +1,7 @@
-"""`python -m perdure.batched protocol.toml --into DIR`: run where only JAX, NumPy and msgspec are installed.
+"""`python -m perdure.batched protocol.toml --into DIR`: run with only JAX, NumPy and msgspec installed.
 
-DIR is then copied to where the rest of Perdure is; `perdure run protocol.toml --engine batched --into DIR` finds all
-lived, makes lifetimes of it, and scores them.
+Copy DIR to a machine with all of Perdure; `perdure run protocol.toml --engine batched --into DIR` then finds that
+everything has run, makes lifetimes of it, and scores them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from perdure.runner.protocol import Protocol, read_protocol
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Live what a protocol plans; the exit status."""
+    """Run a protocol; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m perdure.batched", description=__doc__.splitlines()[0])
     parser.add_argument("protocol", type=Path, help="a protocol in TOML")
     parser.add_argument("--into", type=Path, required=True, metavar="DIR", help="the run folder")
@@ -35,17 +35,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         protocol = read_protocol(given.protocol)
         protocol = protocol if "experts" in protocol.document else protocol.with_experts(protocol.experts)
-        lived(protocol, given.into, given.lives_at_once, accept_changed_learner=given.accept_changed_learner)
+        run_protocol(protocol, given.into, given.lives_at_once, accept_changed_learner=given.accept_changed_learner)
     except (PerdureError, OSError) as problem:
         print(f"perdure: {problem}", file=sys.stderr)  # noqa: T201
         return 2
     return 0
 
 
-def lived(
+def run_protocol(
     protocol: Protocol, into: Path, size: int | None = None, *, accept_changed_learner: bool = False
 ) -> dict[str, float]:
-    """Live all of a protocol into a run folder; the seconds of planning, starting, compiling, living and writing."""
+    """Run a protocol into a run folder; return the seconds of planning, starting, compiling, running and writing."""
     start = time.monotonic()
     prepare_devices()
     plan = RunPlan(protocol)
@@ -54,35 +54,34 @@ def lived(
     from perdure.batched.live import live
     from perdure.batched.program import Program
 
-    held = into / "protocol.json"
-    if held.exists() and json.loads(files.read_bytes(held)) != protocol.document:
+    stored = into / "protocol.json"
+    if stored.exists() and json.loads(files.read_bytes(stored)) != protocol.document:
         raise PerdureError("holds another protocol", "choose another folder", file=into)
     into.mkdir(parents=True, exist_ok=True)
-    files.write(held, json.dumps(protocol.document, indent=2).encode())
-    told = _Told(plan)
+    files.write(stored, json.dumps(protocol.document, indent=2).encode())
     program = Program(plan)
-    _ = program.learner
+    _ = program.learner  # a learner that cannot be made is reported before anything runs
     seconds = {"plan": planned - start, "start": time.monotonic() - planned}
-    living = live(
+    result = live(
         program,
         jobs,
         into / ".run" / "batched",
         size=size,
-        tell=told,
+        tell=_Progress(plan),
         note=_note,
         accept_changed_learner=accept_changed_learner,
     )
-    for note in living.notes:
+    for note in result.notes:
         _note(note)
-    return {**seconds, **living.seconds}
+    return {**seconds, **result.seconds}
 
 
 def _note(text: str) -> None:
     print(f"note: {text}", file=sys.stderr)  # noqa: T201
 
 
-class _Told:
-    """How far it is, and how long the rest will take, a line at a time."""
+class _Progress:
+    """Prints the share that is done and the time left, a line per block."""
 
     def __init__(self, plan: RunPlan) -> None:
         self._start = time.monotonic()
@@ -92,9 +91,9 @@ class _Told:
     def __call__(self, jobs: Sequence[Job], blocks: int) -> None:
         for job in jobs:
             self._done[job.id] = sum(block.length or 0 for block in job.syllabus.scenario.blocks[:blocks])
-        done, passed = sum(self._done.values()), time.monotonic() - self._start
-        left = passed / done * (self._total - done) if done else 0.0
-        so_far = f"{done / self._total:.0%} of all, {passed:.0f} s, about {left:.0f} s left"
+        done, elapsed = sum(self._done.values()), time.monotonic() - self._start
+        left = elapsed / done * (self._total - done) if done else 0.0
+        so_far = f"{done / self._total:.0%} of all, {elapsed:.0f} s, about {left:.0f} s left"
         print(f"{len(jobs)} lifetimes, block {blocks}: {so_far}", file=sys.stderr, flush=True)  # noqa: T201
 
 

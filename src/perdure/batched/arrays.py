@@ -74,72 +74,72 @@ class Chunk(Struct, frozen=True):
     @property
     def lived(self) -> int:
         """The number of blocks that have run."""
-        at = 0
-        while self._block(at).exists():
-            at += 1
-        return at
+        count = 0
+        while self._block(count).exists():
+            count += 1
+        return count
 
     @property
     def is_whole(self) -> bool:
         """True if all blocks have run."""
         return self.lived == self.facts.blocks
 
-    def keep(self, at: int, records: Mapping[str, np.ndarray], leaves: Iterable[np.ndarray] | None) -> None:
+    def write(self, index: int, records: Mapping[str, np.ndarray], leaves: Iterable[np.ndarray] | None) -> None:
         """Write a block's records, and then the state after it, if it is given."""
-        _write(self._block(at), records)
+        _write(self._block(index), records)
         if leaves is not None:
             numbered = {f"leaf-{number:04d}": leaf for number, leaf in enumerate(leaves)}
-            _write(self.folder / _STATE, {"blocks": np.array(at + 1), **numbered})
+            _write(self.folder / _STATE, {"blocks": np.array(index + 1), **numbered})
 
     def state(self) -> tuple[int, list[np.ndarray]] | None:
         """Return the last saved state and the number of blocks before it; None if there is none."""
         if not (self.folder / _STATE).exists():
             return None
         try:
-            found = _read(self.folder / _STATE)
+            arrays = _read(self.folder / _STATE)
         except LogError:
             return None
-        blocks = int(found.pop("blocks"))
+        blocks = int(arrays.pop("blocks"))
         if self.lived < blocks:
             return None
-        return blocks, [found[name] for name in sorted(found)]
+        return blocks, [arrays[name] for name in sorted(arrays)]
 
     def back_to(self, blocks: int) -> None:
         """Remove the records of all but the first `blocks` blocks: the others run again."""
-        for at in range(self.lived - 1, blocks - 1, -1):
-            self._block(at).unlink()
+        for index in range(self.lived - 1, blocks - 1, -1):
+            self._block(index).unlink()
 
-    def records(self, at: int) -> dict[str, np.ndarray]:
+    def records(self, index: int) -> dict[str, np.ndarray]:
         """Return the records of a block."""
-        return _read(self._block(at))
+        return _read(self._block(index))
 
     def forget_state(self) -> None:
         """Remove the state, which a finished chunk does not need."""
         (self.folder / _STATE).unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Remove all of it."""
+        """Remove the folder."""
         shutil.rmtree(self.folder)
 
-    def _block(self, at: int) -> Path:
-        return self.folder / f"block-{at:03d}.npz"
+    def _block(self, index: int) -> Path:
+        return self.folder / f"block-{index:03d}.npz"
 
 
 def chunks_in(folder: Path) -> list[Chunk]:
     """Return the chunks in a folder."""
-    return [Chunk(one.parent) for one in sorted(folder.glob(f"chunk-*/{_FACTS}"))]
+    return [Chunk(file.parent) for file in sorted(folder.glob(f"chunk-*/{_FACTS}"))]
 
 
 def _write(file: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Write a file atomically: readers see the whole file or none of it."""
-    held = io.BytesIO()
-    np.savez(held, allow_pickle=False, **arrays)
-    files.write(file, held.getbuffer())
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **arrays)
+    files.write(file, content.getbuffer())
 
 
 def _read(file: Path) -> dict[str, np.ndarray]:
     try:
-        with files.opened(file) as opened, np.load(opened, allow_pickle=False) as found:
-            return {name: found[name] for name in found.files}
+        with files.opened(file) as opened, np.load(opened, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as problem:
         raise LogError(f"cannot be read: {problem}", "move it elsewhere, and run again", file=file) from problem

@@ -1,7 +1,7 @@
-"""A block of many lives, compiled: one program for blocks of learning, and one for evaluations, which has no update.
+"""Compiled blocks of many lifetimes: one program for blocks of learning, and one for evaluations, without updates.
 
-All lives of a block take a step at once, each in its own episode; who has lived all of its experiences stands still
-until the last has. So a life does not depend on who is beside it.
+All lifetimes take a step at once, each in its own episode. A lifetime that has finished its experiences does not
+change until the last one has. So a lifetime does not depend on the others in its chunk.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from perdure.batched.learners.interface import BatchedLearner, BatchedTransition, LabelledBatch, Learnt, chosen
+from perdure.batched.learners.interface import BatchedLearner, BatchedTransition, LabelledBatch, LearnerState, chosen
 from perdure.batched.tasks.chance import under
 from perdure.batched.tasks.family import FamilySwitch
 
-_STRIDE = 16  # steps between two looks at whether all are done, each of which waits for the device
+_STRIDE = 16  # steps between two checks of whether all are done; a check waits for the device
 
 
 class Spec(NamedTuple):
-    """What a block is for each life: an entry of each array is a life's own."""
+    """A block of each lifetime, along the first axis of each array."""
 
     learner_key: Any
-    """As two words."""
+    """Two words."""
     environment_key: Any
     number: Any
-    """Which block it is."""
+    """The block's number."""
     which: Any
-    """The family."""
+    """The family's number."""
     task: Any
     params: Any
-    """Of each experience, or one row for all."""
+    """A row per experience, or one row for all."""
     length: Any
 
 
-class _Moment(NamedTuple):
-    """Where a life stands within a block of episodes."""
+class _Position(NamedTuple):
+    """The position of a lifetime within a block of episodes."""
 
-    learnt: Learnt | None
-    held: Any
+    learner: LearnerState | None
+    trace: Any
     state: Any
     observation: Any
     experience: Any
@@ -51,66 +51,80 @@ class _Moment(NamedTuple):
     records: dict[str, Any]
 
 
-def begin_lives(learner: BatchedLearner) -> Callable[[Any], Learnt]:
-    """Makes learners that have not learned anything, from their keys."""
+def begin_lives(learner: BatchedLearner) -> Callable[[Any], LearnerState]:
+    """Return a function from keys to learners that have not learned anything."""
     return jax.vmap(learner.init)
 
 
 def block_of(
     learner: BatchedLearner, tasks: FamilySwitch, longest: int, limit: int, learning: bool
 ) -> Callable[..., Any]:
-    """The program of a block: `(learnt, spec) -> (learnt, records)`, or, of an evaluation, `-> records`.
+    """Return the program of a block: `(state, spec) -> (state, records)`, or `-> records` for an evaluation.
 
-    Records have `longest` columns; those beyond a block's length mean nothing.
+    Records have `longest` columns; those beyond a block's length have no meaning.
     """
-    live = _batches if tasks.first.is_batches else partial(_episodes, limit=limit)
-    run = partial(live, learner, tasks, longest)
+    play = _batches if tasks.first.is_batches else partial(_episodes, limit=limit)
+    run = partial(play, learner, tasks, longest)
     if not learning:
 
-        def evaluate(learnt: Learnt, spec: Spec) -> Any:
-            weights = jax.vmap(learner.used)(learnt, spec.task)
+        def evaluate(state: LearnerState, spec: Spec) -> Any:
+            weights = jax.vmap(learner.used)(state, spec.task)
             return run(weights, spec, spec.length, None)[1]
 
         return evaluate
 
-    def learn(learnt: Learnt, spec: Spec) -> tuple[Learnt, Any]:
+    def learn(state: LearnerState, spec: Spec) -> tuple[LearnerState, Any]:
         keys = _block_keys(spec.learner_key, spec.number)
-        learnt = jax.vmap(learner.begin)(learnt, spec.task, _folded(keys, 0))
-        moment = None
+        state = jax.vmap(learner.begin)(state, spec.task, _folded(keys, 0))
+        position = None
         if learner.has_halfway:
-            learnt, _, moment = run(learnt, spec, (spec.length + 1) // 2, moment)
-            learnt = jax.vmap(learner.halfway)(learnt, spec.task, _folded(keys, 1))
-        learnt, records, _ = run(learnt, spec, spec.length, moment)
-        return jax.vmap(learner.end)(learnt, spec.task, _folded(keys, 2)), records
+            state, _, position = run(state, spec, (spec.length + 1) // 2, position)
+            state = jax.vmap(learner.halfway)(state, spec.task, _folded(keys, 1))
+        state, records, _ = run(state, spec, spec.length, position)
+        return jax.vmap(learner.end)(state, spec.task, _folded(keys, 2)), records
 
     return learn
 
 
 def fingerprints(tree: Any) -> Any:
-    """A number for each life that changes with any bit of what it has learned."""
+    """Return a number for each lifetime that changes with any bit of what it has learned."""
 
-    def one(leaf: Any) -> Any:
+    def fingerprint(leaf: Any) -> Any:
         flat = leaf.reshape(leaf.shape[0], -1)
         floating = jnp.issubdtype(flat.dtype, jnp.floating)
         words = jax.lax.bitcast_convert_type(flat, jnp.uint32) if floating else flat.astype(jnp.uint32)
-        places = jnp.arange(words.shape[1], dtype=jnp.uint32) * jnp.uint32(2654435761) + jnp.uint32(1)
-        return (words * (places | jnp.uint32(1))).sum(axis=1, dtype=jnp.uint32)
+        factors = jnp.arange(words.shape[1], dtype=jnp.uint32) * jnp.uint32(2654435761) + jnp.uint32(1)
+        return (words * (factors | jnp.uint32(1))).sum(axis=1, dtype=jnp.uint32)
 
-    found = [one(leaf) for leaf in jax.tree.leaves(tree)]
-    total = found[0]
-    for at, leaf in enumerate(found[1:], start=2):
-        total = total * jnp.uint32(31) + leaf * jnp.uint32(at)
+    first, *others = [fingerprint(leaf) for leaf in jax.tree.leaves(tree)]
+    total = first
+    for number, leaf in enumerate(others, start=2):
+        total = total * jnp.uint32(31) + leaf * jnp.uint32(number)
     return total
 
 
 def unsound(tree: Any) -> Any:
-    """For each life, whether a number of it is none any more."""
-    found = [
+    """Return for each lifetime whether one of its numbers is not finite."""
+    flags = [
         ~jnp.isfinite(leaf).reshape(leaf.shape[0], -1).all(axis=1)
         for leaf in jax.tree.leaves(tree)
         if jnp.issubdtype(leaf.dtype, jnp.floating)
     ]
-    return jnp.stack(found).any(axis=0)
+    return jnp.stack(flags).any(axis=0)
+
+
+def _block_keys(words: Any, number: Any) -> Any:
+    return jax.vmap(under)(words, number)
+
+
+def _folded(keys: Any, data: int) -> Any:
+    return jax.vmap(lambda key: under(key, data))(keys)
+
+
+def _params_of(spec: Spec, experience: Any) -> Any:
+    """Return the parameters of an experience."""
+    last = spec.params.shape[0] - 1
+    return spec.params[jnp.minimum(experience, last)] if last else spec.params[0]
 
 
 # --- episodes ------------------------------------------------------------------------------------
@@ -120,53 +134,46 @@ def _episodes(
     learner: BatchedLearner,
     tasks: FamilySwitch,
     longest: int,
-    learnt: Any,
+    state: Any,
     spec: Spec,
     until: Any,
-    moment: Any,
+    position: Any,
     *,
     limit: int,
 ) -> tuple[Any, Any, Any]:
-    """All lives through their episodes up to `until`; without a `moment` from the beginning of the block.
+    """Run all lifetimes through their episodes up to `until`; without a `position` from the beginning of the block.
 
-    An evaluation is given weights, and gives them back as they are: nothing in its program can change them.
+    In an evaluation `state` is the weights, which this program cannot change.
     """
-    learning = isinstance(learnt, Learnt)
+    learning = isinstance(state, LearnerState)
     keys = _block_keys(spec.learner_key, spec.number), _block_keys(spec.environment_key, spec.number)
-    if moment is None:
-        moment = jax.vmap(partial(_begun, learner, tasks, longest, learning))(learnt, spec, *keys)
+    if position is None:
+        begin = partial(_first_position, learner, tasks, longest, learning)
+        position = jax.vmap(begin)(state, spec, keys[1])
     elif learning:
-        moment = moment._replace(learnt=learnt)
+        position = position._replace(learner=state)
     step = jax.vmap(partial(_step, learner, tasks, limit, learning))
 
-    def some(moment: _Moment) -> Any:
-        return jax.lax.fori_loop(0, _STRIDE, lambda _, now: step(now, learnt_or(now), spec, until, *keys), moment)
+    def one_step(_: int, now: _Position) -> Any:
+        return step(now, now.learner if learning else state, spec, until, *keys)
 
-    def learnt_or(now: _Moment) -> Any:
-        return now.learnt if learning else learnt
+    position = jax.lax.while_loop(
+        lambda now: (now.experience < until).any(),
+        lambda now: jax.lax.fori_loop(0, _STRIDE, one_step, now),
+        position,
+    )
+    return (position.learner, position.records, position) if learning else (None, position.records, None)
 
-    moment = jax.lax.while_loop(lambda now: (now.experience < until).any(), some, moment)
-    if not learning:
-        return None, moment.records, None
-    return moment.learnt, moment.records, moment
 
-
-def _begun(
-    learner: BatchedLearner,
-    tasks: FamilySwitch,
-    longest: int,
-    learning: bool,
-    learnt: Any,
-    spec: Spec,
-    _: Any,
-    chance: Any,
-) -> _Moment:
-    state, observation = tasks.reset(spec.which, _episode_key(chance, 0), spec.params[0])
+def _first_position(
+    learner: BatchedLearner, tasks: FamilySwitch, longest: int, learning: bool, state: Any, spec: Spec, chance: Any
+) -> _Position:
+    environment, observation = tasks.reset(spec.which, _episode_key(chance, 0), spec.params[0])
     records = {"reward": jnp.zeros(longest), "steps": jnp.zeros(longest, int)}
-    held = learner.core.held(learnt.weights) if learning else ()
-    nothing = jnp.zeros((), int)
-    return _Moment(
-        learnt if learning else None, held, state, observation, nothing, nothing, nothing, jnp.zeros(()), records
+    trace = learner.core.empty_trace(state.weights) if learning else ()
+    zero = jnp.zeros((), int)
+    return _Position(
+        state if learning else None, trace, environment, observation, zero, zero, zero, jnp.zeros(()), records
     )
 
 
@@ -175,17 +182,16 @@ def _step(
     tasks: FamilySwitch,
     limit: int,
     learning: bool,
-    now: _Moment,
+    now: _Position,
     learnt: Any,
     spec: Spec,
     until: Any,
     own: Any,
     chance: Any,
-) -> _Moment:
-    """One step of one life, which stands still where it has nothing left to do."""
+) -> _Position:
+    """Take one step of one lifetime, which changes nothing if the lifetime has reached `until`."""
     on = now.experience < until
-    last = spec.params.shape[0] - 1
-    params = spec.params[jnp.minimum(now.experience, last)] if last else spec.params[0]
+    params = _params_of(spec, now.experience)
     key = under(own, 3 + now.clock)
     weights = learnt.weights if learning else learnt
     action = learner.act(weights, now.observation, key, learning)
@@ -193,21 +199,20 @@ def _step(
         spec.which, under(chance, 1, now.clock), now.state, action, params
     )
     over = terminated | truncated | (now.steps + 1 >= limit)
-    held = now.held
+    trace = now.trace
     if learning:
         step = BatchedTransition(now.observation, action, reward, seen, terminated)
-        learnt, held = learner.learn(learnt, held, step, spec.task, on, under(key, 1))
-        held = chosen(over, learner.core.held(learnt.weights), held)
+        learnt, trace = learner.learn(learnt, trace, step, spec.task, on, under(key, 1))
+        trace = chosen(over, learner.core.empty_trace(learnt.weights), trace)
     total = now.reward + reward
-    here = (jnp.arange(now.records["reward"].shape[0]) == now.experience) & over & on
+    ended = (jnp.arange(now.records["reward"].shape[0]) == now.experience) & over & on
     records = {
-        "reward": jnp.where(here, total, now.records["reward"]),
-        "steps": jnp.where(here, now.steps + 1, now.records["steps"]),
+        "reward": jnp.where(ended, total, now.records["reward"]),
+        "steps": jnp.where(ended, now.steps + 1, now.records["steps"]),
     }
     following = now.experience + over
-    ahead = spec.params[jnp.minimum(following, last)] if last else params
-    fresh, first = tasks.reset(spec.which, _episode_key(chance, following), ahead)
-    after = _Moment(
+    fresh, first = tasks.reset(spec.which, _episode_key(chance, following), _params_of(spec, following))
+    after = _Position(
         None,
         (),
         chosen(over, fresh, state),
@@ -218,14 +223,12 @@ def _step(
         jnp.where(over, 0.0, total),
         {},
     )
-    still = chosen(on, after, now._replace(learnt=None, held=(), records={}))
-    return still._replace(  # type: ignore[no-any-return]
-        learnt=learnt if learning else None, held=chosen(on, held, now.held), records=records
-    )
+    position: _Position = chosen(on, after, now._replace(learner=None, trace=(), records={}))
+    return position._replace(learner=learnt if learning else None, trace=chosen(on, trace, now.trace), records=records)
 
 
 def _episode_key(chance: Any, number: Any) -> Any:
-    """By the experience's number alone, so that it does not depend on how long those before it were."""
+    """Return an episode's key, which does not depend on the length of the episodes before it."""
     return under(chance, 0, number)
 
 
@@ -233,35 +236,35 @@ def _episode_key(chance: Any, number: Any) -> Any:
 
 
 def _batches(
-    learner: BatchedLearner, tasks: FamilySwitch, longest: int, learnt: Any, spec: Spec, until: Any, moment: Any
+    learner: BatchedLearner, tasks: FamilySwitch, longest: int, state: Any, spec: Spec, until: Any, position: Any
 ) -> tuple[Any, Any, Any]:
-    """All lives through their batches up to `until`; `moment` is how far each has come, and its records.
+    """Run all lifetimes through their batches up to `until`, from `position`: the batches done, and the records.
 
-    An evaluation is given weights, and gives them back as they are, as with episodes.
+    In an evaluation `state` is the weights, which this program cannot change.
     """
-    learning = isinstance(learnt, Learnt)
+    learning = isinstance(state, LearnerState)
     keys = _block_keys(spec.learner_key, spec.number), _block_keys(spec.environment_key, spec.number)
-    since = jnp.zeros_like(until) if moment is None else moment[0]
-    records = jnp.zeros((until.shape[0], longest)) if moment is None else moment[1]
+    since = jnp.zeros_like(until) if position is None else position[0]
+    records = jnp.zeros((until.shape[0], longest)) if position is None else position[1]
     answer: Any = jax.vmap(partial(_answered, learner, tasks, learning), (0, 0, None, 0, 0, 0, 0, 0))
 
     def learned(number: Any, carried: Any) -> Any:
         return answer(*carried, number, spec, since, until, *keys)
 
     def evaluated(number: Any, records: Any) -> Any:
-        return answer(learnt, records, number, spec, since, until, *keys)[1]
+        return answer(state, records, number, spec, since, until, *keys)[1]
 
     if not learning:
         return None, {"accuracy": jax.lax.fori_loop(0, until.max(), evaluated, records)}, None
-    learnt, records = jax.lax.fori_loop(since.min(), until.max(), learned, (learnt, records))
-    return learnt, {"accuracy": records}, (until, records)
+    state, records = jax.lax.fori_loop(since.min(), until.max(), learned, (state, records))
+    return state, {"accuracy": records}, (until, records)
 
 
 def _answered(
     learner: BatchedLearner,
     tasks: FamilySwitch,
     learning: bool,
-    learnt: Any,
+    state: Any,
     records: Any,
     number: Any,
     spec: Spec,
@@ -270,24 +273,14 @@ def _answered(
     own: Any,
     chance: Any,
 ) -> tuple[Any, Any]:
-    """One batch of one life, answered and, where it learns, learned from."""
+    """Answer one batch of one lifetime and, if it learns, learn from it."""
     on = (number >= since) & (number < until)
-    last = spec.params.shape[0] - 1
-    params = spec.params[jnp.minimum(number, last)] if last else spec.params[0]
-    inputs, labels = tasks.draw(spec.which, under(chance, number), params, learning)
+    inputs, labels = tasks.draw(spec.which, under(chance, number), _params_of(spec, number), learning)
     key = under(own, 3 + number)
-    weights = learnt.weights if learning else learnt
+    weights = state.weights if learning else state
     right = (learner.act(weights, inputs, key, learning) == labels).mean()
     records = jnp.where((jnp.arange(records.shape[0]) == number) & on, right, records)
     if learning:
-        held = learner.core.held(weights)
-        learnt, _ = learner.learn(learnt, held, LabelledBatch(inputs, labels), spec.task, on, under(key, 1))
-    return learnt, records
-
-
-def _block_keys(words: Any, number: Any) -> Any:
-    return jax.vmap(under)(words, number)
-
-
-def _folded(keys: Any, data: int) -> Any:
-    return jax.vmap(lambda key: under(key, data))(keys)
+        trace = learner.core.empty_trace(weights)
+        state, _ = learner.learn(state, trace, LabelledBatch(inputs, labels), spec.task, on, under(key, 1))
+    return state, records

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -28,7 +28,7 @@ _MEASURES: Mapping[str, Direction] = {"reward": "higher", "accuracy": "higher", 
 
 
 def check_batched(plan: RunPlan, folder: RunFolder, jobs: Sequence[Job]) -> None:
-    """Refuse what could not be lived as one program; what was lived elsewhere already is not looked at."""
+    """Raise an error if the jobs cannot run as one program; jobs that ran elsewhere are not checked."""
     if not _left(plan, folder, jobs):
         return
     if find_spec("jax") is None:
@@ -38,14 +38,13 @@ def check_batched(plan: RunPlan, folder: RunFolder, jobs: Sequence[Job]) -> None
 
     program = Program(plan)
     _ = program.learner
-    for several in program.chunks(jobs, 1):
-        for at in range(len(several[0].syllabus.scenario.blocks)):
-            program.spec(several, at, 1)
-        break
+    first = next(program.chunks(jobs, 1), ())
+    for index in range(len(first[0].syllabus.scenario.blocks) if first else 0):
+        program.spec(first, index, 1)
 
 
 def live_batched(jobs: Sequence[Job], work: Work) -> dict[str, str]:
-    """Live all `jobs` at once; what failed, by id, and why."""
+    """Run all `jobs` at once; return the reason of each failure, by id."""
     plan = RunPlan(work.folder.protocol())
     notes: tuple[str, ...] = ()
     left = _left(plan, work.folder, jobs)
@@ -57,8 +56,8 @@ def live_batched(jobs: Sequence[Job], work: Work) -> dict[str, str]:
         for job in left:
             work.tell(Event("begun", job.id))
 
-        def tell(several: Sequence[Job], blocks: int) -> None:
-            for job in several:
+        def tell(members: Sequence[Job], blocks: int) -> None:
+            for job in members:
                 lengths = [block.length or 0 for block in job.syllabus.scenario.blocks[:blocks]]
                 work.tell(Event("progress", job.id, done=sum(lengths)))
 
@@ -81,10 +80,10 @@ def live_batched(jobs: Sequence[Job], work: Work) -> dict[str, str]:
 
 
 def convert(plan: RunPlan, folder: RunFolder, wanted: set[str] | None = None) -> dict[str, str]:
-    """Make lifetimes of the chunks that were lived to their end, and remove their arrays; what failed, and why."""
+    """Write the lifetimes of all finished chunks, and remove the chunks; return the reason of each failure, by id."""
     jobs = {job.id: job for job in plan.jobs}
     failed: dict[str, str] = {}
-    gathered: dict[Any, _Gathered] = {}
+    groups: dict[Any, _Group] = {}
     done = []
     for chunk in _whole(plan, folder):
         facts = chunk.facts
@@ -98,7 +97,7 @@ def convert(plan: RunPlan, folder: RunFolder, wanted: set[str] | None = None) ->
                 file=chunk.folder,
             )
         done.append(chunk)
-        for job, values, why in _lived(chunk, [jobs[identity] for identity in facts.jobs]):
+        for job, values, why in _lifetimes(chunk, [jobs[identity] for identity in facts.jobs]):
             if folder.is_finished(job):
                 continue
             if why is not None:
@@ -106,95 +105,85 @@ def convert(plan: RunPlan, folder: RunFolder, wanted: set[str] | None = None) ->
                 continue
             blocks = tuple((block.mode, block.task, block.length) for block in job.syllabus.scenario.blocks)
             key = (job.folder, facts.size, facts.device, facts.learner_digest, job.scenario, blocks)
-            gathered.setdefault(key, _Gathered(job, facts_of(chunk), facts.learner_digest)).add(job, values)
-    for kind in dict.fromkeys(key[:3] for key in gathered):
-        some = [one for key, one in gathered.items() if key[:3] == kind]
-        _write(plan, folder, some)
+            group = groups.setdefault(key, _Group(chunk))
+            group.jobs.append(job)
+            group.values.append(values)
+    for file_key in dict.fromkeys(key[:3] for key in groups):
+        _write(plan, folder, [group for key, group in groups.items() if key[:3] == file_key])
     for chunk in done:
         chunk.remove()
     return failed
 
 
-def facts_of(chunk: Chunk) -> dict[str, Any]:
-    """What a manifest says of how lives were lived."""
-    facts = chunk.facts
-    return {
-        "engine": {
-            "name": "batched",
-            "lives_at_once": facts.size,
-            "devices": facts.devices,
-            "device": facts.device,
-            "versions": dict(facts.versions),
-        }
-    }
+class _Group(Struct):
+    """Lifetimes of one scenario and order."""
 
-
-class _Gathered(Struct):
-    """Lives of one scenario and order."""
-
-    first: Job
-    manifest: dict[str, Any]
-    learner_digest: str | None
+    chunk: Chunk
     jobs: list[Job] = []
     values: list[dict[str, np.ndarray]] = []
 
-    def add(self, job: Job, values: dict[str, np.ndarray]) -> None:
-        self.jobs.append(job)
-        self.values.append(values)
-
     def cohort(self, plan: RunPlan) -> Cohort:
-        protocol, scenario = plan.protocol, self.first.syllabus.scenario
-        # Lives of one order come from seeds of their own, which the protocol tells by their ids.
+        first = self.jobs[0]
+        scenario = first.syllabus.scenario
+        # Lifetimes of one order have different seeds, which the protocol gives by their ids.
         composed = {key: value for key, value in scenario.info.get("composed", {}).items() if key != "seed"}
         return Cohort(
             replace(scenario, info={**scenario.info, **({"composed": composed} if composed else {})}),
             [job.id for job in self.jobs],
             [job.seed for job in self.jobs],
-            {name: np.stack([one[name] for one in self.values]) for name in self.values[0]},
+            {name: np.stack([values[name] for values in self.values]) for name in self.values[0]},
             {
-                "name": protocol.name,
-                "digest": protocol.digest,
-                "scenario": self.first.scenario,
-                "learner_digest": self.learner_digest,
+                "name": plan.protocol.name,
+                "digest": plan.protocol.digest,
+                "scenario": first.scenario,
+                "learner_digest": self.chunk.facts.learner_digest,
             },
         )
 
 
-def _write(plan: RunPlan, folder: RunFolder, some: Sequence[_Gathered]) -> None:
-    """Lives, or experts, into one file more of the run folder."""
-    place = folder.path / some[0].first.folder
+def _write(plan: RunPlan, folder: RunFolder, groups: Sequence[_Group]) -> None:
+    """Write lifetimes, or experts, to a new file of the run folder."""
+    first = groups[0].jobs[0]
+    place = folder.path / first.folder
     place.mkdir(parents=True, exist_ok=True)
     number = len(list(place.glob(f"batch-*{SUFFIX}")))
-    role: Literal["life", "expert"] = "expert" if some[0].first.role == "expert" else "life"
-    cohorts = [one.cohort(plan) for one in some]
+    cohorts = [group.cohort(plan) for group in groups]
+    facts = groups[0].chunk.facts
+    engine = {
+        "name": "batched",
+        "lives_at_once": facts.size,
+        "devices": facts.devices,
+        "device": facts.device,
+        "versions": dict(facts.versions),
+    }
     write_cohorts(
         place / f"batch-{number:03d}{SUFFIX}",
         cohorts,
         measures={name: _MEASURES[name] for name in cohorts[0].values if name in _MEASURES},
         learner=plan.protocol.title,
-        role=role,
-        manifest=some[0].manifest,
+        role="expert" if first.role == "expert" else "life",
+        manifest={"engine": engine},
     )
 
 
-def _lived(chunk: Chunk, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, np.ndarray], str | None]]:
-    """Each life of a chunk, its values one block behind the other, and why it came to nothing if it did."""
-    blocks = [chunk.records(at) for at in range(chunk.facts.blocks)]
+def _lifetimes(chunk: Chunk, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, np.ndarray], str | None]]:
+    """Yield each lifetime of a chunk with its values in order, and the reason if it failed."""
+    records = [chunk.records(index) for index in range(chunk.facts.blocks)]
     for row, job in enumerate(jobs):
-        lengths = [block.length or 0 for block in job.syllabus.scenario.blocks]
+        blocks = job.syllabus.scenario.blocks
         why = None
-        for at, found in enumerate(blocks):
-            if found["unsound"][row]:
-                block = job.syllabus.scenario.blocks[at]
-                why = (
-                    f"{job.id}: block {at} ({block.mode} {block.task}): its weights are not finite any more; "
-                    "lower its rate; other lifetimes are not affected"
-                )
-                break
-        names = [name for name in blocks[0] if name != "unsound"]
+        bad = next((index for index, record in enumerate(records) if record["unsound"][row]), None)
+        if bad is not None:
+            why = (
+                f"{job.id}: block {bad} ({blocks[bad].mode} {blocks[bad].task}): its weights are not finite any more; "
+                "lower its rate; other lifetimes are not affected"
+            )
         values = {
-            name: np.concatenate([found[name][row, :length] for found, length in zip(blocks, lengths, strict=True)])
-            for name in names
+            name: np.concatenate(
+                [record[name][row, : block.length or 0] for record, block in zip(records, blocks, strict=True)]
+            )
+            for name in records[0]
+            if name != "unsound"
         }
         if "accuracy" in values:
             values["error"] = 1 - values["accuracy"]
@@ -202,12 +191,12 @@ def _lived(chunk: Chunk, jobs: Sequence[Job]) -> Iterator[tuple[Job, dict[str, n
 
 
 def _whole(plan: RunPlan, folder: RunFolder) -> list[Chunk]:
-    """The chunks of this protocol that were lived to their end."""
+    """Return the finished chunks of this protocol."""
     digest = plan.protocol.digest
-    return [one for one in chunks_in(folder.arrays) if one.facts.protocol == digest and one.is_whole]
+    return [chunk for chunk in chunks_in(folder.arrays) if chunk.facts.protocol == digest and chunk.is_whole]
 
 
 def _left(plan: RunPlan, folder: RunFolder, jobs: Sequence[Job]) -> list[Job]:
-    """The jobs that no chunk holds to its end."""
-    there = {identity for chunk in _whole(plan, folder) for identity in chunk.facts.jobs}
-    return [job for job in jobs if job.id not in there]
+    """Return the jobs that are in no finished chunk."""
+    finished = {identity for chunk in _whole(plan, folder) for identity in chunk.facts.jobs}
+    return [job for job in jobs if job.id not in finished]

@@ -1,4 +1,4 @@
-"""Living a program: chunk after chunk, block after block; each is written down while the device lives the next."""
+"""Running a program: chunk by chunk, block by block. Each block is written while the device runs the next."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from msgspec.structs import replace
 
 from perdure.batched.arrays import Chunk, ChunkFacts
 from perdure.batched.block import begin_lives, block_of, fingerprints, unsound
-from perdure.batched.devices import compiled
+from perdure.batched.devices import compile_errors, compiled, out_of_memory
 from perdure.batched.program import Program, is_learned
-from perdure.batched.trouble import out_of_memory, untraceable
 from perdure.errors import LearnerError
 from perdure.learners.digest import chained, continues
 from perdure.learners.find import learner_digest
@@ -28,26 +27,27 @@ from perdure.runner.plan import Job
 _SIZES: Mapping[str, int] = {"cpu": 64}
 _SIZE = 1024
 _SMALLEST = 8
-_LIVES = jax.sharding.PartitionSpec("lives")  # type: ignore[no-untyped-call]  # spread over all devices, as many on each
-_BESIDE = 4  # threads that compile and write while a device lives
-_SHARE = 0.1  # of the time that is lived may go into keeping states
+# Lifetimes are distributed over all devices in equal parts.
+_LIVES = jax.sharding.PartitionSpec("lives")  # type: ignore[no-untyped-call]
+_THREADS = 4  # which compile and write while a device runs
+_SHARE = 0.1  # of the running time may be spent on saving states
 
-Told = Callable[[Sequence[Job], int], None]
-"""Hears which jobs have lived how many blocks."""
+Progress = Callable[[Sequence[Job], int], None]
+"""Receives jobs and the number of blocks that they have run."""
 
 
 def default_size() -> int:
-    """Lives at once on each device, by its kind: what a protocol does not say in [limits] lives_at_once."""
+    """Return the lifetimes at once on each device of this kind, if [limits] lives_at_once is not given."""
     return _SIZES.get(jax.default_backend(), _SIZE)
 
 
-class Living(Struct, frozen=True):
-    """What came of a call."""
+class LiveResult(Struct, frozen=True):
+    """The chunks of a call, its notes, and the seconds it took."""
 
     chunks: tuple[Chunk, ...]
     notes: tuple[str, ...]
     seconds: Mapping[str, float]
-    """Tracing and compiling, living on the device, and writing, as far as there was nothing else to do meanwhile."""
+    """Of compiling, running and writing, as far as each was waited for."""
 
 
 def live(
@@ -56,20 +56,21 @@ def live(
     into: Path,
     *,
     size: int | None = None,
-    tell: Told = lambda _jobs, _blocks: None,
+    tell: Progress = lambda _jobs, _blocks: None,
     note: Callable[[str], None] = lambda _: None,
     accept_changed_learner: bool = False,
-) -> Living:
-    """Live these jobs; a chunk that was begun is taken up. `tell` hears which jobs have lived how many blocks.
+) -> LiveResult:
+    """Run these jobs, and continue chunks that were begun; `tell` receives the progress.
 
-    Where memory does not suffice, chunks are halved, which is noted. `note` is called if the learner's code changed
+    If memory does not suffice, chunks are halved, which is noted. `note` is called if the learner's code changed
     since a chunk was begun: it then starts again, or continues if `accept_changed_learner`.
     """
     size = size or program.plan.protocol.limits.lives_at_once or default_size()
+    open_chunk = partial(_open_chunk, note, accept_changed_learner)
     notes: list[str] = []
     while True:
         try:
-            return _lived(program, jobs, into, size, tell, notes, partial(_taken_up, note, accept_changed_learner))
+            chunks, seconds = _run(program, jobs, into, size, tell, open_chunk)
         except Exception as problem:
             if not out_of_memory(problem) or size <= _SMALLEST:
                 raise
@@ -79,40 +80,42 @@ def live(
                 "last bits may differ from those of other sizes"
             )
             size = smaller
+        else:
+            return LiveResult(chunks, tuple(notes), seconds)
 
 
-def _lived(
+def _run(
     program: Program,
     jobs: Sequence[Job],
     into: Path,
     size: int,
-    tell: Told,
-    notes: Sequence[str],
-    take_up: Callable[[Path, ChunkFacts], Chunk],
-) -> Living:
+    tell: Progress,
+    open_chunk: Callable[[Path, ChunkFacts], Chunk],
+) -> tuple[tuple[Chunk, ...], Mapping[str, float]]:
     devices = jax.devices()
+    protocol = program.plan.protocol
     chunks = []
-    with ThreadPoolExecutor(_BESIDE) as pool:
-        run = _Run(program, size * len(devices), devices, pool)
-        for several in program.chunks(jobs, size * len(devices)):
+    with ThreadPoolExecutor(_THREADS) as pool:
+        runner = ChunkRunner(program, size * len(devices), devices, pool)
+        for members in program.chunks(jobs, size * len(devices)):
             facts = ChunkFacts(
-                protocol=program.plan.protocol.digest,
-                jobs=tuple(job.id for job in several),
-                blocks=len(several[0].syllabus.scenario.blocks),
+                protocol=protocol.digest,
+                jobs=tuple(job.id for job in members),
+                blocks=len(members[0].syllabus.scenario.blocks),
                 size=size,
                 devices=len(devices),
                 device=f"{devices[0].platform}: {devices[0].device_kind}",
                 versions={"jax": jax.__version__, "numpy": np.__version__},
-                learner_digest=learner_digest(program.plan.protocol.learner),
+                learner_digest=learner_digest(protocol.learner),
             )
-            chunk = take_up(into, facts)
-            with untraceable(program):
-                run.through(chunk, several, tell)
+            chunk = open_chunk(into, facts)
+            with compile_errors(protocol.place):
+                runner.run(chunk, members, tell)
             chunks.append(chunk)
-    return Living(tuple(chunks), tuple(notes), run.seconds)
+    return tuple(chunks), runner.seconds
 
 
-def _taken_up(note: Callable[[str], None], accept: bool, into: Path, facts: ChunkFacts) -> Chunk:
+def _open_chunk(note: Callable[[str], None], accept: bool, into: Path, facts: ChunkFacts) -> Chunk:
     """Return the chunk of these facts. One that was begun with other code is begun again, unless `accept`."""
     chunk, digest = Chunk.begun(into, facts), facts.learner_digest or ""
     before = chunk.facts.learner_digest
@@ -129,8 +132,8 @@ def _taken_up(note: Callable[[str], None], accept: bool, into: Path, facts: Chun
     return Chunk.begun(into, facts)
 
 
-class _Sent(NamedTuple):
-    """What a device was asked for, and gives when it has it."""
+class _Pending(NamedTuple):
+    """The results of a block, which the device may still be computing."""
 
     records: Any
     bad: Any
@@ -138,10 +141,10 @@ class _Sent(NamedTuple):
     """Fingerprints before and after an evaluation."""
 
 
-class _Run:
-    """A program with all that is compiled of it.
+class ChunkRunner:
+    """Runs the chunks of a program, and compiles its parts.
 
-    A device works on a block while this machine makes ready the next, compiles, or writes the one before.
+    The device runs a block while this process prepares the next, compiles, or writes the one before.
     """
 
     def __init__(self, program: Program, size: int, devices: Sequence[Any], pool: Executor) -> None:
@@ -150,107 +153,108 @@ class _Run:
         self._spread = partial(jax.device_put, device=jax.sharding.NamedSharding(self._mesh, _LIVES))
         self.seconds = {"compile": 0.0, "live": 0.0, "write": 0.0}
 
-    def through(self, chunk: Chunk, jobs: Sequence[Job], tell: Told) -> None:
-        """Live a chunk to its end, from where it stands."""
+    def run(self, chunk: Chunk, jobs: Sequence[Job], tell: Progress) -> None:
+        """Run a chunk to its end, from its last saved state."""
         blocks = chunk.facts.blocks
         if chunk.is_whole:
             tell(jobs, blocks)
             return
         keys = self._spread(self._program.keys(jobs, self._size))
-        learnt = self._compiled("begin", keys)(keys)
-        done = 0
-        kept = chunk.state()
-        if kept is not None:
-            done, leaves = kept
-            learnt = self._spread(jax.tree.unflatten(jax.tree.structure(learnt), leaves))
-        chunk.back_to(done)
-        for at in {is_learned(jobs[0], at): at for at in reversed(range(done, blocks))}.values():
-            self._compiling(is_learned(jobs[0], at), learnt, self.spec(jobs, at))
-        spec, writing = self.spec(jobs, done), None
-        since = cost = 0.0
-        for at in range(done, blocks):
-            lived = self.seconds["live"]
-            learnt, sent = self.send(jobs, learnt, spec, at)
+        learner = self._compiled("begin", keys)(keys)
+        first = 0
+        saved = chunk.state()
+        if saved is not None:
+            first, leaves = saved
+            learner = self._spread(jax.tree.unflatten(jax.tree.structure(learner), leaves))
+        chunk.back_to(first)
+        for learning in dict.fromkeys(is_learned(jobs[0], index) for index in range(first, blocks)):
+            index = next(index for index in range(first, blocks) if is_learned(jobs[0], index) == learning)
+            self._compiling(learning, learner, self.spec(jobs, index))
+        spec, writing = self.spec(jobs, first), None
+        since_state = state_cost = 0.0
+        for index in range(first, blocks):
+            started = self.seconds["live"]
+            learner, pending = self.send(jobs, learner, spec, index)
             with self._timed("live"):
-                if at > done:
-                    tell(jobs, at)
-                if at + 1 < blocks:
-                    spec = self.spec(jobs, at + 1)
-                records = self.landed(chunk, jobs, at, sent)
-            since += self.seconds["live"] - lived
+                if index > first:
+                    tell(jobs, index)
+                if index + 1 < blocks:
+                    spec = self.spec(jobs, index + 1)
+                records = self.received(chunk, jobs, index, pending)
+            since_state += self.seconds["live"] - started
             with self._timed("write"):
-                cost = cost if writing is None else writing.result() or cost
-                worth_it = at + 1 < blocks and cost <= _SHARE * since
-                # Copied, since the next block takes the place of what it begins with.
-                state = [np.array(leaf) for leaf in jax.tree.leaves(learnt)] if worth_it else None
-                since = since if state is None else 0.0
-                writing = self._pool.submit(_keep, chunk, at, records, state)
+                state_cost = state_cost if writing is None else writing.result() or state_cost
+                state = None
+                if index + 1 < blocks and state_cost <= _SHARE * since_state:
+                    # Copied, because the next block overwrites the arrays that it begins with.
+                    state = [np.array(leaf) for leaf in jax.tree.leaves(learner)]
+                    since_state = 0.0
+                writing = self._pool.submit(_write, chunk, index, records, state)
         with self._timed("write"):
             if writing is not None:
                 writing.result()
             chunk.forget_state()
         tell(jobs, blocks)
 
-    def spec(self, jobs: Sequence[Job], at: int) -> Any:
-        """A block of these lives, on the devices."""
-        return self._spread(self._program.spec(jobs, at, self._size))
+    def spec(self, jobs: Sequence[Job], index: int) -> Any:
+        """Return a block of these lifetimes, on the devices."""
+        return self._spread(self._program.spec(jobs, index, self._size))
 
-    def send(self, jobs: Sequence[Job], learnt: Any, spec: Any, at: int) -> tuple[Any, _Sent]:
-        """Have the devices live a block, without waiting for it."""
-        learning = is_learned(jobs[0], at)
-        step, look = self._compiled(learning, learnt, spec), self._compiled("look", learnt)
+    def send(self, jobs: Sequence[Job], learner: Any, spec: Any, index: int) -> tuple[Any, _Pending]:
+        """Start a block on the devices without waiting for it."""
+        learning = is_learned(jobs[0], index)
+        step, inspect = self._compiled(learning, learner, spec), self._compiled("inspect", learner)
         with self._timed("live"):
             if learning:
-                learnt, records = step(learnt, spec)
-                return learnt, _Sent(records, look(learnt)[1], None)
-            before, bad = look(learnt)
-            records = step(learnt, spec)
-            return learnt, _Sent(records, bad, (before, look(learnt)[0]))
+                learner, records = step(learner, spec)
+                return learner, _Pending(records, inspect(learner)[1], None)
+            before, bad = inspect(learner)
+            records = step(learner, spec)
+            return learner, _Pending(records, bad, (before, inspect(learner)[0]))
 
-    def landed(self, chunk: Chunk, jobs: Sequence[Job], at: int, sent: _Sent) -> dict[str, np.ndarray]:
-        """The records of a block, once there are any; an evaluation has changed nothing."""
-        if sent.marks is not None and (np.asarray(sent.marks[0]) != np.asarray(sent.marks[1])).any():
+    def received(self, chunk: Chunk, jobs: Sequence[Job], index: int, pending: _Pending) -> dict[str, np.ndarray]:
+        """Wait for the records of a block; raise LearnerError if an evaluation changed the learner."""
+        if pending.marks is not None and (np.asarray(pending.marks[0]) != np.asarray(pending.marks[1])).any():
             raise LearnerError(
                 "what was learned changed while it was evaluated",
                 "this is a fault of the engine: please report it",
                 file=chunk.folder.name,
-                where=f"block {at}",
+                where=f"block {index}",
             )
-        lives = len(jobs)
-        longest = max(job.syllabus.scenario.blocks[at].length or 0 for job in jobs)
-        found = {name: np.asarray(one)[:lives, :longest] for name, one in sent.records.items()}
-        return {**found, "unsound": np.asarray(sent.bad)[:lives]}
+        longest = max(job.syllabus.scenario.blocks[index].length or 0 for job in jobs)
+        records = {name: np.asarray(values)[: len(jobs), :longest] for name, values in pending.records.items()}
+        return {**records, "unsound": np.asarray(pending.bad)[: len(jobs)]}
 
-    def _compiled(self, which: bool | str, *arguments: Any) -> Any:
-        """The program for a block of learning, for an evaluation, to begin or to look."""
-        ready = self._compiling(which, *arguments)
+    def _compiled(self, part: bool | str, *arguments: Any) -> Any:
+        """Return the program of a block of learning (True), an evaluation (False), "begin" or "inspect"."""
+        ready = self._compiling(part, *arguments)
         with self._timed("compile"):
             return ready.result()
 
-    def _compiling(self, which: bool | str, *arguments: Any) -> Future[Any]:
-        """The same, traced here when it is first needed and compiled beside whatever else is done."""
+    def _compiling(self, part: bool | str, *arguments: Any) -> Future[Any]:
+        """Trace the program if it is new, and compile it in a thread."""
         shapes = tuple((leaf.shape, str(leaf.dtype)) for leaf in jax.tree.leaves(arguments))
         ready: dict[Any, Future[Any]] = self._program.ready
-        known = ready.get((which, shapes))
+        known = ready.get((part, shapes))
         if known is None or (known.done() and known.exception() is not None):
             with self._timed("compile"):
-                # Every device lives its own part by itself: the program of one is the program of each.
-                part = jax.shard_map(
-                    self._made(which), mesh=self._mesh, in_specs=_LIVES, out_specs=_LIVES, check_vma=False
+                # Each device runs its own lifetimes with the program of one device.
+                sharded = jax.shard_map(
+                    self._function(part), mesh=self._mesh, in_specs=_LIVES, out_specs=_LIVES, check_vma=False
                 )
-                donated = (0,) if which is True else ()
-                lowered = jax.jit(part, donate_argnums=donated).lower(*arguments)
-            ready[which, shapes] = self._pool.submit(compiled, lowered)
-        return ready[which, shapes]
+                donated = (0,) if part is True else ()
+                lowered = jax.jit(sharded, donate_argnums=donated).lower(*arguments)
+            ready[part, shapes] = self._pool.submit(compiled, lowered)
+        return ready[part, shapes]
 
-    def _made(self, which: bool | str) -> Any:
+    def _function(self, part: bool | str) -> Any:
         program = self._program
-        if which == "begin":
+        if part == "begin":
             return begin_lives(program.learner)
-        if which == "look":
-            return lambda learnt: (fingerprints(learnt), unsound(learnt))
+        if part == "inspect":
+            return lambda learner: (fingerprints(learner), unsound(learner))
         limit = program.plan.protocol.limits.steps_per_episode
-        return block_of(program.learner, program.together, program.longest[bool(which)], limit, bool(which))
+        return block_of(program.learner, program.switch, program.longest[bool(part)], limit, bool(part))
 
     @contextmanager
     def _timed(self, leg: str) -> Iterator[None]:
@@ -261,8 +265,10 @@ class _Run:
             self.seconds[leg] += time.monotonic() - start
 
 
-def _keep(chunk: Chunk, at: int, records: Mapping[str, np.ndarray], state: Sequence[np.ndarray] | None) -> float | None:
-    """Write a block; how many seconds it took, where a state was among it."""
+def _write(
+    chunk: Chunk, index: int, records: Mapping[str, np.ndarray], state: Sequence[np.ndarray] | None
+) -> float | None:
+    """Write a block; return the seconds if a state was written."""
     start = time.monotonic()
-    chunk.keep(at, records, state)
+    chunk.write(index, records, state)
     return None if state is None else time.monotonic() - start

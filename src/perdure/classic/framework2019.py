@@ -1,13 +1,15 @@
-"""The metrics of the 2019 framework, on values as measured.
+"""The metrics of the 2019 framework, computed on values as measured, and its preset.
 
 Every curve is a moving average over eleven experiences, another odd number, or a share of the block (`--width`),
-whose edges are discarded; a block shorter than that is its plain mean. The score of a syllabus is the mean over its
-blocks. An error is compared as one, and shown as it was measured.
+without edges; the curve of a shorter block is its plain mean. The score of a syllabus is the mean over its blocks. An
+error is compared as an error, and shown as it was measured.
 """
 
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
+from statistics import fmean
 
 import numpy as np
 
@@ -15,24 +17,26 @@ from perdure.classic import sites2019
 from perdure.curves.arrays import Array, window_means
 from perdure.curves.model import Curve, Curves, Expert, Preparation
 from perdure.metrics.arithmetic import NoValue, Value, flat, ratio
-from perdure.metrics.declare import ADAPTING, CONTINUAL, metric
+from perdure.metrics.declare import ADAPTING, CONTINUAL, Metric, VerdictWords, metric
+from perdure.metrics.presets import Departure, Preset
 from perdure.metrics.score import BlockSummary
 from perdure.scenario import sites
 from perdure.scenario.sites import Site
 from perdure.settings import Settings
-from perdure.settings.presets import FRAMEWORK_2019
+from perdure.settings import presets as names
 
 PREP = Preparation(window="none", scale="none", recorded_bounds=False)
 
-PRESET = FRAMEWORK_2019
-declared_2019 = partial(metric, combine=flat, source="Metrics Framework, 5 Dec 2019", preset=PRESET)
-_continual = partial(declared_2019, capability=CONTINUAL)
-_ALPHA = 11
-_WITHIN = 0.02
+_SOURCE = "Metrics Framework, 5 Dec 2019"
+_declared = partial(metric, combine=flat, source=_SOURCE, preset=names.FRAMEWORK_2019)
+_continual = partial(_declared, capability=CONTINUAL)
+_adapting = partial(_declared, capability=ADAPTING)
+_WIDTH = 11
+_TOLERANCE = 0.02
 _ERROR = ("an error: lower is better",)
 
 _AS_MEASURED = "it speaks of values as measured"
-FIXES = {
+_FIXES = {
     "window": "its moving average is flat; --width sets how long",
     "smooth_evaluation": "it averages evaluations as it does learning",
     "clamp": _AS_MEASURED,
@@ -42,26 +46,26 @@ FIXES = {
 }
 
 
-def refuses(_settings: Settings, prep: Preparation) -> str | None:
+def _refuse(_settings: Settings, prep: Preparation) -> str | None:
     """Refuse a moving average of an even length, which has no middle."""
     if prep.width is not None and prep.width >= 1 and prep.width % 2 == 0:
         return f"--width {prep.width} is even; its moving average has a middle, so give an odd number of experiences"
     return None
 
 
-def _alpha(length: int, width: float | None) -> int:
+def _window(length: int, width: float | None) -> int:
     """Return the number of values in one mean: eleven, the width, or that share of the block."""
     if width is None:
-        return _ALPHA
+        return _WIDTH
     return int(width) if width >= 1 else max(1, int(width * length))
 
 
 def moving_average(values: Array, width: float | None = None) -> Array:
     """Return the means of `width` (default: 11) values in a row, without edges; the mean if there are fewer."""
-    alpha = _alpha(len(values), width)
-    if len(values) < alpha:
+    window = _window(len(values), width)
+    if len(values) < window:
         return np.array([values.mean()])
-    means: Array = window_means(values[np.newaxis, :], alpha)[0]
+    means: Array = window_means(values[np.newaxis, :], window)[0]
     return means
 
 
@@ -78,7 +82,7 @@ def steps_to_saturation(curve: Curve, life: Curves) -> int:
 def recovered(previous: Curve, later: Curve, life: Curves) -> int | None:
     """Return the step of `later`, from 0, at which it is within 2 % of the saturation of `previous`."""
     before = saturated(previous, life)
-    reached = moving_average(later.values, life.prep.width) >= before - _WITHIN * abs(before)
+    reached = moving_average(later.values, life.prep.width) >= before - _TOLERANCE * abs(before)
     index = int(reached.argmax())
     return index if reached[index] else None
 
@@ -96,9 +100,13 @@ def better_than(own: float, other: float, life: Curves, task: str | None, extent
     return ratio(own, other, extent)
 
 
-def stated(expert: Expert, life: Curves) -> float:
-    """Return an expert's saturation from `taskinfo/info.json` or from its log; higher is better."""
-    return saturated(expert.all_learning, life) if expert.saturation is None else expert.saturation
+def _relative(curve: Curve, expert: Expert, site: Site, life: Curves) -> float:
+    """Return a saturation relative to the expert's, from `taskinfo/info.json` or from its log."""
+    best = saturated(expert.all_learning, life) if expert.saturation is None else expert.saturation
+    return better_than(saturated(curve, life), best, life, site.task, curve.range)
+
+
+# --- one task ------------------------------------------------------------------------------------
 
 
 @_continual(sites2019.every_block, unit="as measured", aliases=("GlobalMean",))
@@ -109,10 +117,10 @@ def global_perf(life: Curves) -> Value:
 
     Weakness: tasks with rewards of different size, learning and evaluation are in one mean.
     """
-    ways = set(life.directions.values())
-    if len(ways) > 1:
+    directions = set(life.directions.values())
+    if len(directions) > 1:
         raise NoValue("errors and rewards have no common mean")
-    return Value(float(life.as_logged.mean()), _ERROR if ways == {"lower"} else ())
+    return Value(float(life.as_logged.mean()), _ERROR if directions == {"lower"} else ())
 
 
 @_continual(
@@ -126,7 +134,7 @@ def saturation(learned: Curve, site: Site, life: Curves) -> Value:
 
     $$\mathrm{sat}(\text{learned}) = \max_k s_k$$
 
-    Weakness: the highest of noisy values lies above their level, the further the longer the block.
+    Weakness: the highest of noisy values is above their level, more so in a longer block.
     """
     return _shown(saturated(learned, life), site, life)
 
@@ -142,7 +150,7 @@ def time_to_saturation(learned: Curve, life: Curves) -> float:
 
     $$\operatorname{argmax}_k s_k$$
 
-    Weakness: on a noisy plateau the highest value lies anywhere.
+    Weakness: on a noisy plateau the highest value can be anywhere.
     """
     return steps_to_saturation(learned, life)
 
@@ -165,7 +173,7 @@ def normalized_integral(learned: Curve, site: Site, life: Curves) -> Value:
     not.
     """
     smoothed = moving_average(learned.values, life.prep.width)
-    whole = len(learned) >= _alpha(len(learned), life.prep.width)
+    whole = len(learned) >= _window(len(learned), life.prep.width)
     return _shown(float(smoothed.sum()) / (len(learned) if whole else 1), site, life)
 
 
@@ -183,8 +191,8 @@ def recovery_time(previous: Curve, later: Curve, life: Curves) -> Value:
 
     Learned again is a task with other parameters, too.
 
-    Weakness: a noisy curve touches the target by chance before it has recovered; one that never does is cut off at
-    the block's length.
+    Weakness: a noisy curve reaches the target by chance before it has recovered; a block that never recovers counts
+    with its length.
     """
     index = recovered(previous, later, life)
     if index is not None:
@@ -205,8 +213,8 @@ def maintenance_on_test(test: Curve, train: Curve, site: Site, life: Curves) -> 
 
     $$\mathrm{sat}(\text{test}) - \mathrm{sat}(\text{train})$$
 
-    Weakness: a test is shorter than a training, and the highest of few values lies lower than that of many: what is
-    kept in full reads as a loss.
+    Weakness: a test is shorter than a training, and the highest of few values is below that of many: a task
+    that is kept in full reads as a loss.
     """
     return _shown(saturated(test, life) - saturated(train, life), site, life)
 
@@ -244,19 +252,196 @@ def ste_relative(learned: Curve, expert: Expert, site: Site, life: Curves) -> fl
 
     $$\frac{\mathrm{sat}(\text{learned})}{\mathrm{sat}(\text{expert})}$$
 
-    Weakness: experts count as known exactly, and a longer block saturates higher by chance. It depends on where the
-    measure's zero lies.
+    Weakness: experts count as known exactly, and a longer block saturates higher by chance. It depends on the
+    measure's zero.
     """
-    return better_than(saturated(learned, life), stated(expert, life), life, site.task, learned.range)
+    return _relative(learned, expert, site, life)
 
 
-def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
+# --- transfer between tasks ----------------------------------------------------------------------
+
+
+@_adapting(
+    sites2019.evaluated_before_learned,
+    unit="ratio",
+    answers={ADAPTING: "How well does it do a task that it only knows another of?"},
+    words=VerdictWords(pairs="a task not learned yet, beside its expert"),
+)
+def ste_forward_transfer(test: Curve, expert: Expert, site: Site, life: Curves) -> float:
+    r"""How high a task that was never learned saturates after another was learned, relative to its expert.
+
+    $$\frac{\mathrm{sat}(\text{test})}{\mathrm{sat}(\text{expert})}$$
+
+    Weakness: there is no evaluation before: a task that is easy from the start reads as transfer. A short test
+    saturates lower than an expert's long training.
+    """
+    return _relative(test, expert, site, life)
+
+
+@_adapting(
+    sites2019.evaluated_after_both,
+    unit="ratio",
+    answers={ADAPTING: "How well does it still do a task after it learned another?"},
+    words=VerdictWords(pairs="a task learned before, beside its expert"),
+)
+def ste_reverse_transfer(test: Curve, expert: Expert, site: Site, life: Curves) -> float:
+    r"""How high a learned task saturates after another was learned, relative to its expert.
+
+    $$\frac{\mathrm{sat}(\text{test})}{\mathrm{sat}(\text{expert})}$$
+
+    Weakness: there is no evaluation before, so that a task forgotten and a task never learned read the same.
+    """
+    return _relative(test, expert, site, life)
+
+
+@_adapting(
+    sites2019.first_learning_of_each_set,
+    unit="ratio",
+    answers={ADAPTING: "Does it learn a task sooner than a learner of that task alone?"},
+)
+def time_to_learn_gain(learned: Curve, expert: Expert, life: Curves) -> Value:
+    r"""How many times as long an expert takes to saturate as the learner does when it first learns the task.
+
+    $$\frac{\operatorname{argmax}_k s_k(\text{expert})}{\operatorname{argmax}_k s_k(\text{learned})}$$
+
+    Weakness: on a noisy plateau the highest value can be anywhere, and a learner that saturates low saturates soon.
+    """
+    if expert.saturation is not None:
+        raise NoValue("info.json states no times; it needs a log of the expert")
+    times = steps_to_saturation(expert.all_learning, life) / steps_to_saturation(learned, life)
+    uneven = len(expert.all_learning) != len(learned)
+    return Value(times, ("learner and expert learned for different lengths",) if uneven else ())
+
+
+@_adapting(sites2019.recovered_after_another, unit="ratio")
+def transfer_of_recovery(site: Site, life: Curves) -> Value:
+    r"""How many times as fast a task recovers from changes of its parameters as the task learned before it did.
+
+    $$\frac{\operatorname{mean}(1 + R(\text{before}))}{\operatorname{mean}(1 + R(\text{after}))}$$
+
+    Steps are counted from 1; a block that never recovers counts as one more than its length.
+
+    Weakness: two different tasks are compared: the one that is easier recovers faster, whatever was carried over.
+    Exchange them in other lifetimes.
+    """
+    return _recovery(site, life)
+
+
+@_adapting(sites2019.maintained_after_another, unit="ratio")
+def transfer_of_maintenance(site: Site, life: Curves) -> float:
+    r"""How much more of its saturation a task keeps in evaluation than the task learned before it does.
+
+    $$\frac{K(\text{after})}{K(\text{before})}, \quad K = \operatorname{mean}
+    \frac{\mathrm{sat}(\text{tests})}{\mathrm{sat}(\text{learned})}$$
+
+    Weakness: two different tasks are compared: the one that is easier is kept better, whatever was carried over.
+    """
+    return _maintenance(site, life)
+
+
+@_adapting(
+    sites2019.learned_after_another,
+    unit="ratio",
+    answers={ADAPTING: "Does it cope with changes better once it has learned another task?"},
+)
+def transfer_of_continual_learning(site: Site, life: Curves) -> float | Value:
+    r"""How much better a task learned after another recovers and is maintained than the other: the mean of both.
+
+    $$\frac{1}{2} \left( \frac{\operatorname{mean}(1 + R(\text{before}))}{\operatorname{mean}(1 + R(\text{after}))}
+    + \frac{K(\text{after})}{K(\text{before})} \right)$$
+
+    Weakness: two different tasks are compared, as in its two parts.
+    """
+    return _maintenance(site, life) if "after_tests" in site.blocks else _recovery(site, life)
+
+
+def _recovery(site: Site, life: Curves) -> Value:
+    means: list[float] = []
+    flags: tuple[str, ...] = ()
+    for name in ("before", "after"):
+        times: list[int] = []
+        for previous, later in pairwise(life.over((index,)) for index in site.blocks[name]):
+            steps = recovered(previous, later, life)
+            if steps is None:
+                steps, flags = len(later) + 1, ("a block never recovered",)
+            times.append(1 + steps)
+        means.append(fmean(times))
+    return Value(means[0] / means[1], flags)
+
+
+def _maintenance(site: Site, life: Curves) -> float:
+    def share_kept(test: int, train: int) -> float:
+        tested, trained = life.over((test,)), life.over((train,))
+        task = life.scenario.blocks[train].task
+        return better_than(saturated(tested, life), saturated(trained, life), life, task, trained.range)
+
+    before, after = (
+        fmean(map(share_kept, site.blocks[f"{name}_tests"], site.blocks[name])) for name in ("before", "after")
+    )
+    if before <= 0:
+        raise NoValue("nothing of what was learned before is left in evaluation, so that no ratio to it means anything")
+    return after / before
+
+
+# --- preset --------------------------------------------------------------------------------------
+
+
+def summarise(curves: Curves) -> tuple[BlockSummary, ...]:
     """Return every block's mean, end and saturation, as measured, evaluations included."""
-    found: list[BlockSummary] = []
+    summaries: list[BlockSummary] = []
     for index, block in enumerate(curves.scenario.blocks):
         curve, sign = curves.over((index,)), curves.sign(block.task)
         best, steps = sign * saturated(curve, curves), steps_to_saturation(curve, curves)
         squares, lagged = curve.raw_deviations if block.mode == "evaluate" else (None, None)
         end = curve.terminal if block.mode == "learn" else curve.mean
-        found.append(BlockSummary(index, block, sign * curve.mean, sign * end, best, steps, squares, lagged))
-    return tuple(found)
+        summaries.append(BlockSummary(index, block, sign * curve.mean, sign * end, best, steps, squares, lagged))
+    return tuple(summaries)
+
+
+_DEPARTURES = (
+    Departure(
+        "moving average",
+        "not said where a block is shorter than its window",
+        "the block's plain mean",
+        "all of its values would be edges, which are discarded",
+    ),
+    Departure(
+        "recovery_time",
+        "not said where a block never recovers",
+        "one more than the block's length, flagged",
+        "leaving it out would count only those who recover",
+    ),
+    Departure(
+        "maintenance_on_test",
+        "every metric of training, compared with testing",
+        "saturation, the time to it and the mean, of the same task and parameters; not the integral",
+        "by the integral, it says itself, only training phases can be compared",
+    ),
+    Departure(
+        "ste_relative",
+        "the expert's saturation from `taskinfo/info.json`",
+        "or from the log of an expert; without either, no value",
+        "a log says the same, and a missing expert is no ratio of 1",
+    ),
+    Departure(
+        "score of a syllabus",
+        "an average of the scores achieved",
+        "the mean of the ratios to experts; every other value stands beside the question it answers",
+        "rewards and numbers of episodes have no common mean",
+    ),
+    Departure("verdict", "no thresholds", "values as measured, no verdict", "the document decides nothing"),
+)
+
+FRAMEWORK_2019 = Preset(
+    names.FRAMEWORK_2019,
+    "The metrics of December 2019, on values as measured: each curve a moving average over eleven experiences.",
+    PREP,
+    lambda: {name: value for name, value in globals().items() if isinstance(value, Metric)},
+    summarise,
+    _SOURCE,
+    _FIXES,
+    _refuse,
+    _DEPARTURES,
+    decides=False,
+    taskinfo=True,
+)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure import files
-from perdure.classic.learnkit.writer import tree_of, write_tree
+from perdure.classic.learnkit_writer import tree_of, write_tree
 from perdure.classic.taskinfo import saturations, stated_in, write_taskinfo
 from perdure.curves.experts import Experts, read_experts
 from perdure.errors import LogError, NotALogError

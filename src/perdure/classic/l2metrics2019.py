@@ -1,6 +1,6 @@
-"""The classes of l2metrics as December 2019 had them: reports, predefined metrics, and metrics of one's own.
+"""The classes of l2metrics as of December 2019: reports, predefined metrics, and custom metrics.
 
-`from perdure.classic.l2metrics2019 import AgentMetric, AgentMetricsReport` in place of `from l2metrics import …`. As a
+`from perdure.classic.l2metrics2019 import AgentMetric, AgentMetricsReport` replaces `from l2metrics import …`. As a
 command: `python -m perdure.classic.l2metrics2019 -log_dir NAME -syllabus_type agent -syllabus_subtype CL`.
 """
 
@@ -11,25 +11,95 @@ import math
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
-from perdure.classic.frames2019 import blocks_in, frames
+import numpy as np
+
+from perdure.classic.learnkit import LearnkitPhase
+from perdure.classic.learnkit_writer import phases
 from perdure.classic.sites2019 import every_block
 from perdure.curves.model import Curves
 from perdure.errors import LogError, PerdureError, UnknownNameError
 from perdure.gather.survey import survey
+from perdure.lazy import pl
+from perdure.log.model import STANDARD_COLUMNS, Passage
 from perdure.log.read import read
+from perdure.metrics import declare
 from perdure.metrics.arithmetic import NoValue
-from perdure.metrics.declare import Metric, metric
+from perdure.metrics.declare import Metric
 from perdure.metrics.score import Score
 from perdure.scenario.lint import KINDS
 from perdure.settings import Settings
 from perdure.settings.presets import FRAMEWORK_2019
 
+# --- data frames ---------------------------------------------------------------------------------
+
+_NAMES = {"worker_id": "worker", "task_name": "class_name", "task_params": "params"}
+_OURS = ("block_num", "block_type", "block_subtype", "exp_status", "phase", "block", "task", *_NAMES.values())
+
+
+def read_log_data(log_dir: str | os.PathLike[str]) -> Any:
+    """Read the rows of a log under the names of 2019, into pandas if it is installed, else into Polars."""
+    lifetime = read(log_dir)
+    return _frames(lifetime.passage(lifetime.measure(), "name"))[0]
+
+
+def parse_blocks(log_data: Any) -> Any:
+    """Return the blocks of a log, or of rows from `read_log_data`: number, phase, task, parameters and length."""
+    rows = read_log_data(log_data) if isinstance(log_data, str | os.PathLike) else log_data
+    table = pl.DataFrame({name: list(rows[name]) for name in ("block", "phase", "class_name", "params", "task")})
+    blocks = table.group_by("block", maintain_order=True).agg(
+        pl.first("phase", "class_name", "params"), length=pl.col("task").n_unique()
+    )
+    parsed = [LearnkitPhase.parse(text) for text in blocks["phase"]]
+    return _frame(
+        blocks.select(
+            "block",
+            "phase",
+            pl.Series("phase_number", [phase and phase.number for phase in parsed]),
+            pl.Series("phase_type", [phase and phase.mode for phase in parsed]),
+            pl.col("class_name").alias("task_name"),
+            "params",
+            "length",
+        )
+    )
+
+
+def _frames(passage: Passage) -> tuple[Any, Any]:
+    """Return the rows that count, and their blocks, numbered from 0.
+
+    As in logs of 2019, `task` is the number of an episode, and `class_name` the name of a task.
+    """
+    rows, starts = passage.rows, passage.row_starts
+    measured = [name for name in rows.columns if name not in (*STANDARD_COLUMNS, *_OURS)]
+    data = _frame(
+        pl.DataFrame(
+            {
+                "block": np.repeat(np.arange(len(starts) - 1), np.diff(starts)),
+                "phase": phases(rows),
+                "task": rows["exp_num"],
+                **{theirs: rows[ours].cast(pl.String) for ours, theirs in _NAMES.items()},
+                **{name: rows[name] for name in measured},
+            }
+        )
+    )
+    return data, parse_blocks(data)
+
+
+def _frame(table: pl.DataFrame) -> Any:
+    if find_spec("pandas") is None:
+        return table
+    return import_module("pandas").DataFrame(table.to_dict(as_series=False))
+
+
+# --- metrics -------------------------------------------------------------------------------------
+
 
 class _Metric(ABC):
-    """A metric: a name, and what it calculates from the log, its blocks, and what was calculated before it."""
+    """A metric, calculated from the log, its blocks, and the results of the metrics before it."""
 
     capability = "continual_learning"
     description = ""
@@ -37,14 +107,14 @@ class _Metric(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it is called in the report; a plain attribute will do."""
+        """The metric's name in the report; a plain attribute works as well."""
 
     @abstractmethod
     def calculate(self, dataframe: Any, phase_info: Any, metrics_dict: dict[str, Any]) -> Any:
-        """A number, or numbers by name; `metrics_dict` may be filled in place as well."""
+        """Return a number, or numbers by name; `metrics_dict` may be changed in place as well."""
 
-    def validate(self, phase_info: Any) -> None:  # noqa: B027 - may be left as it is
-        """Raise where the blocks do not allow it; nothing unless it is overridden."""
+    def validate(self, phase_info: Any) -> None:  # noqa: B027 - optional
+        """Raise an error if the blocks do not allow the metric; to be overridden."""
 
 
 class AgentMetric(_Metric):
@@ -55,45 +125,45 @@ class ClassificationMetric(_Metric):
     """A metric of a classifier, whose log has an error for each batch."""
 
 
-class Predefined(AgentMetric, ClassificationMetric):
-    """A metric of Perdure's own under the names of then: `outputs` are what it prints, and the ids behind them."""
-
-    def __init__(self, name: str, outputs: Mapping[str, str], capability: str = "continual_learning") -> None:
-        self._name, self.outputs, self.capability = name, dict(outputs), capability
-
-    @property
-    def name(self) -> str:
-        """What it is called in the report."""
-        return self._name
-
-    def of(self, score: Score) -> dict[str, float | None]:
-        """What the score of a lifetime says; None where there is no value."""
-        return {key: _PER_BLOCK[key](score) if key in _PER_BLOCK else score[one] for key, one in self.outputs.items()}
-
-    def calculate(self, dataframe: Any, phase_info: Any, metrics_dict: dict[str, Any]) -> Any:  # noqa: ARG002
-        """Only a report knows the experts, and so it calculates these by itself."""
-        raise PerdureError(f"{self.name} is predefined", "add it to a MetricsReport, which calculates it")
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [one for one in values if one is not None]
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
 
 
-# Then as now these are means over every block, of learning and of evaluation.
+# As in 2019, these are means over every block, of learning and of evaluation.
 _PER_BLOCK: Mapping[str, Callable[[Score], float | None]] = {
-    "global_within_block_saturation": lambda score: _mean([one.saturation for one in score.blocks]),
-    "global_num_eps_to_saturation": lambda score: _mean([one.experiences_to_saturation for one in score.blocks]),
+    "global_within_block_saturation": lambda score: _mean(block.saturation for block in score.blocks),
+    "global_num_eps_to_saturation": lambda score: _mean(block.experiences_to_saturation for block in score.blocks),
 }
 
 
-def GlobalMean() -> Predefined:  # noqa: N802 - the name of a class of then
-    """The mean over the whole syllabus."""
+class Predefined(AgentMetric, ClassificationMetric):
+    """A metric of Perdure under its names of 2019: `outputs` maps each name to the id of a metric."""
+
+    name = ""
+
+    def __init__(self, name: str, outputs: Mapping[str, str], capability: str = "continual_learning") -> None:
+        self.name, self.outputs, self.capability = name, dict(outputs), capability
+
+    def of(self, score: Score) -> dict[str, float | None]:
+        """Return the values in a lifetime's score; None for a metric without one."""
+        return {
+            key: _PER_BLOCK[key](score) if key in _PER_BLOCK else score[metric_id]
+            for key, metric_id in self.outputs.items()
+        }
+
+    def calculate(self, dataframe: Any, phase_info: Any, metrics_dict: dict[str, Any]) -> Any:  # noqa: ARG002
+        """Raise an error, because only a report has the experts."""
+        raise PerdureError(f"{self.name} is predefined", "add it to a MetricsReport, which calculates it")
+
+
+def GlobalMean() -> Predefined:  # noqa: N802 - a class in 2019
+    """Return the mean over the whole syllabus."""
     return Predefined("Global Mean", {"global_perf": "global_perf"})
 
 
-def WithinBlockSaturation() -> Predefined:  # noqa: N802 - the name of a class of then
-    """The saturation of each block and when it is reached, averaged over blocks."""
+def WithinBlockSaturation() -> Predefined:  # noqa: N802 - a class in 2019
+    """Return the saturation of each block and the time to it, averaged over blocks."""
     return Predefined("Average Within Block Saturation Calculation", dict.fromkeys(_PER_BLOCK, "saturation"))
 
 
@@ -120,11 +190,14 @@ PREDEFINED: tuple[Predefined, ...] = (
     Predefined("Transfer of Continual Learning", {"global_cl_transfer": "transfer_of_continual_learning"}, _ADAPTING),
     GlobalMean(),
 )
-"""What a report holds unless told otherwise, in the order in which it is printed."""
+"""The default metrics of a report, in the order in which they are printed."""
+
+
+# --- reports -------------------------------------------------------------------------------------
 
 
 class MetricsReport:
-    """Metrics over one log: those predefined, and those that are added. See its two kinds."""
+    """Metrics over one log: the predefined ones and those that are added. Use one of its subclasses."""
 
     kind: type[Any] = _Metric
     measure: str | None = None
@@ -137,11 +210,12 @@ class MetricsReport:
         metrics: Sequence[_Metric] | None = None,
         experts: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
-        """Read the log: a path, or a bare name under `$L2DATA/logs`. `metrics` replace those predefined.
+        """Read the log: a path, or a bare name under `$L2DATA/logs`. `metrics` replace the predefined ones.
 
-        A syllabus of continual learning (CL) is not asked about transfer between tasks.
+        With the subtype CL (continual learning), metrics of transfer between tasks are left out.
         """
-        if syllabus_subtype is not None and syllabus_subtype.replace("_", "-").upper() not in KINDS:
+        subtype = (syllabus_subtype or "").replace("_", "-").upper()
+        if syllabus_subtype is not None and subtype not in KINDS:
             raise UnknownNameError("syllabus_subtype", syllabus_subtype, KINDS)
         self.log_dir = log_dir
         self.syllabus_subtype = syllabus_subtype
@@ -157,99 +231,88 @@ class MetricsReport:
         self._experts = tuple(experts)
         self._metrics: list[_Metric] = []
         self.values: dict[str, Any] = {}
-        """Metric → what it calculated, once that was done."""
-        alone = (syllabus_subtype or "").upper() == "CL"
-        predefined = [one for one in PREDEFINED if not (alone and one.capability == _ADAPTING)]
-        for one in predefined if metrics is None else metrics:
-            self.add(one)
+        """The results by metric, once calculated."""
+        predefined = [metric for metric in PREDEFINED if subtype != "CL" or metric.capability != _ADAPTING]
+        for metric in predefined if metrics is None else metrics:
+            self.add(metric)
 
     def add(self, metric: _Metric) -> None:
-        """Take a further metric; it is calculated after those before it."""
+        """Add a metric, which is calculated after those before it."""
         if not isinstance(metric, self.kind):
             raise PerdureError(f"{metric!r} is no {self.kind.__name__}", "subclass that, and give an instance of it")
         self._metrics.append(metric)
 
     def calculate(self) -> None:
-        """Every metric, in order; each sees the log, its blocks, and what those before it calculated."""
+        """Calculate every metric in order, from the log, its blocks, and the results so far."""
         settings = Settings(FRAMEWORK_2019, measure=self._measure)
         score = survey(self._lifetime, self._experts, settings).scores[0]
-        dataframe, phase_info = frames(self._lifetime.passage(self._measure, "name"))
-        metrics_dict: dict[str, Any] = {}
-        for one in self._metrics:
-            one.validate(phase_info)
-            if isinstance(one, Predefined):
-                value: Any = one.of(score)
+        dataframe, phase_info = _frames(self._lifetime.passage(self._measure, "name"))
+        results: dict[str, Any] = {}
+        for metric in self._metrics:
+            metric.validate(phase_info)
+            if isinstance(metric, Predefined):
+                value: Any = metric.of(score)
             else:
-                value = one.calculate(dataframe, phase_info, metrics_dict)
-            if isinstance(value, Mapping):  # pandas gives NumPy's numbers, which print as such
-                value = {key: getattr(each, "item", lambda each=each: each)() for key, each in value.items()}
-            self.values[one.name] = value
-            if isinstance(value, Mapping):
-                metrics_dict.update(value)
+                value = metric.calculate(dataframe, phase_info, results)
+            if isinstance(value, Mapping):  # pandas returns NumPy scalars, which print with their type
+                value = {key: item.item() if hasattr(item, "item") else item for key, item in value.items()}
+                results.update(value)
+            self.values[metric.name] = value
 
     def report(self) -> None:
-        """Print what was calculated, a metric and its value at a time."""
+        """Print each metric with its value."""
         for name, value in self.values.items():
-            print(f"\nMetric: {name}\nValue: {value}")  # noqa: T201 - what it is for
+            print(f"\nMetric: {name}\nValue: {value}")  # noqa: T201 - its purpose
 
 
 class AgentMetricsReport(MetricsReport):
-    """The metrics of an agent: the log has a column `reward`."""
+    """The metrics of an agent, whose log has a column `reward`."""
 
     kind = AgentMetric
     measure = "reward"
 
 
 class ClassificationMetricsReport(MetricsReport):
-    """The metrics of a classifier: the log has an error, or another measure, for each batch."""
+    """The metrics of a classifier, whose log has an error, or another measure, for each batch."""
 
     kind = ClassificationMetric
 
 
-def read_log_data(log_dir: str | os.PathLike[str]) -> Any:
-    """The rows of a log under the names of 2019, as a pandas DataFrame where pandas is installed, else a Polars one."""
-    lifetime = read(log_dir)
-    return frames(lifetime.passage(lifetime.measure(), "name"))[0]
+def declared(classic: _Metric, key: str | None = None) -> Metric:
+    """Return a metric of 2019 as one of Perdure's, for `perdure score --metrics FILE.py`; `key` selects its number.
 
-
-def parse_blocks(log_data: Any) -> Any:
-    """The blocks of a log, or of the rows that `read_log_data` gave: number, phase, task, parameters, length."""
-    if not isinstance(log_data, str | os.PathLike):
-        return blocks_in(log_data)
-    lifetime = read(log_data)
-    return frames(lifetime.passage(lifetime.measure(), "name"))[1]
-
-
-def declared(one: _Metric, key: str | None = None) -> Metric:
-    """A metric of 2019 as one of Perdure's, for `perdure score --metrics FILE.py`: `key` says which of its numbers.
-
-    Call it at the end of the file that holds the class.
+    Call it at the end of the file that defines the class.
     """
 
     def formula(life: Curves) -> float:
-        given = one.calculate(*frames(life.passage), {})
-        value = given
-        if isinstance(given, Mapping):
-            value = given.get(key) if key else next(iter(given.values()), None)
+        value = classic.calculate(*_frames(life.passage), {})
+        if isinstance(value, Mapping):
+            value = value.get(key) if key else next(iter(value.values()), None)
         if value is None:
-            raise NoValue(f"{one.name} gives no {key or 'value'}")
+            raise NoValue(f"{classic.name} gives no {key or 'value'}")
         return float(value)
 
-    formula.__doc__ = one.description or f"{one.name}."
-    called = "_".join("".join(letter if letter.isalnum() else " " for letter in key or one.name).lower().split())
-    return metric(every_block, name=called, source="l2metrics, 2019", preset=FRAMEWORK_2019)(formula)
+    formula.__doc__ = classic.description or f"{classic.name}."
+    return declare.metric(
+        every_block, name=identifier(key or classic.name), source="l2metrics, 2019", preset=FRAMEWORK_2019
+    )(formula)
+
+
+def identifier(text: str) -> str:
+    """Return a name such as `Best Episode` as an id: `best_episode`."""
+    return "_".join("".join(character if character.isalnum() else " " for character in text).lower().split())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m l2metrics` and `calc_metrics.py` did, with their options."""
+    """Run as `python -m l2metrics` and `calc_metrics.py` did; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m perdure.classic.l2metrics2019", description=__doc__)
     parser.add_argument("-log_dir", required=True, help="a log: its folder, or its name under $L2DATA/logs")
     parser.add_argument("-syllabus_type", choices=("agent", "classification"), help="what the log is of")
     parser.add_argument("-syllabus_subtype", help=f"one of {', '.join(KINDS)}")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        kind = ClassificationMetricsReport if given.syllabus_type == "classification" else AgentMetricsReport
-        report = kind(given.log_dir, given.syllabus_subtype)
+        kind = ClassificationMetricsReport if options.syllabus_type == "classification" else AgentMetricsReport
+        report = kind(options.log_dir, options.syllabus_subtype)
         report.calculate()
     except PerdureError as problem:
         print(f"l2metrics: {problem}", file=sys.stderr)  # noqa: T201

@@ -1,9 +1,9 @@
-"""l2metrics 3.1 to the last digit, quirks included, for checking old results.
+"""The metrics of l2metrics 3.1 within 1e-9, quirks included, for checking old results, and their preset.
 
-Nothing here is recommended. Where it differs from `standard`: windows lag, rows are not averaged
-before they are smoothed, any sleeping block hides the wake evaluations, one transfer value stands
-for all tasks learned between two evaluations, saturation is smoothed a second time and counted
-from 0, and a learner that fails counts as an efficiency of 0.
+Nothing here is recommended. It differs from `standard`: windows lag, rows are not averaged before they are smoothed,
+any sleeping block hides the wake evaluations, there is one transfer value for all tasks learned between two
+evaluations, saturation is smoothed a second time and counted from 0, and a learner that fails counts as an efficiency
+of 0.
 """
 
 # ruff: noqa: D403 - the docstrings of sites complete "the scenario needs …"
@@ -23,13 +23,14 @@ from perdure.curves.model import Curves, Expert, Preparation
 from perdure.metrics.arithmetic import NoValue, first_of_each
 from perdure.metrics.declare import Metric, metric
 from perdure.metrics.measure import ADAPTERS
+from perdure.metrics.presets import Departure, Preset
 from perdure.metrics.score import BlockSummary
 from perdure.metrics.slopes import theil_sen
 from perdure.scenario import sites
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import Site
 from perdure.settings import Settings
-from perdure.settings.presets import L2METRICS_31 as _PRESET
+from perdure.settings.presets import L2METRICS_31 as _NAME
 
 _SOURCE = "l2metrics 3.1"
 
@@ -44,8 +45,8 @@ PREP = Preparation(
 )
 
 
-def refuses(settings: Settings, _prep: Preparation) -> str | None:
-    """What l2metrics could not be told."""
+def _refuse(settings: Settings, _prep: Preparation) -> str | None:
+    """Refuse the settings that l2metrics does not have."""
     if settings.measures:
         return "l2metrics scores one measure for all tasks; give --measure NAME, or take another preset"
     if settings.variants == "params":
@@ -57,25 +58,22 @@ def refuses(settings: Settings, _prep: Preparation) -> str | None:
 
 
 class Regimes:
-    """The blocks of one lifetime with the summaries that l2metrics keeps of each."""
+    """The blocks of one lifetime with the summaries of l2metrics."""
 
     def __init__(self, curves: Curves) -> None:
         self.curves = curves
         self.scenario = curves.scenario
         self.numbers = curves.passage.rows["exp_num"].to_numpy()
         count = len(self.scenario.blocks)
-        self.series = [self._series((index,)) for index in range(count)]
+        self.series = [by_experience(*self.rows((index,))) for index in range(count)]
         self.terminal = np.array([self._terminal(index) for index in range(count)])
         self.mean = np.array([float(curves.over((index,)).values.mean()) for index in range(count)])
 
     def rows(self, blocks: tuple[int, ...]) -> tuple[Array, npt.NDArray[np.int64]]:
-        """The prepared values of the blocks, row by row, and their experience numbers."""
+        """Return the prepared values of the blocks, row by row, and their experience numbers."""
         starts = self.curves.starts
         spans = [slice(starts[index], starts[index + 1]) for index in blocks]
         return self.curves.over(blocks).values, np.concatenate([self.numbers[span] for span in spans])
-
-    def _series(self, blocks: tuple[int, ...]) -> Array:
-        return by_experience(*self.rows(blocks))
 
     def _terminal(self, index: int) -> float:
         series = self.series[index]
@@ -84,20 +82,20 @@ class Regimes:
 
 
 def by_experience(values: Array, numbers: npt.NDArray[np.int64]) -> Array:
-    """One value per experience number, in their order; the rows as they are where no number repeats."""
+    """Return the mean of each experience number, in their order; the rows themselves if no number repeats."""
     if len(numbers) < 2 or bool((numbers[1:] > numbers[:-1]).all()):
         return values
-    unique, which = np.unique(numbers, return_inverse=True)
+    unique, inverse = np.unique(numbers, return_inverse=True)
     if len(unique) == len(numbers):
         return values
-    return np.bincount(which, weights=values) / np.bincount(which)
+    return np.bincount(inverse, weights=values) / np.bincount(inverse)
 
 
 def saturation_of(series: Array) -> tuple[float, int]:
-    """The maximum of the series, smoothed once more, and its first index, counted from 0."""
-    again = smooth(series, np.array([0, len(series)]), (0,), alignment="lagging")
-    index = int(again.argmax())
-    return float(again[index]), index
+    """Return the maximum of the series, smoothed once more, and its first index, counted from 0."""
+    smoothed = smooth(series, np.array([0, len(series)]), (0,), alignment="lagging")
+    index = int(smoothed.argmax())
+    return float(smoothed[index]), index
 
 
 _REGIMES: WeakKeyDictionary[Curves, Regimes] = WeakKeyDictionary()
@@ -112,24 +110,24 @@ def _regimes(curves: Curves) -> Regimes:
 ADAPTERS[Regimes] = lambda curves, _site, _context: _regimes(curves)
 
 
-def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
-    """What l2metrics writes of each block: evaluation blocks saturate too, and indices count from 0."""
+def summarise(curves: Curves) -> tuple[BlockSummary, ...]:
+    """Return l2metrics' summary of each block: evaluation blocks saturate too, and indices count from 0."""
     regimes = _regimes(curves)
     visible = set(_visible(curves.scenario))
-    found: list[BlockSummary] = []
+    summaries: list[BlockSummary] = []
     for index, block in enumerate(curves.scenario.blocks):
-        peak, at = saturation_of(regimes.series[index])
-        shown = block.mode == "learn" or index in visible
-        mean = float(regimes.mean[index]) if shown else None
-        found.append(BlockSummary(index, block, mean, float(regimes.terminal[index]), peak, at))
-    return tuple(found)
+        peak, peak_index = saturation_of(regimes.series[index])
+        counts = block.mode == "learn" or index in visible
+        mean = float(regimes.mean[index]) if counts else None
+        summaries.append(BlockSummary(index, block, mean, float(regimes.terminal[index]), peak, peak_index))
+    return tuple(summaries)
 
 
 # --- sites ---------------------------------------------------------------------------------------
 
 
 def _visible(scenario: Scenario) -> tuple[int, ...]:
-    """The evaluations that count: the sleep ones as soon as any block sleeps, a learning one too."""
+    """Return the evaluations that count: only those while asleep, as soon as any block sleeps, even a learning one."""
     asleep = any(block.subtype == "sleep" for block in scenario.blocks)
     return tuple(
         index for index in scenario.where("evaluate") if not asleep or scenario.blocks[index].subtype == "sleep"
@@ -168,32 +166,29 @@ def maintained(scenario: Scenario) -> Iterator[Site]:
 
 
 def _transfers(scenario: Scenario, *, forward: bool) -> Iterator[Site]:
-    """Consecutive evaluations of a task with another learned between them.
+    """Yield consecutive evaluations of a task with another learned between them.
 
-    There is one place for each pair of evaluations: of several tasks learned in between, the one
-    that appeared last in the lifetime takes it.
+    There is one site for each pair of evaluations: of several tasks learned in between, the one whose first block is
+    the last takes it.
     """
-    visible = set(_visible(scenario))
-    seen = [index for index, block in enumerate(scenario.blocks) if block.mode == "learn" or index in visible]
-    appearance = {task: rank for rank, task in enumerate(dict.fromkeys(scenario.blocks[index].task for index in seen))}
+    blocks, visible = scenario.blocks, set(_visible(scenario))
+    counted = [index for index, block in enumerate(blocks) if block.mode == "learn" or index in visible]
+    appearance = {task: rank for rank, task in enumerate(dict.fromkeys(blocks[index].task for index in counted))}
     first_learned: dict[str, int] = {}
     for index in scenario.where("learn"):
-        first_learned.setdefault(scenario.blocks[index].task, index)
+        first_learned.setdefault(blocks[index].task, index)
     learning: list[int] = []
     previous: dict[str, tuple[int, int]] = {}
-    for index in seen:
-        task = scenario.blocks[index].task
-        if scenario.blocks[index].mode == "learn":
+    for index in counted:
+        task = blocks[index].task
+        if blocks[index].mode == "learn":
             learning.append(index)
             continue
         if task in previous:
             before, count = previous[task]
-            own = first_learned.get(task, len(scenario.blocks))
-            sources = {
-                scenario.blocks[block].task
-                for block in learning[count:]
-                if scenario.blocks[block].task != task and (block < own) == forward
-            }
+            own = first_learned.get(task, len(blocks))
+            between = [block for block in learning[count:] if blocks[block].task != task]
+            sources = {blocks[block].task for block in between if (block < own) == forward}
             if sources:
                 source = max(sources, key=appearance.__getitem__)
                 yield Site((source, task), {"before": (before,), "after": (index,)})
@@ -212,8 +207,8 @@ def transferred_backward(scenario: Scenario) -> Iterator[Site]:
 
 def recoveries(scenario: Scenario) -> Iterator[Site]:
     """two recoveries: a task learned three times while awake, or two learned twice"""
-    found = tuple(sites.between_learning_blocks(scenario))
-    yield from found if len(found) > 1 else ()
+    pairs = tuple(sites.between_learning_blocks(scenario))
+    yield from pairs if len(pairs) > 1 else ()
 
 
 # --- formulas ------------------------------------------------------------------------------------
@@ -225,7 +220,7 @@ def _recovery(life: Regimes, previous: int, later: int) -> float:
     return index if reached[index] else len(life.curves.over((later,))) + 1
 
 
-_declared = partial(metric, source=_SOURCE, preset=_PRESET, register=False)
+_declared = partial(metric, source=_SOURCE, preset=_NAME, register=False)
 _ratio_at = partial(_declared, combine=first_of_each, unit="ratio", threshold=1, headline="log")
 _contrast_at = partial(_declared, combine=first_of_each, unit="contrast", threshold=0)
 
@@ -273,7 +268,7 @@ def _transfer_ratio(life: Regimes, at: Site) -> float:
     Weakness: of several tasks learned in between, one takes the value, and an evaluation from before the task was
     learned may be the one before.
     """
-    before, after = life.terminal[at.blocks["before"][0]], life.terminal[at.blocks["after"][0]]
+    before, after = (life.terminal[at.blocks[name][0]] for name in ("before", "after"))
     if before == 0:
         raise NoValue("the evaluation before is 0")
     return float(after / before)
@@ -285,7 +280,7 @@ def _transfer_contrast(life: Regimes, at: Site) -> float:
     Weakness: of several tasks learned in between, one takes the value, and an evaluation from before the task was
     learned may be the one before.
     """
-    before, after = life.terminal[at.blocks["before"][0]], life.terminal[at.blocks["after"][0]]
+    before, after = (life.terminal[at.blocks[name][0]] for name in ("before", "after"))
     if before + after == 0:
         raise NoValue("the evaluations before and after add up to 0")
     return float((after - before) / (before + after))
@@ -293,13 +288,13 @@ def _transfer_contrast(life: Regimes, at: Site) -> float:
 
 @_declared(sites.each_task_learned, unit="ratio", threshold=1, headline="log")
 def relative_performance(life: Regimes, at: Site, expert: Expert) -> float:
-    """How much is achieved while learning a task, beside an expert, sleep and all."""
+    """How much is achieved while learning a task, relative to an expert, sleep included."""
     learned = life.curves.over(at.blocks["learned"]).values
     shared = min(len(learned), len(expert.all_learning))
-    beside = expert.all_learning.values[:shared].sum()
-    if not shared or beside == 0:
+    reference = expert.all_learning.values[:shared].sum()
+    if not shared or reference == 0:
         raise NoValue("the expert's performance adds up to 0")
-    return float(learned[:shared].sum() / beside)
+    return float(learned[:shared].sum() / reference)
 
 
 @_declared(sites.each_task_learned, unit="ratio", threshold=1, headline="log")
@@ -308,8 +303,8 @@ def sample_efficiency(life: Regimes, at: Site, expert: Expert) -> float:
 
     $$\frac{\max_k L_k}{\max_k E_k} \cdot \frac{\operatorname{argmax}_k E_k}{\operatorname{argmax}_k L_k}$$
 
-    Weakness: who fails counts as 0 and who is best at once has no value; on a noisy plateau the highest value lies
-    anywhere.
+    Weakness: a learner that fails counts as 0, and one that is best at once has no value; on a noisy plateau the
+    highest value can be anywhere.
     """
     if not len(expert.all_learning):
         raise NoValue("a stated saturation is no learning curve; the task needs the log of an expert")
@@ -328,16 +323,16 @@ def sample_efficiency(life: Regimes, at: Site, expert: Expert) -> float:
 
 
 def _falls(values: Array, numbers: npt.NDArray[np.int64]) -> bool:
-    """Whether the least-squares slope of the rows over their experience numbers is negative."""
+    """Return whether the least-squares slope of the rows over their experience numbers is negative."""
     return bool(dot(numbers - numbers.mean(), values - values.mean()) < 0)
 
 
 _forward = _ratio_at(transferred_forward, name="forward_transfer")(_transfer_ratio)
 _backward = _ratio_at(transferred_backward, name="backward_transfer")(_transfer_ratio)
 
-L2METRICS_31: dict[str, Metric] = {
-    one.name: one
-    for one in (
+METRICS: dict[str, Metric] = {
+    metric_.name: metric_
+    for metric_ in (
         performance_recovery,
         recovery_time,
         mean_learning_performance,
@@ -366,4 +361,25 @@ NAMES: Mapping[str, str] = {
     "ste_rel_perf": "relative_performance",
     "sample_efficiency": "sample_efficiency",
 }
-"""What l2metrics calls a number of a lifetime → its id here, in the order of its table."""
+"""The id of each of l2metrics' numbers of a lifetime, in the order of its table."""
+
+_DEPARTURES = (
+    Departure(
+        "verdict",
+        "no test; the threshold alone",
+        "a one-tailed t, as Baker et al. 2023 have it",
+        "a mean over few lifetimes is above a threshold by chance; the values themselves agree within 1e-9",
+    ),
+)
+
+L2METRICS_31 = Preset(
+    _NAME,
+    "The reference implementation within 1e-9, quirks included, for checking old results.",
+    PREP,
+    lambda: METRICS,
+    summarise,
+    "l2metrics 3.1.0",
+    refuses=_refuse,
+    departures=_DEPARTURES,
+    names=NAMES,
+)

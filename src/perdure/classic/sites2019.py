@@ -1,7 +1,7 @@
-"""Where the metrics of 2019 are read: blocks are tasks with their parameters, and what is learned is a task.
+"""The sites of the 2019 metrics.
 
-In a syllabus of 2019 a task's parameter sets are variations of one task, so that whatever is said of tasks
-(transfer, recovery) is said of names without variants, and whatever is said of blocks of labels with parameters.
+In a syllabus of 2019 the parameter sets of a task are variations of one task. So metrics of tasks (transfer,
+recovery) go by names without variants, and metrics of blocks go by labels with parameters.
 """
 
 # ruff: noqa: D403 - the docstrings of sites complete "the scenario needs …"
@@ -21,7 +21,7 @@ _Set = tuple[str, str]
 
 
 def _set(block: Block) -> _Set:
-    """What a block is of: its task, and its parameters as text."""
+    """Return the task of a block, and its parameters as text."""
     return block.task, set_text(block.params)
 
 
@@ -68,15 +68,15 @@ def first_learning_of_each_set(scenario: Scenario) -> Iterator[Site]:
 
 
 class _Stretch(Struct):
-    """Learning blocks in a row that are of one task, whatever its parameters and whatever is tested in between."""
+    """Consecutive learning blocks of one task, with any parameters and with any evaluations in between."""
 
     name: str
     blocks: list[int] = []
     labels: dict[str, None] = {}
 
     @property
-    def called(self) -> str:
-        """The one label that was learned, or the task where there were several."""
+    def label(self) -> str:
+        """The label that was learned, or the task if there were several."""
         return next(iter(self.labels)) if len(self.labels) == 1 else self.name
 
 
@@ -85,7 +85,7 @@ def evaluated_before_learned(scenario: Scenario) -> Iterator[Site]:
     for index, name, stretches, last in _evaluations(scenario):
         if name not in last:
             flags = ("several tasks were learned before",) if len(last) > 1 else ()
-            yield Site((stretches[-1].called, scenario.blocks[index].task), {"test": (index,)}, flags)
+            yield Site((stretches[-1].label, scenario.blocks[index].task), {"test": (index,)}, flags)
 
 
 def evaluated_after_both(scenario: Scenario) -> Iterator[Site]:
@@ -94,11 +94,11 @@ def evaluated_after_both(scenario: Scenario) -> Iterator[Site]:
         since = len(stretches) - 1 - last.get(name, len(stretches))
         if since > 0:
             flags = ("several tasks were learned since",) if since > 1 else ()
-            yield Site((stretches[-1].called, scenario.blocks[index].task), {"test": (index,)}, flags)
+            yield Site((stretches[-1].label, scenario.blocks[index].task), {"test": (index,)}, flags)
 
 
 def _evaluations(scenario: Scenario) -> Iterator[tuple[int, str, list[_Stretch], dict[str, int]]]:
-    """The evaluations after some learning: the task, the stretches so far, and in which each task was last learned."""
+    """Yield the evaluations after some learning, with the task, the stretches so far and the last stretch per task."""
     names, visible = _names(scenario), set(visible_evaluations(scenario))
     stretches: list[_Stretch] = []
     last: dict[str, int] = {}
@@ -126,10 +126,12 @@ def maintained_after_another(scenario: Scenario) -> Iterator[Site]:
     for site in tested_after_learning(scenario):
         tests.setdefault(site.blocks["train"][0], []).append(site.blocks["test"][0])
     for before, after in _one_after_another(scenario):
-        pairs = [[(test, train) for train in one.blocks for test in tests.get(train, ())] for one in (before, after)]
-        if all(pairs):
-            (old_tests, old_trains), (new_tests, new_trains) = (tuple(zip(*some, strict=True)) for some in pairs)
-            blocks = {"before": old_trains, "before_tests": old_tests, "after": new_trains, "after_tests": new_tests}
+        blocks: dict[str, tuple[int, ...]] = {}
+        for name, stretch in (("before", before), ("after", after)):
+            tested = [train for train in stretch.blocks if train in tests]
+            blocks[name] = tuple(train for train in tested for _ in tests[train])
+            blocks[f"{name}_tests"] = tuple(test for train in tested for test in tests[train])
+        if blocks["before"] and blocks["after"]:
             yield Site(_pair(before, after), blocks)
 
 
@@ -140,18 +142,18 @@ def learned_after_another(scenario: Scenario) -> Iterator[Site]:
 
 
 def _pair(before: _Stretch, after: _Stretch) -> tuple[str, str]:
-    # The second of a pair is whose task the value is of, so it is a label: that of the last set learned.
-    return before.called, next(reversed(after.labels))
+    # The value belongs to the second task of the pair, so that one is a label: that of the last set learned.
+    return before.label, next(reversed(after.labels))
 
 
 def _one_after_another(scenario: Scenario) -> Iterator[tuple[_Stretch, _Stretch]]:
-    """Stretches of two tasks in a row, in each of which something changed: there was continual learning in both."""
+    """Return pairs of consecutive stretches with at least two learning blocks each."""
     names = _names(scenario)
-    found: list[_Stretch] = []
+    stretches: list[_Stretch] = []
     for index in scenario.where("learn"):
         label = scenario.blocks[index].task
-        _extend(found, names[label], index, label)
-    return ((before, after) for before, after in pairwise(found) if min(len(before.blocks), len(after.blocks)) > 1)
+        _extend(stretches, names[label], index, label)
+    return (pair for pair in pairwise(stretches) if min(len(stretch.blocks) for stretch in pair) > 1)
 
 
 def _extend(stretches: list[_Stretch], name: str, index: int, label: str) -> None:
@@ -162,5 +164,5 @@ def _extend(stretches: list[_Stretch], name: str, index: int, label: str) -> Non
 
 
 def _names(scenario: Scenario) -> dict[str, str]:
-    """Label → task, without its variant."""
+    """Return the task without its variant for each label."""
     return {task.label: task.name for task in scenario.tasks}

@@ -6,7 +6,7 @@ import ast
 import inspect
 import pkgutil
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -31,17 +31,15 @@ REFERENCE: Mapping[str, str] = {
 
 BATCHED = "batched:"
 CORES: Mapping[str, str] = {
-    "q": "perdure.batched.learners.q",
-    "actor-critic": "perdure.batched.learners.actor_critic",
-    "softmax": "perdure.batched.learners.softmax",
+    name: f"perdure.batched.learners.cores:{name.replace('-', '_')}" for name in ("q", "actor-critic", "softmax")
 }
-"""The module of each learner `batched:NAME`."""
+"""The function of each learner `batched:NAME`."""
 
 METHODS: Mapping[str, str] = {
-    name: f"perdure.batched.learners.methods.{name.replace('-', '_')}"
+    name: f"perdure.batched.learners.methods:{name.replace('-', '_')}"
     for name in ("naive", "separate", "ewc", "si", "replay", "packnet", "crelu", "reset", "shrink-and-perturb", "joint")
 }
-"""The module of each method that batched learners take; several are joined by `+`."""
+"""The function of each method that batched learners take; several are joined by `+`."""
 
 _TORCH, _SB3 = "torch:", "sb3:"
 _TORCH_MODULE = "perdure.learners.torch.methods"
@@ -119,27 +117,31 @@ def learner_digest(name: str) -> str:
 
 def torch_learners() -> dict[str, str]:
     """Return the PyTorch learners, each with one line about it, without importing PyTorch."""
-    lines = {
-        node.name: (ast.get_docstring(node) or "").partition("\n")[0]
-        for node in _syntax_of(_TORCH_MODULE).body
-        if isinstance(node, ast.ClassDef)
-    }
+    lines = _first_lines(_TORCH_MODULE)
     return {_TORCH + name: lines[class_name] for name, class_name in TORCH_METHODS.items()}
 
 
 def batched_learners() -> tuple[dict[str, str], dict[str, str]]:
     """Return the batched learners and the methods that they take, each with one line, without importing JAX."""
 
-    def line(module: str) -> str:
-        return (ast.get_docstring(_syntax_of(module)) or "").partition("\n")[0].partition(": ")[2]
+    def line(place: str) -> str:
+        module, _, function = place.partition(":")
+        return _first_lines(module)[function]
 
-    learners = {BATCHED + name: line(module) for name, module in CORES.items()}
-    return learners, {name: line(module) for name, module in METHODS.items()}
+    return {BATCHED + name: line(place) for name, place in CORES.items()}, {
+        name: line(place) for name, place in METHODS.items()
+    }
 
 
-def _syntax_of(module: str) -> ast.Module:
+@cache
+def _first_lines(module: str) -> dict[str, str]:
+    """Return the first line of the docstring of each class and function of a module, without importing it."""
     package, _, name = module.rpartition(".")
-    return ast.parse(pkgutil.get_data(package, f"{name}.py") or b"")
+    return {
+        node.name: (ast.get_docstring(node) or "").partition("\n")[0]
+        for node in ast.parse(pkgutil.get_data(package, f"{name}.py") or b"").body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+    }
 
 
 def _of_torch(name: str) -> Maker:

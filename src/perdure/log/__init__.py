@@ -9,7 +9,7 @@ __all__ = ["READERS", "STANDARD_COLUMNS", "Options", "in_order", "read"]
 
 # In the order in which they are asked; most logs are the first kind, and the others then cost nothing.
 READERS.add(L2LOGGER.name, L2LOGGER)
-READERS.add_later("learnkit", "perdure.classic.learnkit.reader:LEARNKIT")
+READERS.add_later("learnkit", "perdure.classic.learnkit:LEARNKIT")
 READERS.add_later("bulk", "perdure.log.formats.bulk:BULK")
 READERS.add_later("sb3", "perdure.log.formats.sb3:SB3")
 READERS.add_later("tensorboard", "perdure.log.formats.tensorboard:TENSORBOARD")

@@ -46,4 +46,4 @@ for _name in (
     "transfer_of_maintenance",
     "transfer_of_continual_learning",
 ):
-    METRICS.add_later(_name, f"perdure.classic.transfer2019:{_name}")
+    METRICS.add_later(_name, f"perdure.classic.framework2019:{_name}")

@@ -209,5 +209,5 @@ PRESETS.add(
 )
 PRESETS.add_later(NEW_2022, "perdure.metrics.papers:NEW_2022_PRESET")
 PRESETS.add_later(BAKER_2023, "perdure.metrics.papers:BAKER_2023_PRESET")
-PRESETS.add_later(L2METRICS_31, "perdure.classic.presets:L2METRICS_31")
-PRESETS.add_later(FRAMEWORK_2019, "perdure.classic.presets:FRAMEWORK_2019")
+PRESETS.add_later(L2METRICS_31, "perdure.classic.l2metrics31:L2METRICS_31")
+PRESETS.add_later(FRAMEWORK_2019, "perdure.classic.framework2019:FRAMEWORK_2019")

@@ -66,7 +66,7 @@ def test_every_experience_has_a_record_and_every_episode_its_steps(program: Prog
 def test_an_evaluation_leaves_the_learner_as_it_is_and_learning_does_not(program: Program) -> None:
     jobs, size = program.plan.lives[:1], 8
     with ThreadPoolExecutor(1) as pool:
-        run = living._Run(program, size, jax.devices(), pool)
+        run = living.ChunkRunner(program, size, jax.devices(), pool)
         keys = run._spread(program.keys(jobs, size))
         learnt = run._compiled("begin", keys)(keys)
         before = np.asarray(fingerprints(learnt))
@@ -102,7 +102,7 @@ def fragile(setting: Setting) -> Core:
         init=lambda key: {"w": (key[0] % 1000).astype(float) / 1000 - 0.5},
         act=lambda weights, seen, key, exploring: (seen.sum() > 0).astype(int),
         push=push,
-        again=lambda weights, step: weights,
+        replayed=lambda weights, step: weights,
         rate=1.0,
     )
 
@@ -116,7 +116,7 @@ def asking(setting: Setting) -> Core:
             return 1
         return 0
 
-    return Core(core.init, act, core.push, core.again, 1.0)
+    return Core(core.init, act, core.push, core.replayed, 1.0)
 
 
 def test_a_life_that_is_no_number_any_more_ends_alone(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_task_that_cannot_be_traced_is_named_by_its_line(tmp_path: Path) -> No
 def test_where_memory_is_short_chunks_are_halved_and_that_is_noted(
     program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, tried = living._lived, []
+    real, tried = living._run, []
 
     def short(*arguments: Any) -> Any:
         tried.append(arguments[3])
@@ -163,7 +163,7 @@ def test_where_memory_is_short_chunks_are_halved_and_that_is_noted(
             raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 1 bytes")
         return real(*arguments)
 
-    monkeypatch.setattr(living, "_lived", short)
+    monkeypatch.setattr(living, "_run", short)
     found = live(program, program.plan.experts[:1], tmp_path, size=32)
     assert tried == [32, 16, 8]
     assert len(found.notes) == 2
@@ -184,7 +184,7 @@ def test_what_the_engine_cannot_live_is_refused_with_what_can() -> None:
         Program(plan(pre_deployment=LITTLE["scenarios"][0]))
     rooms = Program(plan(scenarios=[{"layout": "condensed", "tasks": ["minigrid5x5"], "learn": 2}], tasks={}))
     with pytest.raises(TaskError, match=r"no family for the task 'minigrid5x5'.*--engine local"):
-        _ = rooms.together
+        _ = rooms.switch
 
 
 def test_two_devices_give_the_lives_of_one(together: dict[str, Any], tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_running_needs_nothing_but_jax_numpy_and_msgspec() -> None:
         "sys.meta_path.insert(0, Absent())\n"
         "import perdure.batched.__main__, perdure.batched.live\n"
         "from perdure.learners.find import CORES, METHODS\n"
-        "from perdure.batched.tasks.find import FAMILIES\n"
+        "from perdure.batched.tasks.family import FAMILIES\n"
         "from importlib import import_module\n"
         "for place in {**CORES, **METHODS, **FAMILIES}.values(): import_module(place.partition(':')[0])\n"
     )

@@ -70,8 +70,8 @@ def test_a_run_killed_in_the_middle_of_a_life_goes_on_to_the_same_lives(
 
 def test_records_are_written_before_the_state_that_follows_from_them(tmp_path: Path) -> None:
     chunk = Chunk.begun(tmp_path, FACTS)
-    chunk.keep(0, {"reward": np.zeros((1, 2))}, [np.arange(3), np.ones(2)])
-    chunk.keep(1, {"reward": np.ones((1, 2))}, None)
+    chunk.write(0, {"reward": np.zeros((1, 2))}, [np.arange(3), np.ones(2)])
+    chunk.write(1, {"reward": np.ones((1, 2))}, None)
     assert (chunk.lived, chunk.is_whole) == (2, False)
     kept = chunk.state()
     assert kept is not None
@@ -85,7 +85,7 @@ def test_records_are_written_before_the_state_that_follows_from_them(tmp_path: P
 
 def test_a_torn_state_is_not_gone_on_from(tmp_path: Path) -> None:
     chunk = Chunk.begun(tmp_path, FACTS)
-    chunk.keep(0, {"reward": np.zeros((1, 2))}, [np.arange(3)])
+    chunk.write(0, {"reward": np.zeros((1, 2))}, [np.arange(3)])
     state = chunk.folder / "state.npz"
     state.write_bytes(state.read_bytes()[:-20])
     assert chunk.state() is None

@@ -10,8 +10,15 @@ import pytest
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 
-from perdure.batched.learners.find import make_learner  # noqa: E402
-from perdure.batched.learners.interface import BatchedLearner, BatchedTransition, Core, LabelledBatch, Learnt, Setting  # noqa: E402
+from perdure.batched.learners.interface import (  # noqa: E402
+    BatchedLearner,
+    BatchedTransition,
+    Core,
+    LabelledBatch,
+    LearnerState,
+    Setting,
+    make_learner,
+)
 from perdure.batched.learners.methods import ewc, joint, packnet, replay, reset, separate, shrink_and_perturb, si  # noqa: E402
 from perdure.batched.tasks.chance import uniform  # noqa: E402
 from perdure.learners.find import METHODS  # noqa: E402
@@ -31,7 +38,7 @@ def core() -> Core:
         init=lambda key: {"w": uniform(key, 8) + 0.5},
         act=lambda weights, seen, key, exploring: 0,
         push=push,
-        again=lambda weights, step: {"w": step.observation - weights["w"]},
+        replayed=lambda weights, step: {"w": step.observation - weights["w"]},
         rate=RATE,
     )
 
@@ -41,7 +48,9 @@ def step(place: float | list[float]) -> BatchedTransition:
     return BatchedTransition(seen, 1, 1.0, seen, False)
 
 
-def learned(learner: BatchedLearner, learnt: Learnt, task: int, place: Any, times: int = 8, on: bool = True) -> Learnt:
+def learned(
+    learner: BatchedLearner, learnt: LearnerState, task: int, place: Any, times: int = 8, on: bool = True
+) -> LearnerState:
     """A block of learning, with its middle."""
     learnt = learner.begin(learnt, task, KEY)
     for at in range(times):
@@ -51,7 +60,7 @@ def learned(learner: BatchedLearner, learnt: Learnt, task: int, place: Any, time
     return learner.end(learnt, task, KEY)
 
 
-def weights(learnt: Learnt) -> np.ndarray:
+def weights(learnt: LearnerState) -> np.ndarray:
     return np.asarray(learnt.weights["w"])
 
 
@@ -70,7 +79,7 @@ def make_naive() -> BatchedLearner:
 def test_who_has_nothing_left_to_learn_stays_bit_for_bit_as_it_is(name: str) -> None:
     learner = make_learner("batched:q", {"method": name, "form": "network", "hidden": 4}, SETTING)
     learnt = learner.begin(learner.init(KEY), 1, KEY)
-    held = learner.core.held(learnt.weights)
+    held = learner.core.empty_trace(learnt.weights)
     learnt, held = learner.learn(learnt, held, step(0.5), 1, jnp.asarray(True), KEY)
     after, _ = learner.learn(learnt, held, step(-0.5), 1, jnp.asarray(False), KEY)
     for one, other in zip(jax.tree.leaves(learnt), jax.tree.leaves(after), strict=True):
@@ -78,7 +87,7 @@ def test_who_has_nothing_left_to_learn_stays_bit_for_bit_as_it_is(name: str) -> 
 
 
 def test_separate_answers_for_each_task_as_if_there_were_no_other() -> None:
-    learner = BatchedLearner(core(), (separate.make(core(), SETTING),))
+    learner = BatchedLearner(core(), (separate(core(), SETTING),))
     first = learner.init(KEY)
     one = learned(learner, first, 0, 3.0)
     both = learned(learner, one, 1, -3.0)
@@ -88,22 +97,22 @@ def test_separate_answers_for_each_task_as_if_there_were_no_other() -> None:
     assert (np.asarray(learner.used(both, 2)["w"]) == weights(first)).all()
 
 
-@pytest.mark.parametrize("method", [ewc.make(core(), SETTING), si.make(core(), SETTING, strength=20.0)])
+@pytest.mark.parametrize("method", [ewc(core(), SETTING), si(core(), SETTING, strength=20.0)])
 def test_what_an_earlier_task_needed_moves_less(method: Any) -> None:
     learner = BatchedLearner(core(), (method,))
     first = learner.init(KEY)._replace(weights={"w": jnp.ones(8)})
-    first = Learnt(first.weights, (method.init(first.weights, KEY),))
+    first = LearnerState(first.weights, (method.init(first.weights, KEY),))
     # The first half of the weights is pushed while task 0 is learned, the second half stays where it is.
     one = learned(learner, first, 0, [4.0] * 4 + [1.0] * 4)
     two = learned(learner, one, 1, weights(one) + 1.0, times=3)
     moved = weights(two) - weights(one)
     assert (moved[:4] < 0.5 * moved[4:]).all()
-    naive = learned(make_naive(), Learnt(one.weights, ()), 1, weights(one) + 1.0, times=3)
+    naive = learned(make_naive(), LearnerState(one.weights, ()), 1, weights(one) + 1.0, times=3)
     np.testing.assert_allclose(moved[4:], (weights(naive) - weights(one))[4:], rtol=1e-5)
 
 
 def test_a_strong_spring_does_not_overshoot() -> None:
-    learner = BatchedLearner(core(), (ewc.make(core(), SETTING, strength=1e9),))
+    learner = BatchedLearner(core(), (ewc(core(), SETTING, strength=1e9),))
     one = learned(learner, learner.init(KEY), 0, 4.0)
     two = learned(learner, one, 1, -4.0)
     np.testing.assert_allclose(weights(two), weights(one), atol=1e-4)
@@ -111,47 +120,47 @@ def test_a_strong_spring_does_not_overshoot() -> None:
 
 def test_replay_keeps_a_uniform_sample_of_what_it_saw_and_learns_it_again() -> None:
     room, seen = 10, 40
-    method = replay.make(core(), SETTING, capacity=room, recalled=3)
+    method = replay(core(), SETTING, capacity=room, recalled=3)
     remember = jax.jit(method.remember)
     kept = np.zeros(seen)
     for life in range(150):
         past = method.init({}, KEY)
         for at in range(seen):
             past = remember(past, step(float(at)), jnp.asarray(True), jnp.array([life, at], jnp.uint32))
-        numbers = np.asarray(past.kept.observation)[:, 0].astype(int)
+        numbers = np.asarray(past.experiences.observation)[:, 0].astype(int)
         assert len(set(numbers.tolist())) == room
         kept[numbers] += 1
     # 150 lives keep each of 40 experiences with a chance of 1/4: 37.5 on average, with a standard deviation of 5.3.
     assert (np.abs(kept - 37.5) < 4.5 * 5.3).all()
     assert abs(kept[:20].sum() - kept[20:].sum()) < 4.5 * 5.3 * np.sqrt(40)
     learner = BatchedLearner(core(), (method,))
-    filled = Learnt({"w": jnp.zeros(8)}, (past,))
+    filled = LearnerState({"w": jnp.zeros(8)}, (past,))
     after, _ = learner.learn(filled, (), step(0.0), 0, jnp.asarray(True), KEY)
     assert (weights(after) > 0).all()  # the batch alone would leave them at 0
 
 
 def test_of_two_examples_that_fall_on_one_place_the_later_stays() -> None:
     setting = SETTING._replace(batch=64, observation=1)
-    method = replay.make(core(), setting, capacity=4, recalled=2)
+    method = replay(core(), setting, capacity=4, recalled=2)
     assert method.remember is not None
     past = method.init({}, KEY)
     batch = LabelledBatch(jnp.arange(64.0)[:, None], jnp.arange(64))
     past = method.remember(past, batch, jnp.asarray(True), KEY)
     place = np.where(np.arange(64) < 4, np.arange(64), np.floor(np.asarray(uniform(KEY, 64)) * np.arange(1, 65)))
     expected = [np.flatnonzero(place == at).max() for at in range(4)]
-    assert np.asarray(past.kept.labels).tolist() == expected
+    assert np.asarray(past.experiences.labels).tolist() == expected
     assert int(past.seen) == 64
 
 
 def test_joint_has_room_for_everything() -> None:
     setting = SETTING._replace(batch=4)
-    method = joint.make(core(), setting)
+    method = joint(core(), setting)
     past = method.init({}, KEY)
-    assert past.kept.labels.shape == (160,)
+    assert past.experiences.labels.shape == (160,)
 
 
 def test_nothing_learned_later_changes_what_packnet_answers() -> None:
-    learner = BatchedLearner(core(), (packnet.make(core(), SETTING),))
+    learner = BatchedLearner(core(), (packnet(core(), SETTING),))
     one = learned(learner, learner.init(KEY), 2, [4.0, -3.0, 2.0, -1.0, 0.5, -0.4, 0.3, -0.2])
     answer = np.asarray(learner.used(one, 2)["w"])
     assert (answer != 0).sum() == 4  # half of the weights, the larger ones
@@ -172,9 +181,9 @@ def test_reset_begins_anew_and_shrink_and_perturb_nearly_stays() -> None:
     fresh = np.asarray(core().init(jnp.asarray([7, 7], jnp.uint32))["w"])
     start = {"w": jnp.full(8, 5.0)}
     key = jnp.asarray([7, 7], jnp.uint32)
-    assert np.array_equal(reset.make(core(), SETTING).begin(start, (), 0, key)[0]["w"], fresh)
-    assert np.array_equal(reset.make(core(), SETTING, part="output").begin(start, (), 0, key)[0]["w"], start["w"])
-    shrunk = shrink_and_perturb.make(core(), SETTING, shrink=0.5, perturb=0.2).begin(start, (), 0, key)[0]["w"]
+    assert np.array_equal(reset(core(), SETTING).begin(start, (), 0, key)[0]["w"], fresh)
+    assert np.array_equal(reset(core(), SETTING, part="output").begin(start, (), 0, key)[0]["w"], start["w"])
+    shrunk = shrink_and_perturb(core(), SETTING, shrink=0.5, perturb=0.2).begin(start, (), 0, key)[0]["w"]
     np.testing.assert_allclose(shrunk, 2.5 + 0.2 * fresh, rtol=1e-6)
 
 
@@ -192,11 +201,11 @@ def test_a_core_learns_which_action_is_rewarded(name: str) -> None:
     learner = make_learner(f"batched:{name}", {"rate": 0.05}, setting)
     seen = jnp.array([0.3, -0.6])
 
-    def once(at: Any, learnt: Learnt) -> Learnt:
+    def once(at: Any, learnt: LearnerState) -> LearnerState:
         key = jnp.stack([jnp.uint32(9), at.astype(jnp.uint32)])
         action = learner.act(learnt.weights, seen, key, True)
         reward = jnp.where(action == 2, 1.0, 0.0)
-        held = learner.core.held(learnt.weights)
+        held = learner.core.empty_trace(learnt.weights)
         return learner.learn(
             learnt, held, BatchedTransition(seen, action, reward, seen, True), 0, jnp.asarray(True), key
         )[0]
@@ -213,7 +222,7 @@ def test_softmax_learns_to_tell_classes_apart() -> None:
         inputs = uniform(jnp.stack([jnp.uint32(4), at.astype(jnp.uint32)]), 32).reshape(16, 2) - 0.5
         return LabelledBatch(inputs, (inputs[:, 0] * inputs[:, 1] > 0).astype(int))
 
-    def once(at: Any, learnt: Learnt) -> Learnt:
+    def once(at: Any, learnt: LearnerState) -> LearnerState:
         return learner.learn(learnt, (), batch(at), 0, jnp.asarray(True), KEY)[0]
 
     learnt = jax.lax.fori_loop(0, 2000, once, learner.init(KEY))

@@ -15,7 +15,7 @@ from tests.batched.engine.little import lives, plan  # noqa: E402
 
 from perdure.batched.live import live  # noqa: E402
 from perdure.batched.program import Program  # noqa: E402
-from perdure.batched.tasks.gymnax import gymnax_family  # noqa: E402
+from perdure.batched.tasks.libraries import gymnax_family  # noqa: E402
 from perdure.errors import LearnerError, TaskError  # noqa: E402
 
 CARTS: dict[str, Any] = {

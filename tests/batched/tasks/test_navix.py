@@ -15,7 +15,7 @@ from tests.batched.engine.little import lives, plan, same  # noqa: E402
 
 from perdure.batched.live import live  # noqa: E402
 from perdure.batched.program import Program  # noqa: E402
-from perdure.batched.tasks.navix import navix_family  # noqa: E402
+from perdure.batched.tasks.libraries import navix_family  # noqa: E402
 from perdure.errors import TaskError  # noqa: E402
 
 ROOMS: dict[str, Any] = {

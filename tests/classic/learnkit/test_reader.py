@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.classic.learnkit.trees import CLASS, EPISODE, FIGURE, REWARDS, STEPS, line, put, read, report
 
-from perdure.classic.learnkit.reader import LEARNKIT
+from perdure.classic.learnkit import LEARNKIT
 from perdure.errors import LogError
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
 from perdure.testing import check_reader

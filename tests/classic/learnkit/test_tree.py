@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.classic.learnkit.tree import LearnkitPhase
+from perdure.classic.learnkit import LearnkitPhase
 from perdure.files import folder_name
 
 

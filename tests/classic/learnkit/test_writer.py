@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.classic.learnkit.trees import CLASS, FIGURE, REPORT, line, put, read
 
-from perdure.classic.learnkit.reader import LEARNKIT
-from perdure.classic.learnkit.writer import write_learnkit
+from perdure.classic.learnkit import LEARNKIT
+from perdure.classic.learnkit_writer import write_learnkit
 from perdure.errors import LogError
 from perdure.log import cells
 from perdure.log.blocks import in_order

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from perdure.classic.learnkit.reader import LEARNKIT
+from perdure.classic.learnkit import LEARNKIT
 from perdure.log.model import Lifetime
 from perdure.log.read import Options
 

@@ -1,4 +1,4 @@
-"""Learners that are compiled: pure functions over trees of arrays, and methods that bend how they learn (extra `jax`).
+"""Compiled learners: pure functions over trees of arrays, and methods that change how they learn (extra `jax`).
 
 Nothing here, and nothing that it imports, needs more than JAX, NumPy and msgspec.
 """

@@ -7,7 +7,9 @@ combines one core with any number of methods.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import jax
@@ -15,6 +17,8 @@ import jax.numpy as jnp
 from msgspec import Struct
 
 from perdure.batched.tasks.chance import under
+from perdure.errors import LearnerError, nearest
+from perdure.learners.find import BATCHED, CORES, METHODS
 
 Tree = Any
 Key = Any
@@ -31,47 +35,47 @@ class BatchedTransition(NamedTuple):
 
 
 class LabelledBatch(NamedTuple):
-    """A batch, once its labels were told."""
+    """A batch of examples with their labels."""
 
     inputs: Any
     labels: Any
 
 
 class Setting(NamedTuple):
-    """What a learner is made for."""
+    """The sizes that a learner is made for."""
 
     tasks: int
-    """How many task variants there are."""
+    """The number of task variants."""
     observation: int
-    """How long an observation is, or an example."""
+    """The length of an observation, or of an example."""
     outputs: int
-    """How many actions there are, or classes."""
+    """The number of actions, or of classes."""
     batch: int = 0
-    """Examples in a batch; 0 where it is lived in episodes."""
+    """Examples in a batch; 0 for tasks in episodes."""
     experiences: int = 0
-    """How many experiences a life learns from, at most."""
+    """The most experiences that a lifetime learns from."""
 
 
 class Core(Struct, frozen=True):
-    """How weights begin, what they answer, and which way an experience pushes them.
+    """Initial weights, answers, and the direction in which an experience pushes the weights.
 
-    `push` may carry something along within an episode, such as a trace, which begins as `held`. `again` is the push
-    of an experience that is recalled, outside of any episode. Weights go by `rate` along a push.
+    `push` may carry a trace through an episode, which begins as `empty_trace`. `replayed` is the push of an experience
+    that a method recalls, outside of any episode. Weights move by `rate` along a push.
     """
 
     init: Callable[[Key], Tree]
     act: Callable[[Tree, Any, Key, bool], Any]
-    """Weights, observation, key, and whether to explore."""
+    """From weights, observation, key, and whether to explore, to an action."""
     push: Callable[[Tree, Tree, Any], tuple[Tree, Tree]]
-    """Weights, what is held, experience; the direction, and what is held then."""
-    again: Callable[[Tree, Any], Tree]
+    """From weights, trace and experience to the direction and the next trace."""
+    replayed: Callable[[Tree, Any], Tree]
     rate: float
-    held: Callable[[Tree], Tree] = lambda _: ()
+    empty_trace: Callable[[Tree], Tree] = lambda _: ()
     repeats: int = 1
-    """How often each experience is learned from."""
+    """The number of times that each experience is learned from."""
 
 
-def _same(weights: Tree, memory: Tree, task: Any, key: Key) -> tuple[Tree, Tree]:  # noqa: ARG001
+def _unchanged(weights: Tree, memory: Tree, task: Any, key: Key) -> tuple[Tree, Tree]:  # noqa: ARG001
     return weights, memory
 
 
@@ -80,113 +84,180 @@ def _unbent(push: Tree, weights: Tree, memory: Tree, task: Any, on: Any) -> tupl
 
 
 class Method(Struct, frozen=True):
-    """What continual learning does beside learning; every part that is left out changes nothing."""
+    """A method of continual learning; every part that is left out changes nothing."""
 
     name: str
     init: Callable[[Tree, Key], Tree] = lambda _weights, _key: ()
-    """What it keeps, from the first weights."""
+    """From the first weights to its memory."""
     used: Callable[[Tree, Tree, Any], Tree] = lambda weights, _memory, _task: weights
-    """The weights that answer for a task in an evaluation."""
-    begin: Callable[[Tree, Tree, Any, Key], tuple[Tree, Tree]] = _same
-    """Weights and memory as a block of learning begins with them."""
+    """From weights, memory and task to the weights that answer in an evaluation."""
+    begin: Callable[[Tree, Tree, Any, Key], tuple[Tree, Tree]] = _unchanged
+    """Weights and memory at the beginning of a block of learning."""
     bend: Callable[[Tree, Tree, Tree, Any, Any], tuple[Tree, Tree]] = _unbent
-    """A push, weights, memory, task, and whether this life is still learning (else nothing may change)."""
+    """From push, weights, memory, task and `on` to push and memory. If `on` is false, nothing may change."""
     halfway: Callable[[Tree, Tree, Any, Key], tuple[Tree, Tree]] | None = None
-    """Weights and memory as the second half of a block of learning begins with them."""
-    end: Callable[[Tree, Tree, Any, Key], tuple[Tree, Tree]] = _same
-    """Weights and memory as a block of learning leaves them."""
+    """Weights and memory at the middle of a block of learning."""
+    end: Callable[[Tree, Tree, Any, Key], tuple[Tree, Tree]] = _unchanged
+    """Weights and memory at the end of a block of learning."""
     remember: Callable[[Tree, Any, Any, Key], Tree] | None = None
-    """Memory, experience, whether this life is still learning, key."""
+    """From memory, experience, `on` and key to the memory."""
     recall: Callable[[Tree, Key], tuple[Any, Any]] | None = None
-    """Experiences, one behind the other, and whether each is one."""
+    """From memory and key to experiences along the first axis, and whether each is valid."""
 
 
-class Learnt(NamedTuple):
-    """All that a learner is between two blocks."""
+class LearnerState(NamedTuple):
+    """The state of a learner between two blocks."""
 
     weights: Tree
     memories: tuple[Tree, ...]
 
 
 class BatchedLearner(Struct, frozen=True):
-    """A core and its methods, as one thing to be lived by."""
+    """A core and its methods."""
 
     core: Core
     methods: tuple[Method, ...] = ()
 
-    def init(self, key: Key) -> Learnt:
-        """A learner that has not learned anything."""
+    def init(self, key: Key) -> LearnerState:
+        """Return a learner that has not learned anything."""
         weights = self.core.init(under(key, 0))
-        keys = [under(key, 1 + at) for at in range(len(self.methods))]
-        return Learnt(weights, tuple(one.init(weights, key) for one, key in zip(self.methods, keys, strict=True)))
+        memories = [method.init(weights, under(key, 1 + index)) for index, method in enumerate(self.methods)]
+        return LearnerState(weights, tuple(memories))
 
-    def used(self, learnt: Learnt, task: Any) -> Tree:
-        """The weights that answer for a task in an evaluation."""
-        weights = learnt.weights
-        for one, memory in zip(self.methods, learnt.memories, strict=True):
-            weights = one.used(weights, memory, task)
+    def used(self, state: LearnerState, task: Any) -> Tree:
+        """Return the weights that answer for a task in an evaluation."""
+        weights = state.weights
+        for method, memory in zip(self.methods, state.memories, strict=True):
+            weights = method.used(weights, memory, task)
         return weights
 
-    def begin(self, learnt: Learnt, task: Any, key: Key) -> Learnt:
-        """As a block of learning begins."""
-        return self._turned([one.begin for one in self.methods], learnt, task, key)
+    def begin(self, state: LearnerState, task: Any, key: Key) -> LearnerState:
+        """Return the state at the beginning of a block of learning."""
+        return self._after([method.begin for method in self.methods], state, task, key)
 
-    def halfway(self, learnt: Learnt, task: Any, key: Key) -> Learnt:
-        """As the second half of a block of learning begins."""
-        return self._turned([one.halfway or _same for one in self.methods], learnt, task, key)
+    def halfway(self, state: LearnerState, task: Any, key: Key) -> LearnerState:
+        """Return the state at the middle of a block of learning."""
+        return self._after([method.halfway or _unchanged for method in self.methods], state, task, key)
 
     @property
     def has_halfway(self) -> bool:
-        """Whether the middle of a block means anything to it."""
-        return any(one.halfway is not None for one in self.methods)
+        """True if a method does something at the middle of a block."""
+        return any(method.halfway is not None for method in self.methods)
 
-    def end(self, learnt: Learnt, task: Any, key: Key) -> Learnt:
-        """As a block of learning ends."""
-        return self._turned([one.end for one in self.methods], learnt, task, key)
+    def end(self, state: LearnerState, task: Any, key: Key) -> LearnerState:
+        """Return the state at the end of a block of learning."""
+        return self._after([method.end for method in self.methods], state, task, key)
 
     def act(self, weights: Tree, observation: Any, key: Key, exploring: bool) -> Any:
-        """An action, or a class for each example."""
+        """Return an action, or a class for each example."""
         return self.core.act(weights, observation, key, exploring)
 
-    def learn(self, learnt: Learnt, held: Tree, experience: Any, task: Any, on: Any, key: Key) -> tuple[Learnt, Tree]:
-        """Learn from an experience where `on`, else stay exactly as it is."""
+    def learn(
+        self, state: LearnerState, trace: Tree, experience: Any, task: Any, on: Any, key: Key
+    ) -> tuple[LearnerState, Tree]:
+        """Learn from an experience if `on`, else return the same state; the caller decides about the trace."""
         core = self.core
         for turn in range(core.repeats):
-            push, held = core.push(learnt.weights, held, experience)
+            push, trace = core.push(state.weights, trace, experience)
             memories = []
-            for at, (one, memory) in enumerate(zip(self.methods, learnt.memories, strict=True)):
-                if one.recall is not None:
-                    recalled, known = one.recall(memory, under(key, 8 * at + 2 * turn))
-                    push = _with_recalled(core, learnt.weights, push, recalled, known)
-                push, kept = one.bend(push, learnt.weights, memory, task, on)
-                memories.append(kept)
-            weights = jax.tree.map(lambda w, p: jnp.where(on, w + core.rate * p, w), learnt.weights, push)
-            learnt = Learnt(weights, tuple(memories))
+            for index, (method, memory) in enumerate(zip(self.methods, state.memories, strict=True)):
+                if method.recall is not None:
+                    recalled, valid = method.recall(memory, under(key, 8 * index + 2 * turn))
+                    push = _with_recalled(core, state.weights, push, recalled, valid)
+                push, memory = method.bend(push, state.weights, memory, task, on)  # noqa: PLW2901
+                memories.append(memory)
+            weights = jax.tree.map(lambda w, p: jnp.where(on, w + core.rate * p, w), state.weights, push)
+            state = LearnerState(weights, tuple(memories))
         memories = [
-            memory if one.remember is None else one.remember(memory, experience, on, under(key, 8 * at + 1))
-            for at, (one, memory) in enumerate(zip(self.methods, learnt.memories, strict=True))
+            memory if method.remember is None else method.remember(memory, experience, on, under(key, 8 * index + 1))
+            for index, (method, memory) in enumerate(zip(self.methods, state.memories, strict=True))
         ]
-        return Learnt(learnt.weights, tuple(memories)), held  # what is held is the caller's to keep or to let go
+        return LearnerState(state.weights, tuple(memories)), trace
 
-    def _turned(self, hooks: list[Any], learnt: Learnt, task: Any, key: Key) -> Learnt:
-        weights, memories = learnt.weights, []
-        for at, (hook, memory) in enumerate(zip(hooks, learnt.memories, strict=True)):
-            weights, kept = hook(weights, memory, task, under(key, at))
-            memories.append(kept)
-        return Learnt(weights, tuple(memories))
+    def _after(self, hooks: list[Any], state: LearnerState, task: Any, key: Key) -> LearnerState:
+        weights, memories = state.weights, []
+        for index, (hook, memory) in enumerate(zip(hooks, state.memories, strict=True)):
+            weights, memory = hook(weights, memory, task, under(key, index))  # noqa: PLW2901
+            memories.append(memory)
+        return LearnerState(weights, tuple(memories))
 
 
 def chosen(condition: Any, yes: Tree, no: Tree) -> Tree:
-    """The one tree or the other, whole."""
-    return jax.tree.map(lambda one, other: jnp.where(condition, one, other), yes, no)
+    """Return one of two trees."""
+    return jax.tree.map(lambda left, right: jnp.where(condition, left, right), yes, no)
 
 
-def _with_recalled(core: Core, weights: Tree, push: Tree, recalled: Any, known: Any) -> Tree:
-    """The push, and the mean push of what is recalled beside it."""
-    pushes = jax.vmap(core.again, (None, 0))(weights, recalled)
-    count = jnp.maximum(known.sum(), 1)
+def _with_recalled(core: Core, weights: Tree, push: Tree, recalled: Any, valid: Any) -> Tree:
+    """Add the mean push of the valid recalled experiences to the push."""
+    pushes = jax.vmap(core.replayed, (None, 0))(weights, recalled)
+    count = jnp.maximum(valid.sum(), 1)
 
-    def mean(one: Any) -> Any:
-        return jnp.where(known.reshape((-1,) + (1,) * (one.ndim - 1)), one, 0).sum(axis=0) / count
+    def mean(leaf: Any) -> Any:
+        return jnp.where(valid.reshape((-1,) + (1,) * (leaf.ndim - 1)), leaf, 0).sum(axis=0) / count
 
     return jax.tree.map(lambda own, others: own + mean(others), push, pushes)
+
+
+def make_learner(name: str, params: Mapping[str, Any], setting: Setting) -> BatchedLearner:
+    """Return the learner that a protocol names, for tasks of this setting; `method` is one of its parameters."""
+    if not name.startswith(BATCHED) and ":" not in name:
+        raise LearnerError(
+            f"the learner {name!r} runs one lifetime at a time, so the batched engine cannot use it",
+            f"{', '.join(BATCHED + core for core in CORES)} can, with method = "
+            f"{', '.join(repr(method) for method in METHODS)}; or run it with --engine local",
+        )
+    known = {BATCHED + core: place for core, place in CORES.items()}
+    if name.startswith(BATCHED) and name not in known:
+        raise LearnerError(f"unknown learner {name!r}", nearest(name, known))
+    make_core = _maker(known.get(name, name))
+    given = dict(params)
+    methods = str(given.pop("method", "naive")).split("+")
+    for method in methods:
+        if method not in METHODS:
+            raise LearnerError(
+                f"unknown method {method!r}", f"{nearest(method, METHODS)}; join several by +", where=name
+            )
+    makers = [_maker(METHODS[method]) for method in methods]
+    core_takes, takes = _parameters(make_core), [_parameters(maker) for maker in makers]
+    offered = dict.fromkeys((*core_takes, *(parameter for taken in takes for parameter in taken), "method"))
+    for key in given:
+        if key not in offered:
+            raise LearnerError(f"takes no parameter {key!r}", nearest(key, offered), where=name)
+    core_params = {key: value for method in methods for key, value in _core_params(method).items() if key in core_takes}
+    core_params |= {key: value for key, value in given.items() if key in core_takes}
+    try:
+        core = make_core(setting, **core_params)
+        made: list[Method] = [
+            maker(core, setting, **{key: value for key, value in given.items() if key in taken})
+            for maker, taken in zip(makers, takes, strict=True)
+        ]
+    except (TypeError, ValueError, KeyError) as problem:
+        raise LearnerError(
+            f"cannot be made with {dict(params)}: {problem}", "give parameters that it takes", where=name
+        ) from problem
+    return BatchedLearner(core, tuple(made))
+
+
+def _core_params(method: str) -> Mapping[str, Any]:
+    from perdure.batched.learners.methods import CORE_PARAMS
+
+    return CORE_PARAMS.get(method, {})
+
+
+def _maker(place: str) -> Callable[..., Any]:
+    module, _, attribute = place.partition(":")
+    try:
+        found: Callable[..., Any] = getattr(import_module(module), attribute or "make")
+    except (ModuleNotFoundError, AttributeError) as problem:
+        raise LearnerError(
+            f"the learner {place!r} cannot be found: {problem}", "write package.module:maker"
+        ) from problem
+    return found
+
+
+def _parameters(maker: Callable[..., Any]) -> list[str]:
+    return [
+        parameter.name
+        for parameter in inspect.signature(maker).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    ]

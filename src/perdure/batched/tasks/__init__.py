@@ -1,4 +1,4 @@
-"""Tasks that are compiled: families of pure functions whose members differ by numbers (extra `jax`).
+"""Compiled tasks: families of pure functions whose members differ by numbers (extra `jax`).
 
 Nothing here, and nothing that it imports, needs more than JAX, NumPy and msgspec.
 """

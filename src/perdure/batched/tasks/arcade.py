@@ -55,8 +55,8 @@ class Traced(Arithmetic):
 def arcade(name: str, several: Iterable[Mapping[str, Any]] = ()) -> Family:
     """Return a game as a family for tasks of these parameters. An episode takes its chances or their key."""
     game = GAMES[name]
-    defaults = {one.name: one.default for one in game.parameters}
-    on = Traced(max(_bricks({**defaults, **one}) for one in (defaults, *several)))
+    defaults = {parameter.name: parameter.default for parameter in game.parameters}
+    on = Traced(max(_bricks({**defaults, **params}) for params in (defaults, *several)))
 
     def reset(key: Any, params: Any) -> tuple[Any, Any]:
         named = family.named(params)
@@ -82,7 +82,7 @@ def arcade(name: str, several: Iterable[Mapping[str, Any]] = ()) -> Family:
 
 def _bricks(params: Mapping[str, Any]) -> int:
     """Return the most bricks that a wall may have."""
-    limits = {one.name: one.high for one in GAMES["breakout"].parameters}
+    limits = {parameter.name: parameter.high for parameter in GAMES["breakout"].parameters}
     sides = [(params.get(name, 1), limits[name]) for name in ("bricks/rows", "bricks/columns")]
     return math.prod(int(most or 1) if is_drawn(given) else int(given) for given, most in sides)
 
@@ -100,4 +100,4 @@ def _settled(state: Any) -> Any:
 
 
 def _seen(game: Game, state: Any, params: Mapping[str, Any], on: Traced) -> Any:
-    return jnp.stack([jnp.asarray(one, float) for one in game.features(state, params, on)])
+    return jnp.stack([jnp.asarray(value, float) for value in game.features(state, params, on)])

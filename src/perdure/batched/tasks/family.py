@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import jax
@@ -10,7 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from msgspec import Struct, field
 
-from perdure.errors import TaskError
+from perdure.errors import TaskError, nearest
+from perdure.scenario.model import Task
+from perdure.tasks.digits import PAIRS
 from perdure.tasks.interface import Direction, Parameter, settled
 
 EPISODES: Mapping[str, Direction] = {"reward": "higher"}
@@ -60,7 +63,7 @@ class Family(Struct, frozen=True):
         if self.encode is not None:
             return self.encode(given, task)
         values = self.settled(given, task)
-        return np.array([_as_number(values[one.name], one, task) for one in self.parameters])
+        return np.array([_as_number(values[parameter.name], parameter, task) for parameter in self.parameters])
 
     def settled(self, given: Mapping[str, Any], task: str) -> dict[str, Any]:
         """Return every parameter with its value; refuse unknown and unfit ones."""
@@ -68,13 +71,13 @@ class Family(Struct, frozen=True):
 
     def named(self, vector: Any) -> dict[str, Any]:
         """Return the parameters by name, each of its type, for rules that are traced."""
-        found: dict[str, Any] = {}
-        for one, value in zip(self.parameters, vector, strict=False):
-            if isinstance(one.default, bool):
-                found[one.name] = value > 0
+        values: dict[str, Any] = {}
+        for parameter, value in zip(self.parameters, vector, strict=False):
+            if isinstance(parameter.default, bool):
+                values[parameter.name] = value > 0
             else:
-                found[one.name] = value.astype(int) if isinstance(one.default, int) else value
-        return found
+                values[parameter.name] = value.astype(int) if isinstance(parameter.default, int) else value
+        return values
 
 
 def _as_number(value: Any, parameter: Parameter, task: str) -> float:
@@ -94,10 +97,10 @@ class FamilySwitch:
 
     def __init__(self, families: Sequence[Family]) -> None:
         first = families[0]
-        for one in families[1:]:
-            if one.shape != first.shape:
+        for family in families[1:]:
+            if family.shape != first.shape:
                 raise TaskError(
-                    f"{first.name!r} and {one.name!r} differ in what is seen or answered, or in their batches, and the "
+                    f"{first.name!r} and {family.name!r} differ in their observations, actions or batches, and the "
                     "batched engine runs one kind of task per protocol",
                     "split the protocol, or use --engine local",
                 )
@@ -106,31 +109,77 @@ class FamilySwitch:
 
     def reset(self, which: Any, key: Any, params: Any) -> tuple[Any, Any]:
         """Begin an episode in every family, which costs little; return the observation of family `which`."""
-        begun = [one.reset(key, params) for one in self.families if one.reset is not None]
+        begun = [family.reset(key, params) for family in self.families if family.reset is not None]
         return tuple(state for state, _ in begun), self._of(which, [seen for _, seen in begun])
 
     def step(self, which: Any, key: Any, states: Any, action: Any, params: Any) -> Step:
         """Take a step in family `which` only."""
 
-        def branch(at: int, one: Family) -> Any:
+        def branch(number: int, family: Family) -> Any:
             def play(states: Any) -> Step:
-                assert one.step is not None
-                state, *rest = one.step(key, states[at], action, params)
-                return ((*states[:at], state, *states[at + 1 :]), *rest)
+                assert family.step is not None
+                state, *rest = family.step(key, states[number], action, params)
+                return ((*states[:number], state, *states[number + 1 :]), *rest)
 
             return play
 
-        branches = [branch(at, one) for at, one in enumerate(self.families)]
-        found: Step = branches[0](states) if len(branches) == 1 else jax.lax.switch(which, branches, states)
-        return found
+        branches = [branch(number, family) for number, family in enumerate(self.families)]
+        result: Step = branches[0](states) if len(branches) == 1 else jax.lax.switch(which, branches, states)
+        return result
 
     def draw(self, which: Any, key: Any, params: Any, learning: bool) -> tuple[Any, Any]:
         """Draw a batch of family `which`."""
-        drawn = [one.draw(key, params, learning) for one in self.families if one.draw is not None]
+        drawn = [family.draw(key, params, learning) for family in self.families if family.draw is not None]
         return self._of(which, [inputs for inputs, _ in drawn]), self._of(which, [labels for _, labels in drawn])
 
-    def _of(self, which: Any, several: list[Any]) -> Any:
-        found = several[0]
-        for at, one in enumerate(several[1:], start=1):
-            found = jnp.where(which == at, one, found)
-        return found
+    def _of(self, which: Any, values: list[Any]) -> Any:
+        result = values[0]
+        for number, value in enumerate(values[1:], start=1):
+            result = jnp.where(which == number, value, result)
+        return result
+
+
+FAMILIES: Mapping[str, str] = {
+    "pong": "perdure.batched.tasks.arcade:arcade",
+    "breakout": "perdure.batched.tasks.arcade:arcade",
+    "freeway": "perdure.batched.tasks.arcade:arcade",
+    "digits": "perdure.batched.tasks.streams:digits",
+    "gaussians": "perdure.batched.tasks.streams:gaussians",
+}
+"""The place of each family's maker: a function of its name and of the parameters of all tasks that belong to it."""
+
+_LIBRARIES = {name: f"perdure.batched.tasks.libraries:{name}_family" for name in ("gymnax", "navix")}
+_PAIRS = {pair: {"classes": [2 * index, 2 * index + 1]} for index, pair in enumerate(PAIRS)}
+_PAIRS |= {f"task-{index + 1}-{pair}": _PAIRS[pair] for index, pair in enumerate(PAIRS)}
+
+
+def kind_of(task: Task) -> tuple[str, Mapping[str, Any]]:
+    """Return the name of a task's family, and the parameters that the task's own name implies.
+
+    A custom family is named `module:maker`.
+    """
+    named = task.env or task.name
+    folded = named if ":" in named else named.lower()
+    return ("digits", _PAIRS[folded]) if folded in _PAIRS else (folded, {})
+
+
+def family_of(kind: str, several: Sequence[Mapping[str, Any]]) -> Family:
+    """Return the family of this name, for tasks of these parameters."""
+    place = _LIBRARIES.get(kind.partition(":")[0]) or FAMILIES.get(kind, kind)
+    if ":" not in place:
+        raise TaskError(
+            f"the batched engine has no family for the task {kind!r}",
+            f"{nearest(kind, FAMILIES)} (one of your own is written package.module:maker; --engine local takes "
+            "any task)",
+        )
+    module, _, maker = place.partition(":")
+    try:
+        make = getattr(import_module(module), maker)
+    except (ModuleNotFoundError, AttributeError) as problem:
+        raise TaskError(f"the family {place!r} cannot be found: {problem}", "write package.module:maker") from problem
+    family = make(kind, several)
+    if not isinstance(family, Family):
+        raise TaskError(
+            f"{place!r} gives {type(family).__name__}, and the batched engine needs a Family", "return one from it"
+        )
+    return family

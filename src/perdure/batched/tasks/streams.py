@@ -1,4 +1,4 @@
-"""Batches for classifiers, compiled: digits under any variation, and Gaussian clouds; as `tasks/streams` has them."""
+"""Compiled batches for classifiers: digits under any variation, and Gaussian clouds, as in `tasks/streams`."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _DIGITS = 10
 
 
 def digits(name: str, several: Sequence[Mapping[str, Any]]) -> Family:
-    """Our own digits; every task with the same batch size, and shuffles that are named rather than drawn."""
+    """Return drawn digits as a family; all tasks have one batch size, and permutations are given rather than drawn."""
     kind = drawn_digits()
     assert kind.parameters is not None
     size = _one_size(several)
     shuffles = _named(several, "permutation", 0)
-    orders = np.stack([order(one, SIDE * SIDE) if one else np.arange(SIDE * SIDE) for one in shuffles])
-    turned = any(is_drawn(one.get(key)) or one.get(key) for one in several for key in ("rotation", "rotation/spread"))
+    orders = np.stack([order(shuffle, SIDE * SIDE) if shuffle else np.arange(SIDE * SIDE) for shuffle in shuffles])
+    turned = any(params.get(key) for params in several for key in ("rotation", "rotation/spread"))
     outputs = _outputs(several)
 
     def encode(given: Mapping[str, Any], task: str) -> np.ndarray:
@@ -69,11 +69,11 @@ def digits(name: str, several: Sequence[Mapping[str, Any]]) -> Family:
 
 
 def gaussians(name: str, several: Sequence[Mapping[str, Any]]) -> Family:
-    """Clouds about middles that each task's number names."""
+    """Return Gaussian clouds as a family; the centres depend on each task's number."""
     kind = Gaussians()
     assert kind.parameters is not None
     size, known = _one_size(several), _named(several, "number", 0)
-    places = np.stack([middles(one) for one in known])
+    places = np.stack([middles(number) for number in known])
 
     def encode(given: Mapping[str, Any], task: str) -> np.ndarray:
         values = family.settled(given, task)
@@ -99,12 +99,12 @@ def gaussians(name: str, several: Sequence[Mapping[str, Any]]) -> Family:
 
 
 def digit_pictures(numbers: Any, hand: Hand) -> Any:
-    """A picture of each digit, in these hands."""
+    """Return a picture of each digit, in these handwritings."""
     return inked(distances(in_hand(jnp.asarray(SEGMENTS)[numbers], hand, jnp), jnp), hand, jnp)
 
 
 def _hand(key: Any, count: int) -> Hand:
-    """The chance of `draw_digits`, from a key."""
+    """Return the random numbers of `draw_digits`, drawn from a key."""
 
     def bell(at: int, spread: float, *shape: int) -> Any:
         return spread * normal(under(key, at), int(np.prod(shape))).reshape(shape)
@@ -142,7 +142,7 @@ def _each(named: Mapping[str, Any], name: str, key: Any, count: int) -> Any:
 
 
 def _one_size(several: Sequence[Mapping[str, Any]]) -> int:
-    """The batch size of all tasks."""
+    """Return the batch size of all tasks."""
     sizes = _named(several, BATCH_SIZE.name, BATCH_SIZE.default)
     if len(sizes) > 1:
         raise TaskError(
@@ -153,20 +153,20 @@ def _one_size(several: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _outputs(several: Sequence[Mapping[str, Any]]) -> int:
-    """Enough for the classes themselves, or for as many as a task has."""
-    if any(one.get("setting", "class") == "class" for one in several):
+    """Return the number of classes, or the most classes of a task."""
+    if any(params.get("setting", "class") == "class" for params in several):
         return _DIGITS
-    return max(len(one.get("classes", range(_DIGITS))) for one in several)
+    return max(len(params.get("classes", range(_DIGITS))) for params in several)
 
 
 def _named(several: Sequence[Mapping[str, Any]], name: str, default: int) -> list[int]:
-    """The values of a parameter that decides what is compiled, and so cannot be drawn."""
-    found = []
-    for one in several:
-        value = one.get(name, default)
+    """Return the values of a parameter that the compiled program depends on, so that it cannot be drawn."""
+    values = []
+    for params in several:
+        value = params.get(name, default)
         if is_drawn(value):
             raise TaskError(
                 f"{name!r} is drawn, and the batched engine must know it", "give one number, or use --engine local"
             )
-        found.append(int(value))
-    return sorted(set(found)) or [default]
+        values.append(int(value))
+    return sorted(set(values)) or [default]

@@ -5,7 +5,6 @@ As a command, `python -m perdure.classic.l2metrics -l LOG` in place of `python -
 
 from perdure.classic.l2metrics.command import main
 from perdure.classic.l2metrics.metric import Metric, declared, stand_in
-from perdure.classic.l2metrics.report import MetricsReport
-from perdure.classic.l2metrics.store import store_expert
+from perdure.classic.l2metrics.report import MetricsReport, store_expert
 
 __all__ = ["Metric", "MetricsReport", "declared", "main", "stand_in", "store_expert"]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from perdure import files
-from perdure.classic.l2metrics.report import MetricsReport
-from perdure.classic.l2metrics.store import MODES, store_expert
+from perdure.classic.l2metrics.report import MODES, MetricsReport, store_expert
 from perdure.errors import PerdureError
 from perdure.lazy import pl
 
@@ -44,117 +43,122 @@ def _parser() -> argparse.ArgumentParser:
     add("-O", "--output-dir", default="results", help="where files are written")
     add("-o", "--output", help="the beginning of their names")
     add("-u", "--unit", default="exp_num", choices=("exp_num", "steps"), help="figures here count experiences")
-    _switch(parser, "-e", "--show-eval-lines", "--no-show-eval-lines", "show_eval_lines")
-    _switch(parser, "-P", "--do-plot", "--no-plot", "do_plot")
     add("-T", "--plot-types", default=["all"], nargs="+", choices=("all", "raw", "eb", "lb", "ste"))
-    _switch(parser, "-S", "--do-save", "--no-save", "do_save")
     add("-c", "--load-settings", help="JSON of options, which overrule those given here")
-    _switch(parser, "-C", "--do-save-settings", "--no-save-settings", "do_save_settings")
+    for short, name, verb in (
+        ("-e", "show_eval_lines", "show-eval-lines"),
+        ("-P", "do_plot", "plot"),
+        ("-S", "do_save", "save"),
+        ("-C", "do_save_settings", "save-settings"),
+    ):
+        add(short, f"--{name.replace('_', '-')}", dest=name, default=True, action="store_true")
+        add(f"--no-{verb}", dest=name, action="store_false")
     return parser
 
 
-def _switch(parser: argparse.ArgumentParser, short: str, long: str, off: str, name: str) -> None:
-    parser.add_argument(short, long, dest=name, default=True, action="store_true")
-    parser.add_argument(off, dest=name, action="store_false")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run it; 2 where something is wrong, which l2metrics did not say."""
+    """Run the command; return 2 if something is wrong, unlike l2metrics."""
     options = vars(_parser().parse_args(arguments))
     try:
         if options["load_settings"]:
             options |= _object(options["load_settings"])
         bounds = options["data_range_file"] and _object(options["data_range_file"])
-        options["data_range"] = {task.lower(): one for task, one in bounds.items()} if bounds else None
-        logs = _below(Path(options["log_dir"])) if options["recursive"] else [Path(options["log_dir"])]
+        options["data_range"] = {task.lower(): span for task, span in bounds.items()} if bounds else None
+        logs = _logs_below(Path(options["log_dir"])) if options["recursive"] else [Path(options["log_dir"])]
         if options["ste_store_mode"]:
             for log in logs:
                 print(f"stored {store_expert(log, options['ste_store_mode'])}")  # noqa: T201
         elif options["recursive"]:
-            return 2 if _many(logs, options) else 0
+            return 2 if _score_all(logs, options) else 0
         else:
-            _one(logs[0], options)
+            _score(logs[0], options)
     except (PerdureError, OSError) as problem:
-        _say(problem)
+        _print_error(problem)
         return 2
     return 0
 
 
-def _say(problem: Exception) -> None:
+def _print_error(problem: Exception) -> None:
     print(f"l2metrics: {problem}", file=sys.stderr)  # noqa: T201
 
 
 def _object(file: str) -> dict[str, Any]:
     try:
-        found = files.parse_json(files.read_text(file, files.HEADER_LIMIT))
+        content = files.parse_json(files.read_text(file, files.HEADER_LIMIT))
     except ValueError as problem:
         raise PerdureError(f"not JSON: {problem}", _OBJECT, file=file) from problem
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise PerdureError("no object", _OBJECT, file=file)
-    return found
+    return content
 
 
-def _below(folder: Path) -> list[Path]:
-    found = sorted(one.parent for one in folder.rglob("logger_info.json") if one.parent != folder)
-    if not found:
+def _logs_below(folder: Path) -> list[Path]:
+    logs = sorted(file.parent for file in folder.rglob("logger_info.json") if file.parent != folder)
+    if not logs:
         raise PerdureError("no logs below this folder", "leave -R away where it is one itself", file=folder)
-    return found
+    return logs
 
 
-def _calculated(log: Path, options: dict[str, Any]) -> MetricsReport:
-    made = MetricsReport(**{**options, "log_dir": log})
+def _calculated(log: Path, options: Mapping[str, Any]) -> MetricsReport:
+    report = MetricsReport(**{**options, "log_dir": log})
     if any(options["noise"]):
-        made.add_noise(*options["noise"])
-    made.calculate()
-    return made
+        report.add_noise(*options["noise"])
+    report.calculate()
+    return report
 
 
-def _plotted(made: MetricsReport, options: dict[str, Any]) -> None:
+def _plot(report: MetricsReport, options: Mapping[str, Any]) -> None:
     if options["do_plot"] and options["do_save"]:
-        made.plot(options["plot_types"], save=True, output_dir=Path(options["output_dir"]) / "plots")
+        report.plot(options["plot_types"], save=True, output_dir=Path(options["output_dir"]) / "plots")
 
 
-def _one(log: Path, options: dict[str, Any]) -> None:
-    made = _calculated(log, options)
-    to = {"output_dir": options["output_dir"], "filename": options["output"]}
+def _score(log: Path, options: Mapping[str, Any]) -> None:
+    report = _calculated(log, options)
+    target = {"output_dir": options["output_dir"], "filename": options["output"]}
     if options["do_save_settings"]:
-        made.save_settings(**to)
-    made.report()
+        report.save_settings(**target)
+    report.report()
     if options["do_save"]:
-        made.save_metrics(**to)
-        made.save_data(**to)
-    _plotted(made, options)
+        report.save_metrics(**target)
+        report.save_data(**target)
+    _plot(report, options)
 
 
-def _many(logs: Sequence[Path], options: dict[str, Any]) -> bool:
-    """A row for each log; one that cannot be scored is named, and keeps no other from it. Whether there was one."""
-    made: list[MetricsReport] = []
-    wrong: list[PerdureError] = []
+def _score_all(logs: Sequence[Path], options: Mapping[str, Any]) -> bool:
+    """Write a row for each log; return whether one could not be scored."""
+    reports: list[MetricsReport] = []
+    problems: list[PerdureError] = []
     for log in logs:
         try:
-            made.append(_calculated(log, options))
+            report = _calculated(log, options)
         except PerdureError as problem:
-            wrong.append(problem)
+            problems.append(problem)
         else:
-            _plotted(made[-1], options)
+            reports.append(report)
+            _plot(report, options)
     base = Path(options["output_dir"]) / (options["output"] or "ll_metrics")
     base.parent.mkdir(parents=True, exist_ok=True)
     if options["do_save_settings"]:
         files.deliver(Path(f"{base}_settings.json"), f"{json.dumps(options)}\n".encode())
-    if options["do_save"] and made:
-        rows = [
-            {"run_id": one.log_dir.name, **one.lifetime_values}
-            | {key: said for key, said in one.ll_metrics_dict.items() if not isinstance(said, dict | float | None)}
-            | {key: one.ll_metrics_dict[key] for key in ("min", "max", "runtime")}
-            for one in made
-        ]
-        written = pl.DataFrame(rows, infer_schema_length=None).write_csv(separator="\t")
-        files.deliver(Path(f"{base}.tsv"), written.encode())
-        everything = json.dumps([one.ll_metrics_dict for one in made], ensure_ascii=False, allow_nan=False)
-        files.deliver(Path(f"{base}.json"), f"{everything}\n".encode())
-        regimes = pl.concat([one.regime_metrics for one in made], how="diagonal_relaxed")
+    if options["do_save"] and reports:
+        rows = pl.DataFrame([_row(report) for report in reports], infer_schema_length=None)
+        files.deliver(Path(f"{base}.tsv"), rows.write_csv(separator="\t").encode())
+        results = json.dumps([report.ll_metrics_dict for report in reports], ensure_ascii=False, allow_nan=False)
+        files.deliver(Path(f"{base}.json"), f"{results}\n".encode())
+        regimes = pl.concat([report.regime_metrics for report in reports], how="diagonal_relaxed")
         files.deliver(Path(f"{base}_regime.tsv"), regimes.write_csv(separator="\t").encode())
-    print(f"{len(made)} of {len(logs)} logs, in {base.parent}")  # noqa: T201
-    for one in wrong:
-        _say(one)
-    return bool(wrong)
+    print(f"{len(reports)} of {len(logs)} logs, in {base.parent}")  # noqa: T201
+    for error in problems:
+        _print_error(error)
+    return bool(problems)
+
+
+def _row(report: MetricsReport) -> dict[str, Any]:
+    results = report.ll_metrics_dict
+    texts = {name: value for name, value in results.items() if not isinstance(value, dict | float | None)}
+    return {
+        "run_id": report.log_dir.name,
+        **report.lifetime_values,
+        **texts,
+        **{name: results[name] for name in ("min", "max", "runtime")},
+    }

@@ -1,29 +1,27 @@
-"""`MetricsReport` of l2metrics 3.1, on Perdure's preset of the same numbers; what is added reaches every output."""
+"""`MetricsReport` of l2metrics 3.1, on Perdure's preset of the same numbers, and its stored experts."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
+import shutil
 import warnings
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean, median
 from typing import Any
 
 from perdure import files
-from perdure.classic.l2metrics.frames import frames, log_rows, pandas
-from perdure.classic.l2metrics.lifetime import lifetime_facts, task_facts
-from perdure.classic.l2metrics.metric import added, calculated
-from perdure.classic.l2metrics.regimes import KEYS, blocks_of, regime_table
-from perdure.classic.l2metrics.store import stored, unconverted
-from perdure.classic.l2metrics31 import L2METRICS_31, NAMES
+from perdure.classic.l2metrics.metric import added_columns, calculated, frames, log_rows, pandas
+from perdure.classic.l2metrics.regimes import KEYS, blocks_of, is_known, lifetime_facts, regime_table, task_facts
+from perdure.classic.l2metrics31 import METRICS, NAMES
+from perdure.curves.experts import read_experts
 from perdure.curves.model import Curves
 from perdure.curves.prepare import curves
-from perdure.errors import PerdureError, UnknownNameError
+from perdure.errors import LogError, PerdureError, UnknownNameError
 from perdure.lazy import pl
 from perdure.log.model import Lifetime
-from perdure.log.read import read
+from perdure.log.read import locate, read
 from perdure.metrics.measure import Context, measure
 from perdure.metrics.presets import PRESETS, prepared
 from perdure.settings import Settings
@@ -45,64 +43,69 @@ OPTIONS: Mapping[str, Any] = {
     "data_range": None,
     "unit": "exp_num",
 }
-"""What a report is told, and what it takes where it is not."""
-_OF_THE_COMMAND = frozenset(
+"""The options of a report with their defaults."""
+_COMMAND_OPTIONS = frozenset(
     (
         *("recursive", "ste_store_mode", "data_range_file", "noise", "output_dir", "output", "show_eval_lines"),
         *("do_plot", "plot_types", "do_save", "load_settings", "do_save_settings"),
     )
 )
-"""What scripts hand over with the rest, since l2metrics heeds no name that it does not know."""
+"""Options of the command, which scripts pass with the rest because l2metrics ignores names that it does not know."""
 _FIGURES = {
     "raw": ("raw", "raw"),
     "eb": ("evaluations", "evaluation"),
     "lb": ("lifetime", "learning"),
     "ste": ("experts", "ste"),
 }
-"""Type of plot → our kind, and the end of its file's name."""
-_IN_SETTINGS = tuple(name for name in OPTIONS if name not in ("do_smooth_eval_data", "data_range", "unit"))
-_LONGEST = 25  # characters of parameters that a table of regimes shows
+"""Perdure's figure and the suffix of the file name, by type of plot."""
+_SAVED = tuple(name for name in OPTIONS if name not in ("do_smooth_eval_data", "data_range", "unit"))
+_PARAMS_WIDTH = 25  # characters of parameters in a table of regimes
+
+PathText = str | os.PathLike[str]
 
 
 class MetricsReport:
-    """The metrics of one log: l2metrics' own, and those that are added; options are its keyword arguments."""
+    """The metrics of one log: those of l2metrics, and those that are added. Options are keyword arguments."""
 
-    def __init__(self, experts: Sequence[str | os.PathLike[str] | Lifetime] | None = None, **options: Any) -> None:
+    def __init__(self, experts: Sequence[PathText | Lifetime] | None = None, **options: Any) -> None:
         """Read the log and prepare it; `experts` are logs to compare with, in place of those that are stored."""
         for name in options:
-            if name not in OPTIONS and name not in _OF_THE_COMMAND:
+            if name not in OPTIONS and name not in _COMMAND_OPTIONS:
                 raise UnknownNameError("option of MetricsReport", name, OPTIONS)
-        told = {name: options.get(name, otherwise) for name, otherwise in OPTIONS.items()}
-        self.options: Mapping[str, Any] = told
-        self.log_dir = Path(told["log_dir"])
-        self.perf_measure: str = told["perf_measure"]
-        self.task_metrics = [name for name in NAMES if self._asked(name)]
+        given = {name: options.get(name, default) for name, default in OPTIONS.items()}
+        self.options: Mapping[str, Any] = given
+        self.log_dir = Path(given["log_dir"])
+        self.perf_measure: str = given["perf_measure"]
+        self.task_metrics = [name for name in NAMES if self._wanted(name)]
         self.settings = Settings(
             _PRESET,
             measure=self.perf_measure,
-            variants="agnostic" if told["variant_mode"] == "agnostic" else "name",
-            aggregate=told["aggregation_method"],
-            expert_average=told["ste_averaging_method"],
-            scale=told["normalization_method"],
-            window=told["smoothing_method"],
-            width=told["window_length"],
-            smooth_evaluation=bool(told["do_smooth_eval_data"]) or None,
-            clamp=bool(told["clamp_outliers"]) or None,
-            bounds={task: (one["min"], one["max"]) for task, one in (told["data_range"] or {}).items()} or None,
-            lower_is_better=False,  # it knows no other measures
+            variants="agnostic" if given["variant_mode"] == "agnostic" else "name",
+            aggregate=given["aggregation_method"],
+            expert_average=given["ste_averaging_method"],
+            scale=given["normalization_method"],
+            window=given["smoothing_method"],
+            width=given["window_length"],
+            smooth_evaluation=bool(given["do_smooth_eval_data"]) or None,
+            clamp=bool(given["clamp_outliers"]) or None,
+            bounds={task: (span["min"], span["max"]) for task, span in (given["data_range"] or {}).items()} or None,
+            lower_is_better=False,  # l2metrics has no other measures
         )
         self._lifetime = read(self.log_dir)
         self._experts = _expert_logs(experts)
+        self._context = Context(expert_average=self.settings.expert_average)
         self._metrics: list[Any] = []
         self._noise = 0.0
         self.ll_metrics_dict: dict[str, Any] = {}
-        """What was calculated, once that was done."""
+        """The results, once calculated."""
         self._curves = self._prepared()
 
-    def _asked(self, name: str) -> bool:
-        how = {"maintenance": self.options["maintenance_method"], "transfer": self.options["transfer_method"]}
-        wanted = next((told for kind, told in how.items() if kind in name), "both")
-        return wanted == "both" or name.endswith(wanted)
+    def _wanted(self, name: str) -> bool:
+        """Return whether the options ask for a number of l2metrics, of whose methods there are two or more."""
+        for kind in ("maintenance", "transfer"):
+            if kind in name:
+                return self.options[f"{kind}_method"] == "both" or name.endswith(self.options[f"{kind}_method"])
+        return True
 
     def _prepared(self) -> Curves:
         settings = self.settings.replace(noise=self._noise) if self._noise else self.settings
@@ -110,40 +113,39 @@ class MetricsReport:
         return curves(self._lifetime, prep, self._experts, measure=self.perf_measure, direction="higher")
 
     def add(self, metrics_list: Any) -> None:
-        """Take a further metric, or several; each sees what those before it calculated."""
+        """Add a metric, or several; each receives the results of those before it."""
         self._metrics.extend(metrics_list if isinstance(metrics_list, list) else [metrics_list])
 
     def add_noise(self, mean: float, std: float) -> None:
-        """Add normal noise to the learner's prepared values; the same each time, unlike l2metrics'."""
+        """Add normal noise to the learner's prepared values; unlike in l2metrics, the same each time."""
         if mean:
             raise PerdureError(f"noise of mean {mean:g} is a shift of every value", "give 0, and the deviation alone")
         self._noise = std
         self._curves = self._prepared()
 
     def calculate(self) -> None:
-        """Every metric of l2metrics, then those that were added, in order."""
-        table: dict[str, list[Any]] = self._regimes()
-        own: dict[str, list[float | None]] = {}
+        """Calculate every metric of l2metrics, then those that were added, in order."""
+        table = regime_table(self._curves, self._context)
+        self._table = {name: values for name, values in table.items() if self._wanted(name)}
+        self._added: dict[str, list[float | None]] = {}
         if self._metrics:
             rows, blocks, metrics_df = frames(self._curves, self._context)
-            metrics_df = metrics_df[[name for name in metrics_df.columns if self._kept(name)]].copy()
-            for one in self._metrics:
-                metrics_df = calculated(one, rows, blocks, metrics_df)
-            own = added(metrics_df)
-        self._own, self._table = own, table
+            metrics_df = metrics_df[[name for name in metrics_df.columns if self._wanted(name)]].copy()
+            for metric in self._metrics:
+                metrics_df = calculated(metric, rows, blocks, metrics_df)
+            self._added = added_columns(metrics_df)
+        how = self.settings.aggregate
         values = {
-            name: measure(
-                L2METRICS_31[NAMES[name]], self._curves, self._context, aggregate=self.settings.aggregate
-            ).value
+            name: measure(METRICS[NAMES[name]], self._curves, self._context, aggregate=how).value
             for name in self.task_metrics
         }
-        tasks = task_facts(self._curves, table, self.task_metrics)
-        blocks_tasks = [block.task for block in self._curves.scenario.blocks]
-        for name, cells in own.items():
+        tasks = task_facts(self._curves, self._table, self.task_metrics)
+        block_tasks = [block.task for block in self._curves.scenario.blocks]
+        for name, cells in self._added.items():
             for task, facts in tasks.items():
-                told = [one for one, of in zip(cells, blocks_tasks, strict=True) if of == task and one is not None]
-                facts[name] = math.fsum(told) / len(told) if told else None
-            values[name] = _aggregate([facts[name] for facts in tasks.values()], self.settings.aggregate)
+                own = [cell for cell, block_task in zip(cells, block_tasks, strict=True) if block_task == task]
+                facts[name] = _aggregate(own, "mean")
+            values[name] = _aggregate((facts[name] for facts in tasks.values()), how)
         self.lifetime_values: dict[str, float | None] = values
         self.ll_metrics_dict = {
             **{name: None if value is None else round(value, 10) for name, value in values.items()},
@@ -151,37 +153,29 @@ class MetricsReport:
             "task_metrics": tasks,
         }
 
-    @cached_property
-    def _context(self) -> Context:
-        return Context(expert_average=self.settings.expert_average)
-
-    def _kept(self, column: str) -> bool:
-        return not any(kind in column for kind in ("maintenance", "transfer")) or self._asked(column)
-
-    def _regimes(self) -> dict[str, list[Any]]:
-        return {name: one for name, one in regime_table(self._curves, self._context).items() if self._kept(name)}
-
-    # --- what it shows ----------------------------------------------------------------------------
+    # --- results ----------------------------------------------------------------------------------
 
     @property
     def regime_metrics(self) -> pl.DataFrame:
-        """A row for each regime, and what was added beside what l2metrics writes."""
-        self._refuse_early()
-        blocks, shown = blocks_of(self._curves), list(KEYS)
+        """A row for each regime: the columns of l2metrics, and those that were added."""
+        self._require_results()
+        blocks, keys = blocks_of(self._curves), list(KEYS)
         if self.options["variant_mode"] == "aware" and blocks["task_params"].n_unique() > 1:
-            shown.append("task_params")
-            long = pl.col("task_params").str.len_chars() > _LONGEST
-            cut = pl.col("task_params").str.slice(0, _LONGEST) + "..."
-            blocks = blocks.with_columns(pl.when(long).then(cut).otherwise(pl.col("task_params")).alias("task_params"))
+            keys.append("task_params")
+            params = pl.col("task_params")
+            short = params.str.slice(0, _PARAMS_WIDTH) + "..."
+            blocks = blocks.with_columns(
+                pl.when(params.str.len_chars() > _PARAMS_WIDTH).then(short).otherwise(params).alias("task_params")
+            )
         table = self._table
         means = [
-            one if one == one else other  # noqa: PLR0124 - NaN is not
-            for one, other in zip(table["avg_train_perf"], table["avg_eval_perf"], strict=True)
+            trained if is_known(trained) else evaluated
+            for trained, evaluated in zip(table["avg_train_perf"], table["avg_eval_perf"], strict=True)
         ]
-        return blocks.select(shown).with_columns(
+        return blocks.select(keys).with_columns(
             *(pl.Series(name, table[name]) for name in ("saturation", "exp_to_sat", "term_perf", "exp_to_term_perf")),
             pl.Series("avg_perf", means, dtype=pl.Float64).fill_nan(None),
-            *(pl.Series(name, cells, dtype=pl.Float64) for name, cells in self._own.items()),
+            *(pl.Series(name, cells, dtype=pl.Float64) for name, cells in self._added.items()),
             pl.lit(self.log_dir.name).alias("run_id"),
         )
 
@@ -192,96 +186,129 @@ class MetricsReport:
 
     @property
     def ll_metrics_df(self) -> Any:
-        """One row for pandas: the lifetime's numbers, and what the log says of it."""
-        self._refuse_early()
-        said = {name: one for name, one in self.ll_metrics_dict.items() if not isinstance(one, dict)}
-        return pandas().DataFrame([{**said, **self.lifetime_values}])
+        """One row for pandas: the lifetime's numbers and facts."""
+        self._require_results()
+        facts = {name: value for name, value in self.ll_metrics_dict.items() if not isinstance(value, dict)}
+        return pandas().DataFrame([{**facts, **self.lifetime_values}])
 
     @property
     def task_metrics_df(self) -> Any:
         """A row for each task, for pandas."""
-        self._refuse_early()
+        self._require_results()
         return pandas().DataFrame(self.ll_metrics_dict["task_metrics"]).T.rename_axis("task_name")
 
     def report(self) -> None:
-        """Print the lifetime's numbers, those of added metrics among them."""
-        self._refuse_early()
+        """Print the lifetime's numbers, including those of added metrics."""
+        self._require_results()
         width = max(map(len, self.lifetime_values))
-        print("\nLifetime Metrics:")  # noqa: T201 - what it is for
+        print("\nLifetime Metrics:")  # noqa: T201 - its purpose
         for name, value in self.lifetime_values.items():
             print(f"{name:<{width}}  {'N/A' if value is None else f'{value:.2f}'}")  # noqa: T201
 
-    def save_metrics(self, output_dir: str | os.PathLike[str] = "", filename: str | None = None) -> None:
-        """Write `NAME_metrics.json` and `NAME_regime.tsv`; a number that is missing is null."""
-        self._refuse_early()
-        told = json.dumps(self.ll_metrics_dict, ensure_ascii=False, allow_nan=False)
-        files.deliver(self._target(output_dir, filename, "_metrics.json"), f"{told}\n".encode())
+    def save_metrics(self, output_dir: PathText = "", filename: str | None = None) -> None:
+        """Write `NAME_metrics.json` and `NAME_regime.tsv`; a missing number is null."""
+        self._require_results()
+        results = json.dumps(self.ll_metrics_dict, ensure_ascii=False, allow_nan=False)
+        files.deliver(self._target(output_dir, filename, "_metrics.json"), f"{results}\n".encode())
         regimes = self.regime_metrics.write_csv(separator="\t")
         files.deliver(self._target(output_dir, filename, "_regime.tsv"), regimes.encode())
 
-    def save_data(self, output_dir: str | os.PathLike[str] = "", filename: str | None = None) -> None:
+    def save_data(self, output_dir: PathText = "", filename: str | None = None) -> None:
         """Write `NAME_data.feather`: every row that counts, as measured and as prepared."""
         log_rows(self._curves).write_ipc(self._target(output_dir, filename, "_data.feather"))
 
-    def save_settings(self, output_dir: str | os.PathLike[str] = "", filename: str | None = None) -> None:
+    def save_settings(self, output_dir: PathText = "", filename: str | None = None) -> None:
         """Write `NAME_settings.json`."""
-        told = {**{name: self.options[name] for name in _IN_SETTINGS}, "log_dir": str(self.log_dir)}
-        files.deliver(self._target(output_dir, filename, "_settings.json"), f"{json.dumps(told)}\n".encode())
+        settings = {**{name: self.options[name] for name in _SAVED}, "log_dir": str(self.log_dir)}
+        files.deliver(self._target(output_dir, filename, "_settings.json"), f"{json.dumps(settings)}\n".encode())
 
     def plot(
         self,
         plot_types: str | Sequence[str] = ("all",),
         save: bool = False,
         show_eval_lines: bool = True,  # noqa: ARG002 - drawn either way
-        output_dir: str | os.PathLike[str] = "",
-        task_colors: Mapping[str, str] | None = None,  # noqa: ARG002 - colours are the figures' own
+        output_dir: PathText = "",
+        task_colors: Mapping[str, str] | None = None,  # noqa: ARG002 - the figures have their own colours
     ) -> dict[str, Any]:
-        """The figures by type, written as PNG where `save` says so; one for which there is nothing is left out."""
+        """Draw the figures by type, and write them as PNG if `save`; a figure without data is left out."""
         from perdure.reports.data import gather
         from perdure.reports.figures import draw, save_figure
 
         wanted = [plot_types] if isinstance(plot_types, str) else list(plot_types)
-        material = gather(self._lifetime, self._experts, self.settings)
+        data = gather(self._lifetime, self._experts, self.settings)
         drawn: dict[str, Any] = {}
-        for name, (kind, end) in _FIGURES.items():
+        for name, (kind, suffix) in _FIGURES.items():
             if "all" not in wanted and name not in wanted:
                 continue
             try:
-                drawn[name] = draw(kind, material)
+                drawn[name] = draw(kind, data)
             except PerdureError:
                 continue
             if save:
-                save_figure(drawn[name], self._target(output_dir, None, f"_{end}.png"))
+                save_figure(drawn[name], self._target(output_dir, None, f"_{suffix}.png"))
         return drawn
 
-    def _target(self, output_dir: str | os.PathLike[str], filename: str | None, end: str) -> Path:
+    def _target(self, output_dir: PathText, filename: str | None, suffix: str) -> Path:
         name = self.log_dir.name if filename is None else filename.replace(" ", "_")
         folder = Path(output_dir)
         folder.mkdir(parents=True, exist_ok=True)
-        return folder / f"{name}{end}"
+        return folder / f"{name}{suffix}"
 
-    def _refuse_early(self) -> None:
+    def _require_results(self) -> None:
         if not self.ll_metrics_dict:
             raise PerdureError("nothing was calculated yet", "call calculate() first")
 
 
-def _expert_logs(given: Sequence[str | os.PathLike[str] | Lifetime] | None) -> tuple[Lifetime, ...]:
-    if given is not None:
-        return tuple(one if isinstance(one, Lifetime) else read(one) for one in given)
-    if left := unconverted():
+def _aggregate(values: Iterable[float | None], how: str) -> float | None:
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return median(known) if how == "median" else fmean(known)
+
+
+# --- stored experts ------------------------------------------------------------------------------
+
+MODES = ("w", "a")
+"""Replace the stored experts of the task, or add to them."""
+
+
+def _store() -> Path:
+    """Return the folder of logs that serve as experts in later runs."""
+    return files.data_folder() / "taskinfo" / "experts"
+
+
+def store_expert(log_dir: PathText, mode: str = "w") -> Path:
+    """Copy the log of an expert to `$L2DATA/taskinfo/experts`, so that it serves every log scored from now on."""
+    place = locate(log_dir)
+    scenario = read(place).passage(None, "name").scenario
+    tasks = list(dict.fromkeys(block.task for block in scenario.blocks if block.mode == "learn"))
+    if len(tasks) != 1:
+        raise LogError(
+            f"an expert learns one task, and this learns {len(tasks)} ({', '.join(tasks)})",
+            "give such a log",
+            file=place,
+        )
+    folder = _store() / tasks[0]
+    if mode == "w":
+        shutil.rmtree(folder, ignore_errors=True)
+    number = max((int(log.name) for log in folder.glob("*") if log.name.isdigit()), default=0) + 1
+    target = folder / f"{number:04}"
+    shutil.copytree(place, target)
+    return target
+
+
+def _expert_logs(experts: Sequence[PathText | Lifetime] | None) -> tuple[Lifetime, ...]:
+    """Return the given experts, or the stored ones, of each task the newest first."""
+    if experts is not None:
+        return tuple(expert if isinstance(expert, Lifetime) else read(expert) for expert in experts)
+    folders = sorted(_store().glob("*"))
+    converted = {folder.name for folder in folders}
+    pickles = sorted(file.stem for file in (files.data_folder() / "taskinfo").glob("*.pickle"))
+    if left := [task for task in pickles if task.lower() not in converted]:
         warnings.warn(
             f"experts of {', '.join(left)} are stored as pickles, which can run code and are not loaded; "
             "examples/l2metrics/experts.py, run where l2metrics is, writes them as logs",
             stacklevel=3,
         )
-    return stored()
-
-
-def _aggregate(values: Sequence[float | None], how: str) -> float | None:
-    known = sorted(one for one in values if one is not None)
-    if not known:
-        return None
-    middle = len(known) // 2
-    if how == "median":
-        return known[middle] if len(known) % 2 else (known[middle - 1] + known[middle]) / 2
-    return math.fsum(known) / len(known)
+    logs = [log for folder in folders for log in sorted(folder.glob("*"), reverse=True)]
+    return read_experts([str(log) for log in logs]).lifetimes if logs else ()

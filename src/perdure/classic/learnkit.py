@@ -1,17 +1,22 @@
-"""The 2019 learnkit tree, `<worker>/<phase>/<task>/{block-report,data-log}.tsv`, as a lifetime."""
+"""The 2019 learnkit tree, `<worker>/<phase>/<task>/{block-report,data-log}.tsv`, as a lifetime.
+
+Columns are those of S004 Fig. 1.3. In these files "task" is an episode's number and "sub_task" a sub-episode's; the
+name of a task is in "class_name". See S003 §1.1.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
-from perdure.classic.learnkit.tree import BLOCK_REPORT, BOOKKEEPING, SPACES, LearnkitPhase
 from perdure.errors import LogError, nearest
 from perdure.lazy import pl
 from perdure.log import cells
@@ -24,10 +29,48 @@ from perdure.log.rows import Table, tables
 from perdure.log.variants import parameters
 from perdure.text import some
 
+BLOCK_REPORT = "block-report.tsv"
+_SHARED = ("timestamp", "class_name", "phase", "worker", "block", "task", "seed")
+EPISODE_COLUMNS = (*_SHARED, "steps", "sub_task", "termination_status")
+BATCH_COLUMNS = (*_SHARED, "batch_id", "batch_size", "source")
+SPACES = ("action_space", "observation_space")
+_ADDED = ("block_subtype", "task_params")  # columns that our writer adds if a lifetime needs them
+_BOOKKEEPING = frozenset((*EPISODE_COLUMNS, *BATCH_COLUMNS, *SPACES, *_ADDED))
+_PHASE = r"(?ia)(?:(\d{1,9})-)?(\d{1,9})\.?(train|test)"
+
 # Working columns. No header can hold such a name, because a NUL byte in text is refused.
 _FOLDER, _RANK, _BLOCK, _REPORTED = "\0folder", "\0rank", "\0block", "\0reported"
 _WORKING = (_FOLDER, _RANK, _BLOCK, _REPORTED)
 _RENAMED = ("timestamp", "class_name", "worker", "block", "task", "termination_status", "block_subtype", "task_params")
+
+
+class LearnkitPhase(Struct, frozen=True):
+    """A phase named by an annotation or a folder: `1.train`, or `2-1.test` with its place in the syllabus."""
+
+    number: int
+    mode: str
+    order: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> LearnkitPhase | None:
+        """Return the phase that `text` names, or None."""
+        match = re.fullmatch(_PHASE, text.strip())
+        if not match:
+            return None
+        order, number, mode = match.groups()
+        return cls(int(number), mode.lower(), None if order is None else int(order))
+
+    @staticmethod
+    def ranks(phases: Iterable[LearnkitPhase]) -> dict[LearnkitPhase, int]:
+        """Return each phase's rank: by its order if all have one, else 0.test, 1.train, 1.test, 2.train, …"""
+        distinct = set(phases)
+        ordered = all(phase.order is not None for phase in distinct)
+
+        def key(phase: LearnkitPhase) -> tuple[int, int, int]:
+            return (phase.order or 0) if ordered else 0, phase.number, int(phase.mode == "test")
+
+        ranks = {place: rank for rank, place in enumerate(sorted({key(phase) for phase in distinct}))}
+        return {phase: ranks[key(phase)] for phase in distinct}
 
 
 class _Learnkit:
@@ -35,7 +78,7 @@ class _Learnkit:
     summary = "a folder with <worker>/<phase>/<task>/data-log.tsv, phases named like 1.train"
 
     def recognises(self, path: Path) -> bool:
-        """By the first data file that lies where the tree has its data files."""
+        """Return whether a data file is where the tree has its data files."""
         try:
             return any(
                 os.path.isfile(os.path.join(task, DATA_FILE))
@@ -48,10 +91,10 @@ class _Learnkit:
             return False
 
     def read(self, path: Path, options: Options) -> Lifetime:
-        """The lifetime in this tree; a sub-episode that is not DONE is an incomplete row."""
+        """Read the lifetime in this tree; a sub-episode that is not DONE is an incomplete row."""
         notes: list[str] = []
-        found = [table for table in _tables(path, DATA_FILE, notes) if table.rows.height]
-        if not found:
+        logs = [table for table in _tables(path, DATA_FILE, notes) if table.rows.height]
+        if not logs:
             raise LogError(
                 f"no record in any {DATA_FILE} ({'; '.join(notes) or 'headers only, or no file'})",
                 "give a tree that holds records",
@@ -59,26 +102,25 @@ class _Learnkit:
             )
         reports = [table for table in _tables(path, BLOCK_REPORT, notes) if table.rows.height]
         manifest = manifest_in(path)
-        for table in found:
+        for table in logs:
             _require(table, ("class_name", "block", "task"))
         for table in reports:
             _require(table, ("class_name", "block", "params"))
-        measurable = _inferred(found, reports)
+        measurable = _inferred(logs, reports)
         measures = dict(options.measures or _declared(manifest, path / MANIFEST) or measurable)
         if not measures:
-            columns = dict.fromkeys(name for table in found for name in table.rows.columns if name != _FOLDER)
             raise LogError(
-                f"no measure: no reward, and no other column of numbers (found: {some([*columns])})",
+                f"no measure: no reward, and no other column of numbers (found: {some(_columns(logs))})",
                 "log a column of numbers",
                 file=path,
             )
-        for table in found:
+        for table in logs:
             _require(table, tuple(measures))
-        # Our own writer puts every parameter into the block report; what else it writes was logged beside them.
-        told = [] if manifest else _parameters(found, {*measures, *measurable})
+        # Our own writer puts every parameter into the block report; its other columns were not parameters.
+        parameters = [] if manifest else _parameters(logs, {*measures, *measurable})
         return Lifetime(
             id=str(manifest.get("id") or as_text(path.resolve().name)),
-            experiences=_experiences(found, reports, measures, told, written_by_us=bool(manifest)),
+            experiences=_experiences(logs, reports, measures, parameters, written_by_us=bool(manifest)),
             measures=measures,
             learner=manifest.get("learner"),
             seed=manifest.get("seed"),
@@ -97,15 +139,20 @@ def _folders(path: str | Path) -> list[str]:
 
 
 def _tables(root: Path, name: str, notes: list[str]) -> list[Table]:
-    """The files called `name`, with worker and phase from their folders where no column says them."""
+    """Read the files called `name`, with worker and phase from their folders if they are not columns."""
     if not root.is_dir():
         raise LogError("no such folder", f"expected <worker>/<phase>/<task>/{DATA_FILE} below it", file=root)
-    found = sources(root, name)
-    for source in found:
+    files = sources(root, name)
+    for source in files:
         if source.relative.count("/") != 3:
-            what = f"not at <worker>/<phase>/<task>/{name}"
-            raise LogError(what, "move it there, or out of this log", file=source.name)
-    return [_placed(table, root) for table in tables(found, "\t", notes)]
+            raise LogError(
+                f"not at <worker>/<phase>/<task>/{name}", "move it there, or out of this log", file=source.name
+            )
+    return [_placed(table, root) for table in tables(files, "\t", notes)]
+
+
+def _columns(logs: Sequence[Table]) -> list[str]:
+    return list(dict.fromkeys(name for table in logs for name in table.rows.columns if name != _FOLDER))
 
 
 def _placed(table: Table, root: Path) -> Table:
@@ -131,65 +178,63 @@ def _require(table: Table, columns: Sequence[str]) -> None:
 
 
 def _declared(manifest: Mapping[str, Any], file: Path) -> Mapping[str, Direction] | None:
-    """What our writer noted beside the tree; the tree itself has no place for it."""
+    """Return the measures in our writer's manifest; the tree itself has no place for them."""
     declared = manifest.get("measures")
     if not (isinstance(declared, dict) and declared):
         return None
     return {name: direction_of(name, direction, file) for name, direction in declared.items()}
 
 
-def _inferred(found: Sequence[Table], reports: Sequence[Table]) -> dict[str, Direction]:
-    """Reward where it was logged; else every column of numbers that is neither bookkeeping nor a parameter."""
-    columns = dict.fromkeys(name for table in found for name in table.rows.columns if name != _FOLDER)
+def _inferred(logs: Sequence[Table], reports: Sequence[Table]) -> dict[str, Direction]:
+    """Return reward if it was logged; else every column of numbers that is neither bookkeeping nor a parameter."""
+    columns = _columns(logs)
     if "reward" in columns:
         return {"reward": "higher"}
-    # In the figure what follows the observation space are parameters; numbers elsewhere are measures.
-    parameters = {
-        name
-        for names in (table.rows.columns for table in found)
-        if SPACES[-1] in names
-        for name in names[names.index(SPACES[-1]) + 1 :]
-    }
+    # In the figure, the columns after the observation space are parameters; numbers elsewhere are measures.
+    parameters: set[str] = set()
+    for table in logs:
+        names = table.rows.columns
+        if SPACES[-1] in names:
+            parameters.update(names[names.index(SPACES[-1]) + 1 :])
     for report in reports:
         for text in cells.objects(report, "params").unique():
             parameters.update(json.loads(text))
     measurable = [
         name
         for name in columns
-        if name not in BOOKKEEPING | parameters
-        and any(name in table.rows.columns and cells.is_measurable(table.rows[name]) for table in found)
+        if name not in _BOOKKEEPING | parameters
+        and any(name in table.rows.columns and cells.is_measurable(table.rows[name]) for table in logs)
     ]
     return {name: "lower" if "error" in name.lower() else "higher" for name in measurable}
 
 
-def _parameters(found: Sequence[Table], measures: Collection[str]) -> list[str]:
-    """The columns that hold a task's parameters: all that are neither bookkeeping, space nor measure."""
-    names = dict.fromkeys(name for table in found for name in table.rows.columns)
-    return [name for name in names if name not in {*BOOKKEEPING, *STANDARD_COLUMNS, *measures, *_WORKING}]
+def _parameters(logs: Sequence[Table], measures: Collection[str]) -> list[str]:
+    """Return the columns that hold a task's parameters: those that are neither bookkeeping, space nor measure."""
+    return [name for name in _columns(logs) if name not in {*_BOOKKEEPING, *STANDARD_COLUMNS, *measures, *_WORKING}]
 
 
 def _experiences(
-    found: Sequence[Table],
+    logs: Sequence[Table],
     reports: Sequence[Table],
     measures: Mapping[str, Direction],
-    told: Sequence[str],
+    parameters: Sequence[str],
     *,
     written_by_us: bool,
 ) -> pl.DataFrame:
-    phases = _phases([*found, *reports])
-    rows = pl.concat([_standard(table, phases, measures) for table in found], how="diagonal")
-    rows = _with_block_numbers(_with_parameters(rows, reports, phases, told))
+    phases = _phases([*logs, *reports])
+    rows = pl.concat([_standard(table, phases, measures) for table in logs], how="diagonal")
+    rows = _with_block_numbers(_with_parameters(rows, reports, phases, parameters))
     rows = in_order(rows) if written_by_us else _with_batches_apart(in_order(rows))
     extras = [name for name in rows.columns if name not in (*STANDARD_COLUMNS, *measures, *_WORKING)]
-    extras = [name for name in extras if name not in BOOKKEEPING or rows[name].null_count() < rows.height]
+    extras = [name for name in extras if name not in _BOOKKEEPING or rows[name].null_count() < rows.height]
     rows = rows.with_columns(cells.typed(rows[name]) for name in extras)
     return _by_sub_episode(cells.standard(rows.select(*STANDARD_COLUMNS, *measures, *extras)))
 
 
-def _phases(some: Sequence[Table]) -> dict[str, tuple[int, str]]:
-    """Rank and mode of every phase that occurs, by its text."""
+def _phases(all_tables: Sequence[Table]) -> dict[str, tuple[int, str]]:
+    """Return the rank and mode of every phase, by its text."""
     known: dict[str, LearnkitPhase] = {}
-    for table in some:
+    for table in all_tables:
         texts = cells.names(table, "phase")
         for text, folder in table.rows.select("phase", _FOLDER).unique(maintain_order=True).rows():
             phase, place = LearnkitPhase.parse(text), LearnkitPhase.parse(folder)
@@ -198,14 +243,14 @@ def _phases(some: Sequence[Table]) -> dict[str, tuple[int, str]]:
                 continue
             known[text] = phase
             if place and (place.number, place.mode) != (phase.number, phase.mode):
-                here = (texts == text) & (table.rows[_FOLDER] == folder)
-                cells.refuse(table, "phase", here, f"the phase of its folder, {folder}")
+                wrong = (texts == text) & (table.rows[_FOLDER] == folder)
+                cells.refuse(table, "phase", wrong, f"the phase of its folder, {folder}")
     ranks = LearnkitPhase.ranks(known.values())
     return {text: (ranks[phase], phase.mode) for text, phase in known.items()}
 
 
 def _key(table: Table, phases: Mapping[str, tuple[int, str]]) -> dict[str, pl.Series]:
-    """What names a block in the tree, the same in a data log and in a block report."""
+    """Return the columns that identify a block, in a data log and in a block report."""
     ranks = {text: rank for text, (rank, _) in phases.items()}
     return {
         _RANK: table.rows["phase"].replace_strict(ranks, return_dtype=pl.Int64),
@@ -216,7 +261,7 @@ def _key(table: Table, phases: Mapping[str, tuple[int, str]]) -> dict[str, pl.Se
 
 
 def _standard(table: Table, phases: Mapping[str, tuple[int, str]], measures: Mapping[str, Direction]) -> pl.DataFrame:
-    """One table in our columns; what is not ours is kept as text."""
+    """Return a table in Perdure's columns; other columns stay text."""
     given = table.rows
     modes = {text: mode for text, (_, mode) in phases.items()}
     columns: dict[str, pl.Series | pl.Expr] = {
@@ -239,9 +284,9 @@ def _standard(table: Table, phases: Mapping[str, tuple[int, str]], measures: Map
         columns["exp_status"] = status.cast(STANDARD_COLUMNS["exp_status"])
     if "timestamp" in given.columns:
         columns["timestamp"] = pl.col("timestamp")
-    kept = [name for name in given.columns if name not in (*_RENAMED, *measures, *_WORKING)]
+    others = [name for name in given.columns if name not in (*_RENAMED, *measures, *_WORKING)]
     return given.select(
-        *(pl.col(name).alias(f"{name}_in_file" if name in STANDARD_COLUMNS else name) for name in kept),
+        *(pl.col(name).alias(f"{name}_in_file" if name in STANDARD_COLUMNS else name) for name in others),
         *(column.alias(name) for name, column in columns.items()),
     )
 
@@ -249,44 +294,44 @@ def _standard(table: Table, phases: Mapping[str, tuple[int, str]], measures: Map
 def _with_parameters(
     rows: pl.DataFrame, reports: Sequence[Table], phases: Mapping[str, tuple[int, str]], columns: Sequence[str]
 ) -> pl.DataFrame:
-    """`task_params` from the row itself where it says them, else from the block report and the row's columns.
+    """Add `task_params`: the row's own, or else those of the block report and of the row's columns.
 
-    What the block report says of a parameter that is also a column stands.
+    The block report decides about a parameter that is also a column.
     """
     key = (_RANK, "worker_id", "task_name", _BLOCK)
-    said: list[pl.DataFrame] = []
+    blocks: list[pl.DataFrame] = []
     for report in reports:
-        blocks = pl.DataFrame({**_key(report, phases), _REPORTED: cells.objects(report, "params")})
-        again = blocks.select((pl.col(_REPORTED) != pl.col(_REPORTED).first().over(key)).alias("again"))["again"]
-        cells.refuse(report, "params", again, "the parameters this block was first reported with")
-        said.append(blocks)
-    if said:
-        rows = rows.join(pl.concat(said).unique(key), on=key, how="left", maintain_order="left")
+        table = pl.DataFrame({**_key(report, phases), _REPORTED: cells.objects(report, "params")})
+        changed = table.select(pl.col(_REPORTED) != pl.col(_REPORTED).first().over(key)).to_series()
+        cells.refuse(report, "params", changed, "the parameters this block was first reported with")
+        blocks.append(table)
+    if blocks:
+        rows = rows.join(pl.concat(blocks).unique(key), on=key, how="left", maintain_order="left")
         reported = rows[_REPORTED].fill_null("{}")
     else:
         reported = pl.repeat("{}", rows.height, dtype=pl.String, eager=True)
-    together = _joined(reported, [rows[name] for name in columns]) if columns else reported
-    return rows.with_columns(rows["task_params"].fill_null(together).alias("task_params"))
+    merged = _merged(reported, [rows[name] for name in columns]) if columns else reported
+    return rows.with_columns(rows["task_params"].fill_null(merged).alias("task_params"))
 
 
-def _joined(reported: pl.Series, columns: Sequence[pl.Series]) -> pl.Series:
-    """What was reported of each row's block, and its cells beside that, as one JSON object."""
+def _merged(reported: pl.Series, columns: Sequence[pl.Series]) -> pl.Series:
+    """Return the reported parameters of each row's block and the row's own cells as one JSON object."""
     known = {text: parameters(text) for text in reported.unique()}
     pieces: list[pl.Series] = []
     for column in columns:
-        silent = [text for text, said in known.items() if column.name not in said]
+        without = [text for text, params in known.items() if column.name not in params]
         cell = cells.as_json(column)
-        # An absent parameter is the same as null, so a blank cell says nothing.
+        # An absent parameter is the same as null, so a blank cell adds nothing.
         piece = pl.lit(json.dumps(column.name) + ":") + pl.lit(cell)
-        shown = pl.when(pl.lit(reported.is_in(silent)) & pl.lit(cell.is_not_null())).then(piece)
-        pieces.append(pl.select(shown.alias(column.name)).to_series())
+        added = pl.when(pl.lit(reported.is_in(without)) & pl.lit(cell.is_not_null())).then(piece)
+        pieces.append(pl.select(added.alias(column.name)).to_series())
     rest = reported.str.strip_chars().str.slice(1).str.strip_suffix("}").str.strip_chars().replace("", None)
-    inner = pl.concat_str(*(pl.lit(one) for one in (rest, *pieces)), separator=",", ignore_nulls=True)
+    inner = pl.concat_str(*(pl.lit(piece) for piece in (rest, *pieces)), separator=",", ignore_nulls=True)
     return pl.select(pl.lit("{") + inner + pl.lit("}")).to_series()
 
 
 def _with_block_numbers(rows: pl.DataFrame) -> pl.DataFrame:
-    """`block_num` as logged where it rises from phase to phase; else numbered anew, the old number kept as `block`."""
+    """Add `block_num`: as logged if it rises from phase to phase; else new numbers, and the old ones as `block`."""
     blocks = rows.select(_RANK, _BLOCK).unique().sort(_RANK, _BLOCK)
     if (blocks[_BLOCK].diff().drop_nulls() > 0).all():
         return rows.with_columns(pl.col(_BLOCK).alias("block_num"))
@@ -296,7 +341,7 @@ def _with_block_numbers(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_batches_apart(rows: pl.DataFrame) -> pl.DataFrame:
-    """A batch is an experience: where one dataset ("task") holds several, they are numbered through."""
+    """Number batches consecutively if a dataset ("task") has several, because a batch is an experience."""
     if "batch_id" not in rows.columns:
         return rows
     batches = rows.select("block_num", "exp_num", "batch_id").unique(maintain_order=True)
@@ -309,15 +354,21 @@ def _with_batches_apart(rows: pl.DataFrame) -> pl.DataFrame:
     return in_order(rows.with_columns(pl.col("number").alias("exp_num")).drop("number"))
 
 
+EXPERIENCE = ("block_num", "exp_num", "worker_id")
+"""The columns that identify an experience."""
+
+
 def _by_sub_episode(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of one experience by their sub-episode, so that the order of files decides nothing."""
-    if "sub_task" not in rows.columns or not rows["sub_task"].dtype.is_integer():
+    """Sort the rows of an experience by their sub-episode, so that the order of files has no effect."""
+    if "sub_task" not in rows.columns or not rows["sub_task"].dtype.is_integer() or sub_episodes_rise(rows):
         return rows
-    key = ("block_num", "exp_num", "worker_id")
-    same = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in key)
-    if not rows.select((same & (pl.col("sub_task").diff() < 0)).any()).item():
-        return rows
-    return rows.sort(*key, "sub_task", maintain_order=True)
+    return rows.sort(*EXPERIENCE, "sub_task", maintain_order=True)
+
+
+def sub_episodes_rise(rows: pl.DataFrame) -> bool:
+    """Return whether the numbers of sub-episodes never fall within an experience."""
+    same = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in EXPERIENCE)
+    return not rows.select((same & (pl.col("sub_task").diff() < 0)).any()).item()
 
 
 LEARNKIT = _Learnkit()

@@ -1,4 +1,4 @@
-"""Any lifetime as a 2019 learnkit tree, so that tools which read that layout have their files."""
+"""Writing any lifetime as a 2019 learnkit tree, for tools that read that layout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from pathlib import Path
 import msgspec
 
 from perdure import files
-from perdure.classic.learnkit.tree import BATCH_COLUMNS, BLOCK_REPORT, EPISODE_COLUMNS, SPACES, LearnkitPhase
+from perdure.classic.learnkit import (
+    BATCH_COLUMNS,
+    BLOCK_REPORT,
+    EPISODE_COLUMNS,
+    EXPERIENCE,
+    SPACES,
+    LearnkitPhase,
+    sub_episodes_rise,
+)
 from perdure.errors import LogError, WriteError
 from perdure.files import folder_name
 from perdure.lazy import pl
@@ -33,16 +41,15 @@ _PARAMS, _PHASE = "\0params", "\0phase"  # working columns, under names that no 
 def write_learnkit(lifetime: Lifetime, into: str | os.PathLike[str], name: str | None = None) -> Path:
     """Write a lifetime as a learnkit tree under `into`, and return its folder.
 
-    The folder is called `name`, or like the lifetime; one that exists is refused. Phases are made
-    from the blocks (an evaluation before any learning is `0.test`), names that are not safe as
-    folders are encoded, and what the tree has no place for (directions of measures, learner, seed)
-    stands in a `manifest.json` beside it.
+    The folder is called `name`, or like the lifetime; one that exists is refused. Phases are made from the blocks (an
+    evaluation before any learning is `0.test`), and names that are not safe as folders are encoded. Facts that the
+    tree has no place for (directions of measures, learner, seed) are in its `manifest.json`.
     """
     return write_tree(*tree_of(lifetime), Path(into) / folder_name(lifetime.id if name is None else name))
 
 
 def tree_of(lifetime: Lifetime) -> tuple[pl.DataFrame, bytes]:
-    """Return the rows of a lifetime's tree, and its manifest, which no other lifetime has."""
+    """Return the rows of a lifetime's tree, and its manifest, which differs from that of any other lifetime."""
     rows = _columns(lifetime)
     checksum = hashlib.blake2b(digest_size=16)
     for start in range(0, rows.height, _ROWS_AT_ONCE):
@@ -51,28 +58,28 @@ def tree_of(lifetime: Lifetime) -> tuple[pl.DataFrame, bytes]:
 
 
 def write_tree(rows: pl.DataFrame, manifest: bytes, root: Path) -> Path:
-    """Write a tree to a folder that must not exist, whole or not at all, and return it."""
+    """Write a tree to a new folder, atomically, and return the folder."""
     if root.exists():
         raise LogError("exists already", "give another name, or remove it", file=root)
-    part = root.with_name(f".{root.name}.{os.urandom(4).hex()}.part")
+    unfinished = root.with_name(f".{root.name}.{os.urandom(4).hex()}.part")
     try:
-        part.mkdir(parents=True)
-        files.write(part / MANIFEST, manifest)
-        for (worker, phase, task), some in rows.partition_by(_PLACE, as_dict=True, maintain_order=True).items():
-            folder = part / folder_name(worker) / folder_name(phase) / folder_name(task)
+        unfinished.mkdir(parents=True)
+        files.write(unfinished / MANIFEST, manifest)
+        for (worker, phase, task), part in rows.partition_by(_PLACE, as_dict=True, maintain_order=True).items():
+            folder = unfinished / folder_name(worker) / folder_name(phase) / folder_name(task)
             folder.mkdir(parents=True)
-            some.drop(_PARAMS).write_csv(folder / DATA_FILE, separator="\t")
-            blocks = some.unique("block", keep="first", maintain_order=True)
+            part.drop(_PARAMS).write_csv(folder / DATA_FILE, separator="\t")
+            blocks = part.unique("block", keep="first", maintain_order=True)
             report = blocks.select("phase", "worker", "class_name", "block", pl.col(_PARAMS).alias("params"))
             report.write_csv(folder / BLOCK_REPORT, separator="\t")
-        part.rename(root)
+        unfinished.rename(root)
     except OSError as problem:
         reason = problem.strerror or problem
         raise WriteError(
             f"cannot be written: {reason}", "give another place: nothing was written", file=root
         ) from problem
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(unfinished, ignore_errors=True)
     return root
 
 
@@ -90,28 +97,26 @@ def _manifest(lifetime: Lifetime) -> Mapping[str, object]:
 
 
 def _scenario(lifetime: Lifetime) -> Mapping[str, object]:
-    """What the log knows of its scenario (variants, bounds, type), which no column of the tree says."""
+    """Return the facts of the scenario (variants, bounds, type), which are not in the tree's columns."""
     stated = lifetime.manifest.get("scenario")
-    known = dict(stated) if isinstance(stated, Mapping) else {}
-    tasks = known["tasks"] if isinstance(known.get("tasks"), list) else []
-    told = {str(one.get("label")).lower() for one in tasks if isinstance(one, Mapping)}
-    further = (label for label in lifetime.experiences["task_name"].unique(maintain_order=True) if label not in told)
-    parted = ((label, task_of(lifetime, label)) for label in further)
-    info = known.get("info") if isinstance(known.get("info"), Mapping) else {}
-    return {
-        **known,
-        "tasks": [*tasks, *({"label": label, "name": one.name, "variant": one.variant} for label, one in parted)],
-        "info": {**(info or {}), **lifetime.info},
-    }
+    scenario = dict(stated) if isinstance(stated, Mapping) else {}
+    tasks = list(scenario["tasks"]) if isinstance(scenario.get("tasks"), list) else []
+    labels = {str(task.get("label")).lower() for task in tasks if isinstance(task, Mapping)}
+    for label in lifetime.experiences["task_name"].unique(maintain_order=True):
+        if label not in labels:
+            task = task_of(lifetime, label)
+            tasks.append({"label": label, "name": task.name, "variant": task.variant})
+    info = scenario.get("info")
+    return {**scenario, "tasks": tasks, "info": {**(info if isinstance(info, Mapping) else {}), **lifetime.info}}
 
 
 def _columns(lifetime: Lifetime) -> pl.DataFrame:
-    """The rows under the tree's names, in the order of the figure: measures after the status, then the rest."""
+    """Return the rows under the tree's names, in the order of the figure: measures after the status, then the rest."""
     rows = in_order(lifetime.experiences)
     _refuse(lifetime, rows)
     phase, sub_task = phases(rows), _sub_task(rows)
     params = rows["task_params"].fill_null("{}").replace("", "{}")
-    made: dict[str, pl.Expr] = {
+    renamed: dict[str, pl.Expr] = {
         "timestamp": pl.col("timestamp"),
         "class_name": pl.col("task_name"),
         "phase": pl.lit(phase),
@@ -128,16 +133,16 @@ def _columns(lifetime: Lifetime) -> pl.DataFrame:
         names += [name for name in ("sub_task", "termination_status") if name not in names]
     others = [name for name in rows.columns if name not in STANDARD_COLUMNS and name not in lifetime.measures]
     names += [name for name in lifetime.measures if name not in names]
-    extras = [name for name in others if name not in made and name not in (*names, *SPACES)]
+    extras = [name for name in others if name not in renamed and name not in (*names, *SPACES)]
     parameters = {name for text in params.unique() for name in json.loads(text)}
     names += [name for name in extras if name not in parameters]
     names += [name for name in SPACES if name not in names]
     names += [name for name in extras if name in parameters]
     blank = {name: pl.lit(lifetime.seed if name == "seed" else None) for name in names if name not in rows.columns}
-    columns = {name: made.get(name, blank.get(name, pl.col(name))) for name in names}
+    columns = {name: renamed.get(name, blank.get(name, pl.col(name))) for name in names}
     same = {"phase": phase, "sub_task": sub_task}
     for name in others:
-        if name in made and not (name in same and same[name].equals(rows[name])):
+        if name in renamed and not (name in same and same[name].equals(rows[name])):
             columns[f"{name}_logged"] = pl.col(name)
     if (rows["block_subtype"] != "wake").any():
         columns["block_subtype"] = pl.col("block_subtype")
@@ -148,7 +153,7 @@ def _columns(lifetime: Lifetime) -> pl.DataFrame:
 
 
 def _refuse(lifetime: Lifetime, rows: pl.DataFrame) -> None:
-    """What no tree of text files can hold."""
+    """Raise LogError for a lifetime that text files cannot hold."""
     if not rows.height:
         raise LogError("no experiences", "leave it out: there is nothing to write", where=lifetime.id)
     for text in rows["task_params"].unique().drop_nulls():
@@ -166,14 +171,14 @@ def _refuse(lifetime: Lifetime, rows: pl.DataFrame) -> None:
 
 
 def phases(rows: pl.DataFrame) -> pl.Series:
-    """The phase of each row: as logged where that fits the blocks, else counted from learning to learning."""
+    """Return the phase of each row: as logged if that fits the blocks, else counted from learning to learning."""
     learning = rows["block_type"] == "train"
     if "phase" in rows.columns and rows["phase"].dtype == pl.String and not rows["phase"].null_count():
         parsed = {text: LearnkitPhase.parse(text) for text in rows["phase"].unique()}
         known = {text: phase for text, phase in parsed.items() if phase}
         ranks = LearnkitPhase.ranks(known.values())
-        rank = rows["phase"].replace_strict({text: ranks[one] for text, one in known.items()}, default=None)
-        train = rows["phase"].is_in([text for text, one in known.items() if one.mode == "train"])
+        rank = rows["phase"].replace_strict({text: ranks[phase] for text, phase in known.items()}, default=None)
+        train = rows["phase"].is_in([text for text, phase in known.items() if phase.mode == "train"])
         if len(known) == len(parsed) and (rank.diff().drop_nulls() >= 0).all() and (train == learning).all():
             return rows["phase"]
     number = (learning & ~learning.shift(fill_value=False)).cast(pl.Int64).cum_sum()
@@ -181,15 +186,13 @@ def phases(rows: pl.DataFrame) -> pl.Series:
 
 
 def _sub_task(rows: pl.DataFrame) -> pl.Series:
-    """The number of each row within its experience and worker: as logged where that rises, else from 1."""
-    key = ("block_num", "exp_num", "worker_id")
-    if "sub_task" in rows.columns and rows["sub_task"].dtype.is_integer() and not rows["sub_task"].null_count():
-        same = pl.all_horizontal(pl.col(name) == pl.col(name).shift() for name in key)
-        if not rows.select((same & (pl.col("sub_task").diff() < 0)).any()).item():
-            return rows["sub_task"]
-    return rows.select(pl.int_range(1, pl.len() + 1).over(key).alias("sub_task"))["sub_task"]
+    """Return the number of each row within its experience and worker: as logged if that rises, else from 1."""
+    numbered = "sub_task" in rows.columns and rows["sub_task"].dtype.is_integer() and not rows["sub_task"].null_count()
+    if numbered and sub_episodes_rise(rows):
+        return rows["sub_task"]
+    return rows.select(pl.int_range(1, pl.len() + 1).over(EXPERIENCE).alias("sub_task"))["sub_task"]
 
 
 def _varies(rows: pl.DataFrame) -> bool:
-    """Whether some block was lived with several parameter sets, of which its report can hold one."""
+    """Return whether a block has several parameter sets, of which its report can hold one."""
     return bool((rows.group_by(*_BLOCK, _PHASE).agg(pl.col(_PARAMS).n_unique())[_PARAMS] > 1).any())
