@@ -180,9 +180,9 @@ def q(
     """Learn action values along traces, on a table of coarse features or on a small network.
 
     `form` is "table" or "network". The table's features are those of the Q-learning learner of the local engine: each
-    number in bins by itself, and each pair of numbers. That learner learns at the end of an episode. This one learns at every step, along traces
-    (Sutton and Barto 2018, §12.5; replacing traces for the table), because thousands of lifetimes do not end their
-    episodes at the same time.
+    number in bins by itself, and each pair of numbers. That learner learns at the end of an episode. This one
+    learns at every step, along traces (Sutton and Barto 2018, §12.5; replacing traces for the table), because thousands
+    of lifetimes do not end their episodes at the same time.
     """
     if form == "table" and setting.observation > _MOST:
         raise LearnerError(
