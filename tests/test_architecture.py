@@ -318,7 +318,20 @@ PER_LIBRARY = {"PerdureCallback"}
 """The class of each integration has one name, so that only the import says which library it is for."""
 TO_RENAME = {
     *("Answer", "Block", "Capability", "Comparison", "Comparisons", "Difference", "Estimate", "Flag", "Group"),
-    *("Letters", "Life", "Lifetime", "Metric", "Part", "Settings", "Span", "Syllabus", "System", "Table", "Tally"),
+    *(
+        "Letters",
+        "Threshold",
+        "Life",
+        "Lifetime",
+        "Metric",
+        "Part",
+        "Settings",
+        "Span",
+        "Syllabus",
+        "System",
+        "Table",
+        "Tally",
+    ),
 }
 """Names that the core still declares twice; remove a name from here with its second class."""
 
