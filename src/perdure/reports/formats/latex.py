@@ -35,7 +35,7 @@ def _lines(report: Report) -> Iterator[str]:
     for at, one in enumerate(report.comparisons):
         yield from _float(tables.comparison(one), f"comparison-{at + 1}")
     defined = tables.definitions(data.survey.metrics, report.valued)
-    yield from _float(defined.without("the scenario needs"), "definitions", wide="what it says")
+    yield from _float(defined.without("the scenario needs"), "definitions", wide="definition")
     yield ""
     yield r"\paragraph{Methods.}"
     yield escape_latex(report.methods)
