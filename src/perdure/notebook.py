@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from perdure.errors import PerdureError
 from perdure.lazy import pl
-from perdure.tables import Cell, Table
+from perdure.tables import Table
 from perdure.text import interval, number, p_text, plural
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from perdure.metrics.score import Score
     from perdure.scenario.lint import LintReport
     from perdure.scenario.model import Scenario
-    from perdure.scenario.syllabus import Syllabus
     from perdure.stats.model import Estimate, Group
     from perdure.stats.plan import Plan
     from perdure.stats.systems import Comparisons
@@ -25,158 +24,157 @@ if TYPE_CHECKING:
     from perdure.verbs.run import Evaluation
 
 
-_MOST = 200
+_MOST_ROWS = 200
 """Rows of a table; `.table()` has them all."""
-_MORE_METRICS = ("metric", "mean", "interval", "n")
 
 
 def shown(result: Any) -> str:
     """Return the result as HTML without scripts and styles; text from logs is escaped."""
-    made = next((_SHOWN[one.__name__] for one in type(result).__mro__ if one.__name__ in _SHOWN), _plain)
-    return f"<div>{''.join(made(result))}</div>"
+    show = next((_SHOWN[cls.__name__] for cls in type(result).__mro__ if cls.__name__ in _SHOWN), _any)
+    return f"<div>{''.join(show(result))}</div>"
 
 
-def _survey(found: Survey) -> Iterator[str]:
+def _survey(survey: Survey) -> Iterator[str]:
     from perdure.stats.groups import groups
 
     try:
-        made = groups(found)
-        for group in made:
-            yield from _group(group, made)
+        found = groups(survey)
+        for group in found:
+            yield from _group(group, found)
     except PerdureError as problem:
         yield _line(str(problem))
-    for path, why in found.left_out:
+    for path, why in survey.left_out:
         yield _line(f"left out {why if path in why else f'{path}: {why}'}")
-    yield _folded(f"{plural(len(found), 'lifetime')}, one by one", _frame(found.table()))
+    yield _folded(f"{plural(len(survey), 'lifetime')}, one by one", _frame(survey.table()))
 
 
-def _score(one: Score) -> Iterator[str]:
+def _score(score: Score) -> Iterator[str]:
     """Yield one lifetime as a group of one."""
     from perdure.gather.model import ScoredLifetime, Survey
     from perdure.metrics.declare import METRICS
     from perdure.stats.groups import alone
 
-    known = {name: METRICS.get(name) for name in one.metrics if name in METRICS}
-    yield from _group(alone(Survey((ScoredLifetime(one),), (), {}, one.preset, known), one))
+    known = {name: METRICS.get(name) for name in score.metrics if name in METRICS}
+    yield from _group(alone(Survey((ScoredLifetime(score),), (), {}, score.preset, known), score))
 
 
 def _group(group: Group, groups: Sequence[Group] = ()) -> Iterator[str]:
     from perdure.stats.answer import answer, asked, title
 
-    yield f"<p><strong>{escape(title(group, groups))}</strong>{_break(answer(group))}</p>"
+    yield _titled(title(group, groups), answer(group))
     questions = asked(group)
     rows = [
-        (question if not at else "", *_estimate(one), one.word or one.verdict or "", _p(one))
-        for question, some in questions.items()
-        for at, one in enumerate(some)
+        (
+            "" if index else question,
+            *_estimate_cells(estimate),
+            estimate.word or estimate.verdict or "",
+            p_text(estimate.p) if estimate.verdict and estimate.p is not None else "",
+        )
+        for question, estimates in questions.items()
+        for index, estimate in enumerate(estimates)
     ]
     if rows:
         yield _table(("question", "metric", "mean", "interval", "verdict", "p"), rows)
-    first = {one.metric for some in questions.values() for one in some}
-    more = [(*_estimate(one), one.n) for one in group.estimates.values() if one.n and one.metric not in first]
+    answered = {estimate.metric for estimates in questions.values() for estimate in estimates}
+    more = [
+        (*_estimate_cells(estimate), estimate.n)
+        for estimate in group.estimates.values()
+        if estimate.n and estimate.metric not in answered
+    ]
     if more:
-        yield _folded(plural(len(more), "more metric"), _table(_MORE_METRICS, more))
-    absent = [(one.metric, one.lacking) for one in group.estimates.values() if not one.n]
+        yield _folded(plural(len(more), "more metric"), _table(("metric", "mean", "interval", "n"), more))
+    absent = [(estimate.metric, estimate.lacking) for estimate in group.estimates.values() if not estimate.n]
     if absent:
         yield _folded(f"{len(absent)} without a value", _table(("metric", "why"), absent))
 
 
-def _estimate(one: Estimate) -> tuple[str, str, str]:
-    spread = "" if one.low is None else interval(one.low, one.high)
-    return one.metric.replace("_", " "), number(one.mean, one.width), spread
+def _estimate_cells(estimate: Estimate) -> tuple[str, str, str]:
+    spread = "" if estimate.low is None else interval(estimate.low, estimate.high)
+    return estimate.metric.replace("_", " "), number(estimate.mean, estimate.width), spread
 
 
-def _p(one: Estimate) -> str:
-    return p_text(one.p) if one.verdict and one.p is not None else ""
-
-
-def _comparisons(found: Comparisons) -> Iterator[str]:
+def _comparisons(comparisons: Comparisons) -> Iterator[str]:
     from perdure.reports.tables import comparison, comparison_sentences
 
-    for one in found.comparisons:
-        where = f" · {one.scenario_type}" if one.scenario_type else ""
-        lines = _break(*comparison_sentences(one))
-        yield f"<p><strong>{escape(f'{one.system} against {one.baseline}{where}')}</strong>{lines}</p>"
-        table = comparison(one).filled()
+    for compared in comparisons.comparisons:
+        scenario = f" · {compared.scenario_type}" if compared.scenario_type else ""
+        yield _titled(f"{compared.system} against {compared.baseline}{scenario}", *comparison_sentences(compared))
+        table = comparison(compared).filled()
         yield _folded("The numbers", table.to_html() + _line(table.note))
-    for note in found.notes:
-        yield _line(note)
-    yield _folded("As one table", _frame(found.table()))
+    yield from map(_line, comparisons.notes)
+    yield _folded("As one table", _frame(comparisons.table()))
 
 
-def _evaluation(found: Evaluation) -> Iterator[str]:
-    for group in found.groups:
+def _evaluation(evaluation: Evaluation) -> Iterator[str]:
+    for group in evaluation.groups:
         yield from _group(group)
-    if not found.groups:
-        yield _line(repr(found), strong=True)
-    for name, why in found.failed.items():
+    if not evaluation.groups:
+        yield _line(repr(evaluation), strong=True)
+    for name, why in evaluation.failed.items():
         yield _line(f"failed {name}: {why}")
-    yield _folded("Lifetimes, experts and twins, one by one", _frame(found.table()))
+    yield _folded("Lifetimes, experts and twins, one by one", _frame(evaluation.table()))
 
 
-def _plan(made: Plan) -> Iterator[str]:
-    planned = {name: one.lifetimes for name, one in made.metrics.items() if one.lifetimes is not None}
-    whose = "the pilot's spread" if made.pilot else "the spread in nine of ten kinds of lives studied"
-    for name, count in planned.items():
-        yield _line(f"{name.replace('_', ' ')} needs {plural(count, 'lifetime')}, by {whose}.", strong=True)
-    if not made.metrics:
-        exact = "no number suffices" if made.exact is None else f"{made.exact} for the test that decides"
-        effect = "1 standard deviation" if made.k == 1 else f"{made.k:g} standard deviations"
+def _plan(plan: Plan) -> Iterator[str]:
+    spread = "the pilot's spread" if plan.pilot else "the spread in nine of ten kinds of lives studied"
+    for name, metric in plan.metrics.items():
+        if metric.lifetimes is not None:
+            needed = f"{name.replace('_', ' ')} needs {plural(metric.lifetimes, 'lifetime')}"
+            yield _line(f"{needed}, by {spread}.", strong=True)
+    table = _frame(plan.table())
+    if plan.metrics:
+        yield table
+    else:
+        exact = "no number suffices" if plan.exact is None else f"{plan.exact} for the test that decides"
+        effect = "1 standard deviation" if plan.k == 1 else f"{plan.k:g} standard deviations"
         yield _line(
-            f"An effect of {effect} needs {plural(made.rule, 'lifetime')} by the rule, {exact} (α = {made.alpha:g}, "
-            f"β = {made.beta:g}); the power of {plural(made.power_at.lifetimes, 'lifetime')} is "
-            f"{100 * made.power_at.power:.0f} %.",
+            f"An effect of {effect} needs {plural(plan.rule, 'lifetime')} by the rule, {exact} (α = {plan.alpha:g}, "
+            f"β = {plan.beta:g}); the power of {plural(plan.power_at.lifetimes, 'lifetime')} is "
+            f"{100 * plan.power_at.power:.0f} %.",
             strong=True,
         )
-    table = _frame(made.table())
-    yield table if made.metrics else _folded("Power by lifetimes", table)
-    yield from map(_line, made.notes)
+        yield _folded("Power by lifetimes", table)
+    yield from map(_line, plan.notes)
 
 
-def _lint(found: LintReport) -> Iterator[str]:
-    answered = [(name, one.sites, ", ".join(one.keys)) for name, one in found.metrics.items() if one.sites]
-    cannot = [(name, one.why or "") for name, one in found.metrics.items() if not one.sites]
-    yield _line(
-        f"{found.syllabus.scenario.name}: {'valid' if found.ok else 'not valid'}, answers {len(answered)} of "
-        f"{plural(len(found.metrics), 'metric')}.",
-        strong=True,
-    )
-    if found.problems:
-        rows = [(one.level, one.where, one.what, one.fix) for one in found.problems]
+def _lint(report: LintReport) -> Iterator[str]:
+    scenario = report.syllabus.scenario
+    answered = [(name, item.sites, ", ".join(item.keys)) for name, item in report.metrics.items() if item.sites]
+    cannot = [(name, item.why or "") for name, item in report.metrics.items() if not item.sites]
+    answers = f"answers {len(answered)} of {plural(len(report.metrics), 'metric')}"
+    yield _line(f"{scenario.name}: {'valid' if report.ok else 'not valid'}, {answers}.", strong=True)
+    if report.problems:
+        rows = [(problem.level, problem.where, problem.what, problem.fix) for problem in report.problems]
         yield _table(("level", "where", "what", "what to do"), rows)
     if answered:
         yield _folded(f"{plural(len(answered), 'metric')} it answers", _table(("metric", "values", "of"), answered))
     if cannot:
         yield _folded(f"{len(cannot)} it cannot answer", _table(("metric", "why"), cannot))
-    yield from _scenario(found.syllabus.scenario)
+    yield from _scenario(scenario)
 
 
-def _lint_protocol(found: ProtocolLint) -> Iterator[str]:
-    yield _line(f"experts: {found.few_experts}" if found.few_experts else "")
-    for one in found:
-        yield from _lint(one)
+def _lint_protocol(lint: ProtocolLint) -> Iterator[str]:
+    yield _line(f"experts: {lint.few_experts}" if lint.few_experts else "")
+    for report in lint:
+        yield from _lint(report)
 
 
-def _lifetime(one: Lifetime) -> Iterator[str]:
-    yield _line(repr(one), strong=True)
-    yield from map(_line, one.notes)
-    yield _folded("Its records", _frame(one.experiences))
+def _lifetime(lifetime: Lifetime) -> Iterator[str]:
+    yield _line(repr(lifetime), strong=True)
+    yield from map(_line, lifetime.notes)
+    yield _folded("Its records", _frame(lifetime.experiences))
 
 
 def _scenario(scenario: Scenario) -> Iterator[str]:
     yield _line(f"{scenario.name}: {scenario.counted}", strong=True)
     rows = [
-        (at, block.mode, block.task, "" if block.length is None else block.length)
-        for at, block in enumerate(scenario.blocks)
+        (index, block.mode, block.task, "" if block.length is None else block.length)
+        for index, block in enumerate(scenario.blocks)
     ]
     yield _folded("Block by block", _table(("block", "mode", "task", "experiences"), rows))
 
 
-def _syllabus(syllabus: Syllabus) -> Iterator[str]:
-    yield from _scenario(syllabus.scenario)
-
-
-def _plain(result: Any) -> Iterator[str]:
+def _any(result: Any) -> Iterator[str]:
     yield _line(repr(result), strong=True)
     yield _frame(result.table())
 
@@ -192,7 +190,7 @@ _SHOWN: Mapping[str, Callable[[Any], Iterator[str]]] = {
     "Scenario": _scenario,
     "Score": _score,
     "Survey": _survey,
-    "Syllabus": _syllabus,
+    "Syllabus": lambda syllabus: _scenario(syllabus.scenario),
 }
 """By the name of the class, so that showing one result imports no other."""
 
@@ -204,24 +202,24 @@ def _line(text: str, *, strong: bool = False) -> str:
     return f"<p>{f'<strong>{escape(text)}</strong>' if strong else escape(text)}</p>" if text else ""
 
 
-def _break(*lines: str) -> str:
-    return "".join(f"<br>{escape(line)}" for line in lines if line)
+def _titled(title: str, *lines: str) -> str:
+    breaks = "".join(f"<br>{escape(line)}" for line in lines if line)
+    return f"<p><strong>{escape(title)}</strong>{breaks}</p>"
 
 
-def _folded(what: str, inner: str) -> str:
-    return f"<details><summary>{escape(what)}</summary>{inner}</details>"
+def _folded(title: str, inner: str) -> str:
+    return f"<details><summary>{escape(title)}</summary>{inner}</details>"
 
 
 def _frame(frame: pl.DataFrame) -> str:
-    return _table(frame.columns, frame.head(_MOST).rows(), frame.height)
+    return _table(frame.columns, frame.head(_MOST_ROWS).rows(), frame.height)
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[Any]], count: int = 0) -> str:
-    """Return the first rows of a table, and the number of others."""
-    shown = [[_cell(cell) for cell in row] for row in rows[:_MOST]]
-    more = _line(f"{max(count, len(rows)) - _MOST} more rows; .table() has them all")
-    return Table.of(names, shown).to_html() + (more if max(count, len(rows)) > _MOST else "")
-
-
-def _cell(cell: Any) -> Cell:
-    return cell if cell is None or isinstance(cell, str | int | float) else str(cell)
+    """Return the first rows of a table, and the number of the others."""
+    cells = [
+        [cell if cell is None or isinstance(cell, str | int | float) else str(cell) for cell in row]
+        for row in rows[:_MOST_ROWS]
+    ]
+    more = max(count, len(rows)) - _MOST_ROWS
+    return Table.of(names, cells).to_html() + _line(f"{more} more rows; .table() has them all" if more > 0 else "")

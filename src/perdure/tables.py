@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -57,16 +57,17 @@ class Table(msgspec.Struct, frozen=True):
 
     def filled(self) -> Table:
         """Return the table without empty columns."""
-        return self._with(at for at in range(len(self.columns)) if any(row[at] not in ("", None) for row in self.rows))
+        columns = range(len(self.columns))
+        return self._with([place for place in columns if any(row[place] not in ("", None) for row in self.rows)])
 
     def without(self, *names: str) -> Table:
         """Return the table without the columns of these names."""
-        return self._with(at for at, column in enumerate(self.columns) if column.name not in names)
+        return self._with([place for place, column in enumerate(self.columns) if column.name not in names])
 
-    def _with(self, places: Iterator[int]) -> Table:
-        kept = tuple(places)
-        rows = tuple(tuple(row[at] for at in kept) for row in self.rows)
-        return msgspec.structs.replace(self, columns=tuple(self.columns[at] for at in kept), rows=rows)
+    def _with(self, places: Sequence[int]) -> Table:
+        columns = tuple(self.columns[place] for place in places)
+        rows = tuple(tuple(row[place] for place in places) for row in self.rows)
+        return msgspec.structs.replace(self, columns=columns, rows=rows)
 
     @property
     def texts(self) -> list[list[str]]:
@@ -81,10 +82,10 @@ class Table(msgspec.Struct, frozen=True):
     def to_frame(self) -> pl.DataFrame:
         """Return a Polars frame. A column of numbers only stays numeric; other cells are as they are shown."""
         frame: dict[str, list[Any]] = {}
-        for at, column in enumerate(self.columns):
-            cells = [row[at] for row in self.rows]
-            numeric = all(cell is None or not isinstance(cell, str) for cell in cells)
-            frame[column.name] = cells if numeric else [texts[at] for texts in self.texts]
+        for place, column in enumerate(self.columns):
+            cells = [row[place] for row in self.rows]
+            has_text = any(isinstance(cell, str) for cell in cells)
+            frame[column.name] = [texts[place] for texts in self.texts] if has_text else cells
         return pl.DataFrame(frame, strict=False)
 
     def to_csv(self, *, for_spreadsheets: bool = False) -> str:
@@ -94,11 +95,11 @@ class Table(msgspec.Struct, frozen=True):
         def cell_text(cell: Cell) -> Cell:
             return without_formula(cell) if for_spreadsheets and isinstance(cell, str) else cell
 
-        written = io.StringIO()
-        writer = csv.writer(written, lineterminator="\n")
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
         writer.writerow([cell_text(column.name) for column in self.columns])
         writer.writerows([cell_text(cell) for cell in row] for row in self.rows)
-        return written.getvalue()
+        return text.getvalue()
 
     def to_markdown(self) -> str:
         """Return Markdown: the caption in bold, the table, and the note."""
@@ -164,10 +165,10 @@ class Table(msgspec.Struct, frozen=True):
             ]
         return "\n".join([*lines, r"\end{table}"])
 
-    def to_html(self, most: int | None = None) -> str:
-        """Return an HTML table without attributes, of at most `most` rows."""
+    def to_html(self) -> str:
+        """Return an HTML table without attributes."""
         heads = "".join(f"<th>{escape(column.name)}</th>" for column in self.columns)
-        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self.texts[:most])
+        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self.texts)
         body = "".join(f"<tr>{cells}</tr>" for cells in rows)
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -176,16 +177,16 @@ class Table(msgspec.Struct, frozen=True):
         from rich.markup import escape as plain
         from rich.table import Table as RichTable
 
-        made = RichTable(title=plain(self.caption) or None, title_justify="left", box=None, pad_edge=False)
-        made.padding = (0, 1, 0, 0)
+        table = RichTable(title=plain(self.caption) or None, title_justify="left", box=None, pad_edge=False)
+        table.padding = (0, 1, 0, 0)
         for column in self.columns:
             if column.right:
-                made.add_column(plain(column.name), justify="right", no_wrap=True)
+                table.add_column(plain(column.name), justify="right", no_wrap=True)
             else:
-                made.add_column(plain(column.name), no_wrap=not wrap, overflow="fold")
+                table.add_column(plain(column.name), no_wrap=not wrap, overflow="fold")
         for row in self.texts:
-            made.add_row(*(f"[bold]{plain(cell)}[/]" if isinstance(cell, Strong) else plain(cell) for cell in row))
-        return made
+            table.add_row(*(f"[bold]{plain(cell)}[/]" if isinstance(cell, Strong) else plain(cell) for cell in row))
+        return table
 
 
 # --- text of logs in other formats -----------------------------------------------------------------

@@ -32,10 +32,10 @@ def test_a_cell_says_the_word_the_value_and_the_test_of_its_decision(told: Tell)
         for axis, cell in zip(found.axes, rows[str(group.learner)].cells, strict=True):
             one = group.estimates[axis.metric]
             assert cell.word == one.word
-            assert one.low is not None or "interval" not in cell.told
+            assert one.low is not None or "interval" not in cell.description
             assert number(one.mean, None if one.low is None else (one.high or 0) - one.low) in cell.value
-            assert ("interval" in cell.told) == (one.low is not None)
-            assert (" against " in cell.told) == (one.p is not None)
+            assert ("interval" in cell.description) == (one.low is not None)
+            assert (" against " in cell.description) == (one.p is not None)
 
 
 def test_all_answers_to_a_question_share_one_axis(told: Tell) -> None:

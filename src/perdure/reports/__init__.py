@@ -1,4 +1,4 @@
-"""What was found, shown: figures, tables, and a report in one file."""
+"""Reports: figures, tables, and everything about some lifetimes in one file."""
 
 import lazy_loader
 

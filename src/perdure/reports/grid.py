@@ -15,7 +15,7 @@ from perdure.stats.answer import Question, questions
 from perdure.stats.model import Estimate, Group
 from perdure.text import interval, number, p_words, plural
 
-_WIDE, _DEEP, _EDGE = 180.0, 18.0, 6.0
+_WIDTH, _HEIGHT, _EDGE = 180.0, 18.0, 6.0
 
 
 class GridAxis(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class GridCell(msgspec.Struct, frozen=True):
     """good, poor, open, none, or plain if nothing is decided."""
     value: str
     drawn: str
-    told: str
+    description: str
 
 
 class GridRow(msgspec.Struct, frozen=True):
@@ -64,99 +64,111 @@ class Grid(msgspec.Struct, frozen=True):
 
 def grids(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[Grid, ...]:
     """Return a grid for logs and one for accuracy matrices, if there are groups of either."""
-    apart = [[one for one in groups if bool(one.unit) is of_matrices] for of_matrices in (False, True)]
-    return tuple(_grid(some, declared) for some in apart if some and questions(some, declared))
+    kinds = [[group for group in groups if bool(group.unit) is of_matrices] for of_matrices in (False, True)]
+    return tuple(_grid(own, declared) for own in kinds if own and questions(own, declared))
 
 
 def _grid(groups: Sequence[Group], declared: Mapping[str, Metric]) -> Grid:
     asked = questions(groups, declared)
-    found = {one.metric: [group.estimates.get(one.metric) for group in groups] for one in asked}
-    scales = {one.metric: _scale([each for each in found[one.metric] if each]) for one in asked}
-    kinds = list(dict.fromkeys(group.scenario_type or "" for group in groups))
+    estimates = {
+        question.metric: [group.estimates[question.metric] for group in groups if question.metric in group.estimates]
+        for question in asked
+    }
+    scales = {metric: _scale(found) for metric, found in estimates.items()}
+    scenario_types = list(dict.fromkeys(group.scenario_type or "" for group in groups))
     sections = []
-    for kind in kinds:
-        own = [group for group in groups if (group.scenario_type or "") == kind]
+    for scenario_type in scenario_types:
+        own = [group for group in groups if (group.scenario_type or "") == scenario_type]
         learners = [group.learner for group in own]
-        rows = tuple(
-            GridRow(
-                group.learner if group.learner and learners.count(group.learner) == 1 else _named(group),
-                plural(group.n, "lifetime"),
-                tuple(_cell(group.estimates.get(one.metric), scales[one.metric]) for one in asked),
+        rows = []
+        for group in own:
+            name = group.group if group.group != "all" else group.learner or "all lifetimes"
+            rows.append(
+                GridRow(
+                    group.learner if group.learner and learners.count(group.learner) == 1 else name,
+                    plural(group.n, "lifetime"),
+                    tuple(_cell(group.estimates.get(metric), scale) for metric, scale in scales.items()),
+                )
             )
-            for group in own
-        )
-        sections.append((kind if len(kinds) > 1 else "", rows))
-    first = next(one for each in found.values() for one in each if one)
-    most = max((each.margin for each in found[asked[0].metric] if each), default=0.0)
+        sections.append((scenario_type if len(scenario_types) > 1 else "", tuple(rows)))
+    first = next(estimate for found in estimates.values() for estimate in found)
+    most = max((estimate.margin for estimate in estimates[asked[0].metric]), default=0.0)
     margin = f"shaded: a loss of up to {number(most)} counts as kept" if most else ""
-    return Grid(
-        tuple(_axis(one, scales[one.metric]) for one in asked),
-        tuple(sections),
-        f"{first.level:.0%}".replace("%", " %"),
-        margin,
+    axes = tuple(_axis(question, scales[question.metric]) for question in asked)
+    return Grid(axes, tuple(sections), f"{first.level:.0%}".replace("%", " %"), margin)
+
+
+def _scale(estimates: Sequence[Estimate]) -> Scale:
+    """Return a scale over means, intervals, thresholds and margins."""
+    ends = [
+        end
+        for estimate in estimates
+        for end in (estimate.mean, estimate.low, estimate.high, estimate.bar.threshold)
+        if end is not None
+    ]
+    log = (
+        bool(estimates) and all(estimate.bar.scale == "log" for estimate in estimates) and all(end > 0 for end in ends)
     )
+    margins = [_margin_end(estimate) for estimate in estimates]
+    ends += [end for end in margins if end is not None and (end > 0 or not log)]
+    return scale_over(ends, _EDGE, _WIDTH - _EDGE, log=log, room=0.08)
 
 
-def _named(group: Group) -> str:
-    return group.group if group.group != "all" else group.learner or "all lifetimes"
+def _margin_end(estimate: Estimate) -> float | None:
+    threshold = estimate.bar.threshold
+    return None if threshold is None else threshold - estimate.bar.sign * estimate.margin
 
 
-def _scale(found: Sequence[Estimate]) -> Scale:
-    ends = [end for one in found for end in (one.mean, one.low, one.high, one.bar.threshold) if end is not None]
-    log = bool(found) and all(one.bar.scale == "log" for one in found) and all(end > 0 for end in ends)
-    less = [one.bar.threshold - one.bar.sign * one.margin for one in found if one.bar.threshold is not None]
-    return scale_over([*ends, *(one for one in less if one > 0 or not log)], _EDGE, _WIDE - _EDGE, log=log, room=0.08)
-
-
-def _axis(one: Question, scale: Scale) -> GridAxis:
-    marks = ticks(scale, 4)
-    if any(abs(scale(one) - scale(other)) < 24 for one, other in pairwise(marks)):
-        marks = ticks(scale, 2) if len(marks) > 3 else tuple(one for one in marks if one in (0, 1)) or marks[:1]
-    drawn = rule(_EDGE, 1, _WIDE - _EDGE, 1) + "".join(
+def _axis(question: Question, scale: Scale) -> GridAxis:
+    values = ticks(scale, 4)
+    if any(abs(scale(value) - scale(other)) < 24 for value, other in pairwise(values)):
+        round_values = tuple(value for value in values if value in (0, 1)) or values[:1]
+        values = ticks(scale, 2) if len(values) > 3 else round_values
+    drawn = rule(_EDGE, 1, _WIDTH - _EDGE, 1) + "".join(
         rule(scale(value), 1, scale(value), 4)
-        + text(min(max(scale(value), 10), _WIDE - 12), 14, tick_text(value), 9.5, "soft", at="middle")
-        for value in marks
+        + text(min(max(scale(value), 10), _WIDTH - 12), 14, tick_text(value), 9.5, "soft", at="middle")
+        for value in values
     )
-    return GridAxis(one.asks, one.about, one.metric, Figure(_WIDE, 16, drawn, "").inline("tiny"))
+    return GridAxis(question.asks, question.about, question.metric, Figure(_WIDTH, 16, drawn, "").inline("tiny"))
 
 
-def _cell(one: Estimate | None, scale: Scale) -> GridCell:
-    if one is None or one.mean is None:
-        return GridCell("not measured", "none", "", "", (one.absent if one else None) or "no value")
-    kind = VERDICTS.get(one.verdict or "", ("plain", ""))[0]
-    width = None if one.low is None or one.high is None else one.high - one.low
-    value = number(one.mean, width)
-    if one.bar.threshold == 0 and one.mean > 0:
+def _cell(estimate: Estimate | None, scale: Scale) -> GridCell:
+    if estimate is None or estimate.mean is None:
+        return GridCell("not measured", "none", "", "", (estimate.absent if estimate else None) or "no value")
+    kind = VERDICTS.get(estimate.verdict or "", ("plain", ""))[0]
+    value = number(estimate.mean, estimate.width)
+    if estimate.bar.threshold == 0 and estimate.mean > 0:
         value = f"+{value}"
-    word = one.word or one.verdict or ""
-    told = _told(one, value)
-    return GridCell(word, kind, value, _drawn(one, scale, kind, told), told)
+    description = _description(estimate, value)
+    drawn = _drawn(estimate, estimate.mean, scale, kind, description)
+    return GridCell(estimate.word or estimate.verdict or "", kind, value, drawn, description)
 
 
-def _told(one: Estimate, value: str) -> str:
-    parts = [f"{one.metric.replace('_', ' ')} {value}"]
-    if one.low is not None:
-        parts.append(f"{one.level:.0%} interval {interval(one.low, one.high, ' to ')}".replace("%", " %"))
-    if one.p is not None:
-        parts.append(f"{'one-tailed ' if one.tails == 'one' else ''}{p_words(one.p)} against {number(one.against)}")
-    parts.append(plural(one.n, "lifetime") + (f", {one.missing} without a value" if one.missing else ""))
-    said = f": {one.says}" if one.says else ""
-    return "; ".join(parts) + said + (f". {one.note}" if one.note else "")
+def _description(estimate: Estimate, value: str) -> str:
+    parts = [f"{estimate.metric.replace('_', ' ')} {value}"]
+    if estimate.low is not None:
+        level = f"{estimate.level:.0%}".replace("%", " %")
+        parts.append(f"{level} interval {interval(estimate.low, estimate.high, ' to ')}")
+    if estimate.p is not None:
+        tails = "one-tailed " if estimate.tails == "one" else ""
+        parts.append(f"{tails}{p_words(estimate.p)} against {number(estimate.against)}")
+    without = f", {estimate.missing} without a value" if estimate.missing else ""
+    parts.append(plural(estimate.n, "lifetime") + without)
+    meaning = f": {estimate.says}" if estimate.says else ""
+    return "; ".join(parts) + meaning + (f". {estimate.note}" if estimate.note else "")
 
 
-def _drawn(one: Estimate, scale: Scale, kind: str, told: str) -> str:
-    middle, parts = _DEEP / 2, list[str]()
-    threshold, margin = one.bar.threshold, one.margin
-    if threshold is not None and margin:
-        ends = sorted(
-            min(max(scale(end), _EDGE), _WIDE - _EDGE) for end in (threshold, threshold - one.bar.sign * margin)
-        )
-        parts.append(coloured("good", rect(ends[0], 1, ends[1] - ends[0], _DEEP - 2, opacity=0.13)))
-    parts.append(rule(_EDGE, middle, _WIDE - _EDGE, middle))
+def _drawn(estimate: Estimate, mean: float, scale: Scale, kind: str, description: str) -> str:
+    """Return the interval with the threshold and its margin as SVG."""
+    middle, parts = _HEIGHT / 2, list[str]()
+    threshold, margin_end = estimate.bar.threshold, _margin_end(estimate)
+    if threshold is not None and margin_end is not None and estimate.margin:
+        low, high = sorted(min(max(scale(end), _EDGE), _WIDTH - _EDGE) for end in (threshold, margin_end))
+        parts.append(coloured("good", rect(low, 1, high - low, _HEIGHT - 2, opacity=0.13)))
+    parts.append(rule(_EDGE, middle, _WIDTH - _EDGE, middle))
     if threshold is not None:
-        parts.append(rule(scale(threshold), 1, scale(threshold), _DEEP - 1, "axis"))
-    _, shape = VERDICTS.get(one.verdict or "", ("", "circle"))
-    assert one.mean is not None
-    drawn = interval_mark(one.mean, one.low, one.high, scale, middle, 4.6, shape)
-    parts.append(coloured("ink" if kind == "plain" else kind, drawn))
-    return Figure(_WIDE, _DEEP, "".join(parts), told).inline("tiny")
+        parts.append(rule(scale(threshold), 1, scale(threshold), _HEIGHT - 1, "axis"))
+    shape = VERDICTS.get(estimate.verdict or "", ("", "circle"))[1]
+    mark = interval_mark(mean, estimate.low, estimate.high, scale, middle, 4.6, shape)
+    parts.append(coloured("ink" if kind == "plain" else kind, mark))
+    return Figure(_WIDTH, _HEIGHT, "".join(parts), description).inline("tiny")

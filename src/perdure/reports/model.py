@@ -41,7 +41,7 @@ CONDITION_RULE = (
 
 
 class ConditionVerdict(msgspec.Struct, frozen=True):
-    """ConditionVerdict of one group on one condition of lifelong learning."""
+    """Verdict on one group and one condition of lifelong learning."""
 
     group: str
     condition: str
@@ -123,7 +123,7 @@ class Report(Tabular, msgspec.Struct, frozen=True, eq=False):
             **self.data.survey.facts(),
             "groups": [group.as_json() for group in self.data.groups],
             "tally": self.tally.as_json() if self.tally else None,
-            "comparisons": [one.as_json() for one in self.comparisons],
+            "comparisons": [comparison.as_json() for comparison in self.comparisons],
             "checklist": [msgspec.structs.asdict(item) for item in self.checklist],
             "notes": list(self.notes),
             "methods": self.methods,
@@ -133,7 +133,7 @@ class Report(Tabular, msgspec.Struct, frozen=True, eq=False):
 
 
 def given_settings(report: Report) -> str:
-    """Return the settings that were given, and where."""
+    """Return the settings that were given, with their sources."""
     places: dict[str, list[str]] = {}
     for name, source in report.provenance.get("settings_from", {}).items():
         if source not in ("preset", "log"):
@@ -162,7 +162,7 @@ def report_of(
 
 
 def _title(data: GroupedSurvey) -> str:
-    learners = list(dict.fromkeys(one.score.learner for one in data.lifetimes if one.score.learner))
+    learners = list(dict.fromkeys(life.score.learner for life in data.lifetimes if life.score.learner))
     count = len(data.lifetimes)
     if len(learners) == 1:
         return f"{learners[0]}: does it keep what it learns?"
@@ -176,14 +176,14 @@ def _title(data: GroupedSurvey) -> str:
 def _comparisons(data: GroupedSurvey, baseline: str | None) -> tuple[Comparison, ...]:
     """Compare each group with the baseline of its set."""
     bases = baselines(data, baseline)
-    found = (
+    comparisons = (
         comparison
         for groups in comparable_groups(data)
         for base in bases
         if base in groups
         for comparison in compare_groups(data, [group for group in groups if group.n], base).values()
     )
-    return tuple(islice(found, _MOST_COMPARED))
+    return tuple(islice(comparisons, _MOST_COMPARED))
 
 
 def _notes(data: GroupedSurvey) -> tuple[str, ...]:
@@ -211,20 +211,19 @@ def _provenance(data: GroupedSurvey, command: str, now: str) -> dict[str, Any]:
         "preset": survey.preset,
         "settings": dict(survey.settings),
         "settings_from": dict(survey.settings_from),
-        "lifetimes": [_origin(one) for one in data.lifetimes],
+        "lifetimes": [_origin(life) for life in data.lifetimes],
     }
 
 
-def _origin(one: ScoredLifetime) -> dict[str, Any]:
-    manifest = one.manifest
-    kept = ("protocol", "versions", "git", "machine", "command", "started")
+def _origin(life: ScoredLifetime) -> dict[str, Any]:
+    recorded = ("protocol", "versions", "git", "machine", "command", "started")
     return {
-        "id": one.id,
-        "path": one.score.identity.source or None,
-        "learner": one.score.learner,
-        "seed": one.score.seed,
-        "complete": one.score.complete,
-        **{name: manifest[name] for name in kept if manifest.get(name) is not None},
+        "id": life.id,
+        "path": life.score.identity.source or None,
+        "learner": life.score.learner,
+        "seed": life.score.seed,
+        "complete": life.score.complete,
+        **{name: life.manifest[name] for name in recorded if life.manifest.get(name) is not None},
     }
 
 
@@ -234,7 +233,9 @@ def _origin(one: ScoredLifetime) -> dict[str, Any]:
 def headline(declared: Mapping[str, Metric], kind: Headline = "log") -> tuple[str, ...]:
     """Return the headline metrics of logs, or of matrices, that have a threshold and a condition."""
     return tuple(
-        name for name, one in declared.items() if one.headline == kind and one.threshold is not None and one.condition
+        name
+        for name, metric in declared.items()
+        if metric.headline == kind and metric.threshold is not None and metric.condition
     )
 
 
@@ -251,48 +252,49 @@ def verdicts(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[C
 
 def leads(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[str, ...]:
     """Return sentences about groups of accuracy matrices: AA, LA, BWT and FM, and how to read them."""
-    said: list[str] = []
+    sentences: list[str] = []
     for group in groups:
         if group.unit and (numbers := leading(group)):
-            called = group.lives[0] if group.n == 1 else f"{group.group}, {plural(group.n, 'lifetime')}"
-            said.append(f"{called}: {numbers}.")
-            said += reading(group, declared)
-    return tuple(said)
+            name = group.lives[0] if group.n == 1 else f"{group.group}, {plural(group.n, 'lifetime')}"
+            sentences += [f"{name}: {numbers}.", *reading(group, declared)]
+    return tuple(sentences)
 
 
 def _verdict(group: Group, condition: str, names: Sequence[str]) -> ConditionVerdict:
-    found = {name: group.estimates[name] for name in names if name in group.estimates}
-    valued = {name: one for name, one in found.items() if one.mean is not None}
-    verdict = _together([one.verdict or "undecided" for one in valued.values()])
-    called = group.group if group.group != "all" else "The learner"
-    lead = _LEADS[verdict].format(group=called, condition=condition)
-    parts = [_part(name, one) for name, one in valued.items()]
+    estimates = [group.estimates[name] for name in names if name in group.estimates]
+    valued = [estimate for estimate in estimates if estimate.mean is not None]
+    verdict = _combined([estimate.verdict or "undecided" for estimate in valued])
+    lead = _LEADS[verdict].format(group=group.group if group.group != "all" else "The learner", condition=condition)
     if not group.n and group.left_out:
         parts = [f"none of {plural(len(group.left_out), 'lifetime')} has reached its end"]
-    elif not parts:
-        parts = [one.lacking for one in found.values()][:1] or ["no metric of it was scored"]
+    elif valued:
+        parts = [_metric_text(estimate) for estimate in valued]
+    else:
+        parts = [estimates[0].lacking if estimates else "no metric of it was scored"]
     return ConditionVerdict(group.group, condition, verdict, f"{lead}: {'; '.join(parts)}.")
 
 
-def _together(verdicts: Collection[str]) -> str:
+def _combined(verdicts: Collection[str]) -> str:
     """Return the verdict on a condition from those on its metrics, as `CONDITION_RULE` states."""
     if not verdicts:
         return "not measured"
-    if all(one == "met" for one in verdicts):
+    if all(verdict == "met" for verdict in verdicts):
         return "met"
     if "not met" in verdicts:
         return "mixed" if "met" in verdicts else "not met"
     return "undecided"
 
 
-def _part(name: str, one: Estimate) -> str:
+def _metric_text(estimate: Estimate) -> str:
     """Return `performance maintenance −55.3 (95 % interval −57 to −53, 11 lifetimes) forgets (p < .001 …)`."""
-    lives = plural(one.n, "lifetime")
-    spread = f"{one.level:.0%} interval ".replace("%", " %") + f"{interval(one.low, one.high, ' to ')}, {lives}"
-    about = lives if one.low is None else spread
-    tails = "one-tailed " if one.tails == "one" else ""
-    chance = "" if one.p is None else f" ({tails}{p_words(one.p)} against {number(one.against)})"
-    said = one.word or one.verdict or "undecided"
-    means = f": {one.says}" if one.says and one.word not in ("undecided", None) else ""
-    shown = number(one.mean, one.width)
-    return f"{name.replace('_', ' ')} {shown} ({about}) {one.withheld or said + chance + means}"
+    about = plural(estimate.n, "lifetime")
+    if estimate.low is not None:
+        level = f"{estimate.level:.0%}".replace("%", " %")
+        about = f"{level} interval {interval(estimate.low, estimate.high, ' to ')}, {about}"
+    name, value = estimate.metric.replace("_", " "), number(estimate.mean, estimate.width)
+    if estimate.withheld:
+        return f"{name} {value} ({about}) {estimate.withheld}"
+    tails = "one-tailed " if estimate.tails == "one" else ""
+    test = "" if estimate.p is None else f" ({tails}{p_words(estimate.p)} against {number(estimate.against)})"
+    meaning = f": {estimate.says}" if estimate.says and estimate.word not in ("undecided", None) else ""
+    return f"{name} {value} ({about}) {estimate.word or estimate.verdict or 'undecided'}{test}{meaning}"
