@@ -33,8 +33,14 @@ def test_no_object_takes_keys_that_are_not_known_and_each_says_what_it_is(name: 
         assert one["description"].endswith((".", "`"))
 
 
-def test_texts_below_fields_become_descriptions() -> None:
+def test_texts_of_fields_and_properties_become_descriptions() -> None:
     estimate = schema("score")["$defs"]["Estimate"]
-    assert estimate["properties"]["verdict"]["description"] == "Null for exploratory metrics."
-    assert "median" not in estimate["required"]
-    assert "mean" in estimate["required"]
+    assert estimate["properties"]["says"]["description"] == "What the word means here."
+    assert estimate["properties"]["why"]["description"].startswith("The reason for a missing number")
+    assert estimate["properties"]["threshold"] == {"anyOf": [{"type": "number"}, {"type": "null"}]}
+
+
+def test_keys_that_are_always_written_are_required() -> None:
+    score = schema("score")
+    assert score["properties"].keys() - set(score["required"]) == {"checksum"}
+    assert schema("compare")["properties"].keys() - set(schema("compare")["required"]) == {"settings", "settings_from"}

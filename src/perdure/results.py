@@ -1,10 +1,12 @@
-"""Mixins of results: tables, pandas, JSON, and their display in notebooks."""
+"""Results as tables, data frames and JSON, and their display in notebooks."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -12,6 +14,38 @@ import msgspec
 from perdure.lazy import pl
 
 CHECKSUM = "checksum"
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+def json_keys(record: type) -> dict[str, str]:
+    """Return the keys of a record in JSON, each with the path of its attribute.
+
+    A class whose JSON differs from its fields lists the keys as `JSON`: `"n"`, or `"threshold:bar.threshold"` if the
+    attribute has another name or belongs to another record. Properties count as attributes.
+    """
+    names = getattr(record, "JSON", None) or record.__struct_fields__  # type: ignore[attr-defined]
+    return {key: path or key for key, _, path in (name.partition(":") for name in names)}
+
+
+@cache
+def _reader(record: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    keys = json_keys(record)
+    return tuple(keys), attrgetter(*keys.values())
+
+
+def to_plain(value: Any) -> Any:
+    """Return a result, and the records in it, as the dicts and lists of JSON."""
+    if isinstance(value, msgspec.Struct):
+        keys, read = _reader(type(value))
+        values = zip(keys, read(value), strict=True)
+        return {
+            key: item if type(item) in _PLAIN else to_plain(item) for key, item in values if item is not msgspec.UNSET
+        }
+    if isinstance(value, Mapping):
+        return {key: item if type(item) in _PLAIN else to_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [item if type(item) in _PLAIN else to_plain(item) for item in value]
+    return str(value) if isinstance(value, str) else value
 
 
 def sealed(facts: dict[str, Any]) -> dict[str, Any]:
@@ -29,6 +63,20 @@ def checksum_of(facts: Mapping[str, Any]) -> str:
             made.update(json.dumps(part, allow_nan=False, sort_keys=True, default=str).encode())
             made.update(b"\n")
     return made.hexdigest()
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """A log or expert that was given and not used."""
+
+    path: str
+    why: str
+
+
+class LeftOutLifetime(msgspec.Struct, frozen=True):
+    """A lifetime that does not count."""
+
+    id: str
+    why: str
 
 
 class Shown:
@@ -49,8 +97,8 @@ class Tabular(Shown):
         return True
 
     def as_json(self) -> dict[str, Any]:
-        """Return the whole result as one JSON object: its fields, and those of the records in it."""
-        return dict(msgspec.to_builtins(self))
+        """Return the whole result as one JSON object."""
+        return dict(to_plain(self))
 
     def table(self) -> pl.DataFrame:
         """Return the result as a Polars data frame."""

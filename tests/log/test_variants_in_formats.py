@@ -23,6 +23,7 @@ from perdure.log.write.journal import Journal
 from perdure.metrics.presets import PRESETS
 from perdure.metrics.score import Score
 from perdure.metrics.scorer import Scorer
+from perdure.results import to_plain
 from perdure.scenario.model import Scenario
 from perdure.scenario.syllabus import read_syllabus
 from perdure.settings import Settings
@@ -145,7 +146,7 @@ def facts(made: Score) -> dict[str, Any]:
     return {
         "tasks": made.tasks,
         "values": {name: (one.value, one.by, one.why, one.flags) for name, one in made.metrics.items()},
-        "blocks": [one.as_json() for one in made.blocks],
+        "blocks": [to_plain(one) for one in made.blocks],
     }
 
 

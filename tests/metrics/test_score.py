@@ -23,12 +23,16 @@ from perdure.gather.survey import score, survey
 from perdure.log.model import Lifetime
 from perdure.log.places import DATA_FILE
 from perdure.metrics.contract import expert_of, lifetime_of, random_blocks
+from perdure.metrics.measure import Measured
 from perdure.metrics.presets import PRESETS
+from perdure.metrics.score import Score
 from perdure.metrics.scorer import Scorer, prepared_table
 from perdure.results import sealed
 from perdure.scenario.model import Block, Scenario, Task
-from perdure.schemas import score as documents
+from perdure.schemas import document
+from perdure.schemas.structs import document_of
 from perdure.settings import Settings
+from perdure.stats.groups import group_survey
 
 
 @pytest.mark.parametrize("preset", PRESETS.names())
@@ -38,18 +42,18 @@ def test_each_preset_scores_and_its_json_fits_the_schema(preset: str, tmp_path: 
         life = lifetime_of(random_blocks(rng), rng, name=f"life{number}")
         experts = [expert_of(task.label, rng) for task in life.scenario.tasks]
         made = score(life, experts, Settings(preset=preset))
-        msgspec.convert(made.as_json(), documents.Lifetime)
+        msgspec.convert(made.as_json(), document_of(Score))
         assert json.loads(json.dumps(made.as_json(), allow_nan=False)) == made.as_json()
     scores = survey([written(tmp_path, "one", LIFE)], settings=Settings(preset))
-    msgspec.convert(scores.as_json(), documents.Scores)
+    msgspec.convert(group_survey(scores).as_json(), document("score"))
 
 
 def test_a_struct_that_allowed_anything_would_be_noticed() -> None:
-    whole = {"value": 1.0, "by": {}, "why": None, "flags": [], "experts": {}}
-    assert msgspec.convert(whole, documents.Metric).value == 1
+    whole = {"value": 1.0, "by": {}, "why": None, "flags": [], "experts": {}, "at": {}}
+    assert msgspec.structs.asdict(msgspec.convert(whole, document_of(Measured)))["value"] == 1
     for wrong in (whole | {"value": "1"}, whole | {"more": 1}, {key: whole[key] for key in whole if key != "why"}):
         with pytest.raises(msgspec.ValidationError):
-            msgspec.convert(wrong, documents.Metric)
+            msgspec.convert(wrong, document_of(Measured))
 
 
 def test_the_numbers_of_a_small_life_by_hand(tmp_path: Path) -> None:
@@ -163,7 +167,7 @@ def test_odd_performance_gives_values_or_reasons_and_never_fails(
     life = lifetime_of(blocks, values=values)
     scorer = Scorer(Settings(preset))
     made = Scorer(Settings(preset, prep=replace(scorer.prep, scale=scale))).score(life)
-    msgspec.convert(made.as_json(), documents.Lifetime)
+    msgspec.convert(made.as_json(), document_of(Score))
     assert all((one.value is None) != (one.why is None) for one in made.metrics.values())
     assert not [one.why for one in made.metrics.values() if one.why and " raised " in one.why]
 
@@ -266,7 +270,7 @@ def test_bounds_in_the_manifest_scale_a_lifetime_except_as_old_tools_did(tmp_pat
         "l2metrics-3.1",
         "framework-2019",
     ]
-    msgspec.convert(made["standard"].as_json(), documents.Scores)
+    msgspec.convert(group_survey(made["standard"]).as_json(), document("score"))
 
 
 def test_an_accuracy_matrix_is_a_lifetime_with_the_matrix_metrics(tmp_path: Path) -> None:
@@ -277,7 +281,7 @@ def test_an_accuracy_matrix_is_a_lifetime_with_the_matrix_metrics(tmp_path: Path
     assert [one["bwt"] for one in scores.scores] == [-10.0, 0.0]
     assert scores.scores[0]["intransigence"] == 25.0
     assert "performance_maintenance" not in scores.scores[0].metrics
-    msgspec.convert(scores.as_json(), documents.Scores)
+    msgspec.convert(group_survey(scores).as_json(), document("score"))
 
 
 # --- files ----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from tests.stats.lives import BARS, beside_experts, life, lives, normal
 
 from perdure.metrics.declare import Threshold
 from perdure.metrics.score import Score
+from perdure.results import to_plain
 from perdure.stats.compare import Comparison, Difference, compare_lives
 from perdure.stats.decide import EQUAL
 from perdure.stats.interval import sign_flip_test
@@ -363,7 +364,7 @@ def test_a_sentence_says_better_worse_or_not_told_apart() -> None:
 
 def test_json_of_a_comparison_is_finite_and_carries_the_sentence() -> None:
     found = compare_lives(lives(normal(1, 1, 5)), lives(normal(0, 1, 5)), PM, order=True)
-    facts = found.as_json()
+    facts = to_plain(found)
     json.dumps(facts, allow_nan=False)
     assert facts["family"] == ["performance_maintenance"]
     assert facts["metrics"]["performance_maintenance"]["sentence"].startswith("performance maintenance:")
@@ -384,7 +385,7 @@ def test_whatever_the_values_every_number_is_finite_and_nothing_warns(
     mine, other = lives(ours, "m"), lives(theirs, "m")
     found: Comparison = compare_lives(mine, other, bars, paired="yes" if paired else "no", order=True)
     for one in found.differences.values():
-        json.dumps(one.as_json(), allow_nan=False)
+        json.dumps(to_plain(one), allow_nan=False)
         for share in (one.p, one.p_holm, one.rank_p, one.permutation_p, one.improvement, one.order):
             assert share is None or 0 <= share <= 1
         assert sentence(one, "ours", "theirs")

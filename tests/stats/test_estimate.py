@@ -16,6 +16,7 @@ from tests.stats.lives import BARS, life, lives, normal
 from perdure.errors import PerdureError
 from perdure.metrics.declare import Threshold
 from perdure.metrics.measure import Flag
+from perdure.results import to_plain
 from perdure.stats.decide import estimate as estimate_of
 from perdure.stats.decide import estimates
 from perdure.stats.model import Estimate, Flagged
@@ -86,7 +87,7 @@ def test_a_value_that_is_not_finite_is_refused() -> None:
 
 
 def test_json_holds_every_key_of_the_contract_and_no_nan() -> None:
-    facts = estimate([1.0, 1.0, 1.0]).as_json()
+    facts = to_plain(estimate([1.0, 1.0, 1.0]))
     wanted = {"mean", "sd", "low", "high", "level", "t", "p", "tails", "against", "above", "sign_p", "word", "why"}
     assert wanted <= facts.keys()
     json.dumps(facts, allow_nan=False)
@@ -98,7 +99,7 @@ def test_whatever_the_values_every_number_is_finite_and_nothing_warns(
     values: list[float], threshold: float, margin: float
 ) -> None:
     one = estimate(values, Threshold(threshold, margin, headline="log", margin_given=True), resamples=50)
-    json.dumps(one.as_json(), allow_nan=False)
+    json.dumps(to_plain(one), allow_nan=False)
     assert one.verdict in ("met", "not met", "undecided")
     if one.low is not None and one.high is not None and one.mean is not None:
         assert one.low <= one.mean <= one.high
@@ -111,7 +112,7 @@ def test_flags_travel_with_how_many_lifetimes_carry_them() -> None:
     ]
     one = estimate_of(given, "m")
     assert one.flags == (Flagged("relearned", 2),)
-    assert json.loads(json.dumps(one.as_json()))["flags"] == [{"flag": "relearned", "n": 2}]
+    assert json.loads(json.dumps(to_plain(one)))["flags"] == [{"flag": "relearned", "n": 2}]
 
 
 def test_the_interquartile_mean_of_ratios_is_of_logarithms() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ from perdure.lazy import pl
 from perdure.log.problem import Note
 from perdure.metrics.declare import METRICS, Metric, Threshold
 from perdure.metrics.score import DEFINITIONS, Score
-from perdure.results import Tabular, sealed
+from perdure.results import LeftOut, Tabular, sealed, to_plain
 from perdure.text import plural
 
 SCHEMA = 2
@@ -44,6 +44,15 @@ class ScoredLifetime(msgspec.Struct, frozen=True, eq=False):
 
 class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
     """Lifetimes scored the same way, in the order in which they were given, and what was left out."""
+
+    JSON: ClassVar = (
+        *("perdure", "schema", "definitions", "preset", "settings", "settings_from", "left_out:excluded"),
+        "lifetimes:scores",
+    )
+    schema: ClassVar[int] = SCHEMA
+    """The form of this JSON."""
+    definitions: ClassVar[int] = DEFINITIONS
+    """The edition of the definitions that the values follow; scores of another edition are not read."""
 
     lifetimes: tuple[ScoredLifetime, ...]
     left_out: tuple[tuple[str, str], ...]
@@ -125,21 +134,18 @@ class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
         """Whether a performance was given at which a task counts as learned."""
         return bool(self.settings.get("learned"))
 
-    def as_json(self) -> dict[str, Any]:
-        """Everything as one JSON object, as `score.schema.json` describes it."""
-        return sealed(self.facts())
-
-    def facts(self) -> dict[str, Any]:
-        """Return everything that goes into the JSON, without its checksum, so that documents can add to it."""
+    @property
+    def perdure(self) -> str:
+        """The version that wrote it."""
         from perdure import __version__
 
-        return {
-            "perdure": __version__,
-            "schema": SCHEMA,
-            "definitions": DEFINITIONS,
-            "preset": self.preset,
-            "settings": dict(self.settings),
-            "settings_from": dict(self.settings_from),
-            "left_out": [{"path": path, "why": why} for path, why in self.left_out],
-            "lifetimes": [one.as_json() for one in self.scores],
-        }
+        return __version__
+
+    @property
+    def excluded(self) -> tuple[LeftOut, ...]:
+        """Logs and experts that were given and not used."""
+        return tuple(LeftOut(path, why) for path, why in self.left_out)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as one JSON object, as `score.schema.json` describes it."""
+        return sealed(to_plain(self))

@@ -14,7 +14,7 @@ from perdure.lazy import pl
 from perdure.log.read import refuse_overwriting
 from perdure.log.write.export import without_formulas
 from perdure.metrics.score import DEFINITIONS, DORMANT
-from perdure.results import sealed
+from perdure.results import sealed, to_plain
 
 FILES = ("metrics.json", "blocks.tsv", "settings.json", "data.arrow", "lifetimes.tsv")
 
@@ -54,7 +54,7 @@ def _schema(columns: Mapping[str, str]) -> dict[str, pl.DataType]:
 
 def block_table(survey: Survey) -> pl.DataFrame:
     """One row per block of every lifetime; dormant units where a learner logs them."""
-    rows = [{"lifetime": one.id, **block.as_json()} for one in survey.scores for block in one.blocks]
+    rows = [{"lifetime": one.id, **to_plain(block)} for one in survey.scores for block in one.blocks]
     table = pl.DataFrame(rows, schema=_schema(_BLOCK_COLUMNS))
     return table.drop(DORMANT) if table[DORMANT].is_null().all() else table
 
@@ -76,7 +76,7 @@ def lifetime_table(survey: Survey) -> pl.DataFrame:
             "measure": one.measure,
             "unit": one.identity.unit,
             "direction": one.identity.direction,
-            "bounds": json.dumps(one.bounds_json()),
+            "bounds": json.dumps(to_plain(one.named_bounds)),
             "variants": one.identity.variants,
             "tasks": AND_THEN.join(one.tasks),
             "preset": one.preset,

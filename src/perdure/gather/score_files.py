@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from perdure.errors import PerdureError, nearest
 from perdure.files import HEADER_LIMIT, SCORES_LIMIT, opened, parse_json, read_bytes
+from perdure.gather.model import Survey
 from perdure.gather.outputs import AND_THEN, FILES
 from perdure.log.accuracy_matrix import Unit
 from perdure.log.model import Identity
@@ -21,11 +22,10 @@ from perdure.metrics.measure import Flag, Measured
 from perdure.metrics.presets import PRESETS, chosen_metrics
 from perdure.metrics.score import DEFINITIONS, BlockSummary, Score
 from perdure.metrics.scorer import deciding
-from perdure.results import CHECKSUM, checksum_of
+from perdure.results import CHECKSUM, checksum_of, json_keys
 from perdure.scenario.model import Block, Subtype, Variants, variant_mode
 from perdure.scenario.model import Mode as BlockMode
-from perdure.schemas import score as documents
-from perdure.schemas.structs import Part
+from perdure.settings import setting_keys
 from perdure.settings.presets import L2METRICS_31, STANDARD
 
 _DESCRIBING = frozenset(
@@ -39,12 +39,13 @@ _DESCRIBING = frozenset(
 _OURS = frozenset({"preset", "learning_experiences", "evaluation_experiences"})
 """Columns of every table that `perdure score --out` writes, whatever its metrics are called."""
 
-_OF_REPORTS = frozenset(
+_ADDED = frozenset(
     {
+        "thresholds", "capabilities", "groups", "not_grouped", CHECKSUM,
         "title", "leads", "verdicts", "rule", "tally", "comparisons", "checklist", "notes", "methods", "provenance",
     }
 )  # fmt: skip
-"""Keys that `perdure report --json` adds to the scores."""
+"""Keys that `perdure score --json` and `perdure report --json` add to those of a survey."""
 _UNITS, _VARIANTS, _MODES, _SUBTYPES = (get_args(one) for one in (Unit, Variants, BlockMode, Subtype))
 _COMPLETE = {"true": True, "false": False}
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -153,8 +154,8 @@ def _from_json(path: Path, text: str) -> ScoreFile:
         notes = _verify(path, facts)
         settings = dict(facts.get("settings", {}))
         _refuse_other_edition(path, facts.get("definitions", DEFINITIONS))
-        _refuse_unknown(path, "", facts, documents.Scores, _OF_REPORTS)
-        _refuse_unknown(path, "settings", settings, documents.Settings)
+        _refuse_unknown(path, "", facts, {*json_keys(Survey), *_ADDED})
+        _refuse_unknown(path, "settings", settings, setting_keys())
         how = deciding(settings)
         left_out = tuple((str(one["path"]), str(one["why"])) for one in facts.get("left_out", ()))
         written = {name: _written_bar(path, name, one) for name, one in facts.get("thresholds", {}).items()}
@@ -180,12 +181,9 @@ def _verify(path: Path, facts: dict[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-def _refuse_unknown(
-    path: Path, where: str, facts: Mapping[str, Any], part: type[Part], older: frozenset[str] = frozenset()
-) -> None:
-    """Raise an error for a key that neither this version writes into a part of a score file nor an older one did."""
-    known = {*part.__struct_fields__, *older}
-    for key in facts.keys() - known:
+def _refuse_unknown(path: Path, where: str, facts: Mapping[str, Any], known: Collection[str]) -> None:
+    """Raise an error for a key that this part of a score file does not have."""
+    for key in facts.keys() - set(known):
         raise PerdureError(f"unknown key {key!r}", nearest(key, sorted(known)), file=path, where=where or None)
 
 
@@ -209,9 +207,9 @@ def _refuse_other_edition(path: Path, definitions: object, line: int | None = No
 
 def _life(path: Path, one: Mapping[str, Any], preset: str, how: str) -> Score:
     where = f"lifetime {one['id']}"
-    _refuse_unknown(path, where, one, documents.Lifetime)
+    _refuse_unknown(path, where, one, json_keys(Score))
     for name, each in one["metrics"].items():
-        _refuse_unknown(path, f"{where}: {name}", each, documents.Metric)
+        _refuse_unknown(path, f"{where}: {name}", each, json_keys(Measured))
     blocks = one.get("blocks", ())
     order = one.get("order") or [block["task"] for block in blocks if block["mode"] == "learn"]
     return Score(
@@ -263,7 +261,7 @@ def _bounds(stated: Mapping[str, Any] | None) -> dict[str, tuple[float, float]]:
 def _block(path: Path, lifetime: str, one: Mapping[str, Any]) -> BlockSummary:
     number = int(one["block"])
     where = f"{lifetime}: block {number}"
-    _refuse_unknown(path, where, one, documents.Block)
+    _refuse_unknown(path, where, one, json_keys(BlockSummary))
     kind = _word(one["mode"] or "", _MODES, "mode", path, where=where)
     subtype = _word(one["subtype"] or "", _SUBTYPES, "subtype", path, where=where)
     return BlockSummary(
@@ -307,7 +305,7 @@ def _l2metrics_life(path: Path, at: int, one: Mapping[str, Any]) -> Score:
 
 def _written_bar(path: Path, name: str, facts: Mapping[str, Any]) -> Threshold:
     where = f"the threshold of {name}"
-    _refuse_unknown(path, where, facts, documents.Threshold)
+    _refuse_unknown(path, where, facts, json_keys(Threshold))
     better, inclusive = facts.get("better", "higher"), facts.get("inclusive", False)
     if better not in ("higher", "lower") or not isinstance(inclusive, bool):
         raise PerdureError(
@@ -409,7 +407,7 @@ def _settings_beside(table: Path) -> str:
         raise PerdureError(
             f"cannot be read as the settings of {table.name} ({problem})", "write both again", file=file
         ) from problem
-    _refuse_unknown(file, "", found, documents.Settings)
+    _refuse_unknown(file, "", found, setting_keys())
     return deciding({name: value for name, value in found.items() if name != "preset"})
 
 

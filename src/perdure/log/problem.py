@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import msgspec
 
 from perdure.lazy import pl
-from perdure.results import Tabular
+from perdure.results import Tabular, to_plain
 from perdure.text import plural
 
 Level = Literal["error", "warning"]
@@ -16,6 +16,8 @@ Level = Literal["error", "warning"]
 
 class Problem(msgspec.Struct, frozen=True):
     """One thing that is wrong, where it is, and what to do about it."""
+
+    JSON: ClassVar = ("level", "file", "line", "what", "fix")
 
     level: Level
     file: str
@@ -29,11 +31,6 @@ class Problem(msgspec.Struct, frozen=True):
     def place(self) -> str:
         """File and line, as an editor understands them."""
         return self.file if self.line is None else f"{self.file}:{self.line}"
-
-    def as_json(self) -> dict[str, Any]:
-        facts = msgspec.structs.asdict(self)
-        del facts["tolerated"]
-        return facts
 
 
 class Note(str):
@@ -52,6 +49,8 @@ class Note(str):
 
 class Check(Tabular, msgspec.Struct, frozen=True):
     """What a check found."""
+
+    JSON: ClassVar = ("ok", "what", "rows", "notes", "problems")
 
     rows: int
     problems: tuple[Problem, ...]
@@ -79,13 +78,4 @@ class Check(Tabular, msgspec.Struct, frozen=True):
     def table(self) -> pl.DataFrame:
         """One row per problem: where it is, what it is, and what to do about it."""
         texts = dict.fromkeys(("level", "file", "what", "fix"), pl.String())
-        return pl.DataFrame([one.as_json() for one in self.problems], schema={**texts, "line": pl.Int64()})
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "ok": self.ok,
-            "what": self.what,
-            "rows": self.rows,
-            "notes": list(map(str, self.notes)),
-            "problems": [one.as_json() for one in self.problems],
-        }
+        return pl.DataFrame([to_plain(one) for one in self.problems], schema={**texts, "line": pl.Int64()})

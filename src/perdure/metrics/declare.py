@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Literal, get_type_hints
+from typing import Any, ClassVar, Literal, get_type_hints
 
 import msgspec
 
@@ -82,6 +82,8 @@ class PublishedRange(msgspec.Struct, frozen=True):
 
 class Threshold(msgspec.Struct, frozen=True):
     """Threshold that a metric's values are tested against: lifelong learning is demonstrated beyond it."""
+
+    JSON: ClassVar = ("threshold", "margin", "better", "inclusive", "headline", "scale", "expert")
 
     threshold: float | None = None
     margin: float = 0.0

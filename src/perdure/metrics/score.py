@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -29,6 +29,12 @@ DORMANT = "dormant_units"
 class BlockSummary(msgspec.Struct, frozen=True):
     """A block and its levels: mean, end, and for learning blocks when it was highest."""
 
+    JSON: ClassVar = (
+        *("block:index", "group:block.group", "mode:block.mode", "subtype:block.subtype", "task:block.task"),
+        *("length:block.length", "mean", "terminal", "saturation", "experiences_to_saturation"),
+        *("squares", "lagged", "dormant_units"),
+    )
+
     index: int
     block: Block
     mean: float | None
@@ -36,29 +42,11 @@ class BlockSummary(msgspec.Struct, frozen=True):
     saturation: float | None = None
     experiences_to_saturation: int | None = None
     squares: float | None = None
-    """Of an evaluation: the sum of squared deviations from its mean, and …"""
+    """Of an evaluation: the sum of squared deviations from its mean."""
     lagged: float | None = None
-    """… of products of neighbouring deviations; what one lifetime can say of itself rests on both."""
+    """Of an evaluation: the sum of products of neighbouring deviations."""
     dormant_units: float | None = None
-    """The mean share of units that no longer answer, where the learner logs a column of this name."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The block as one JSON object."""
-        return {
-            "block": self.index,
-            "group": self.block.group,
-            "mode": self.block.mode,
-            "subtype": self.block.subtype,
-            "task": self.block.task,
-            "length": self.block.length,
-            "mean": self.mean,
-            "terminal": self.terminal,
-            "saturation": self.saturation,
-            "experiences_to_saturation": self.experiences_to_saturation,
-            "squares": self.squares,
-            "lagged": self.lagged,
-            "dormant_units": self.dormant_units,
-        }
+    """Mean share of units that no longer respond, if the learner logs a column of this name."""
 
 
 def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
@@ -86,6 +74,13 @@ def _dormant(passage: Passage) -> tuple[float | None, ...]:
     return tuple(float(one.sum()) / len(one) if len(one) else None for one in shares)
 
 
+class Bounds(msgspec.Struct, frozen=True):
+    """The ends of a range."""
+
+    min: float
+    max: float
+
+
 class OtherCode(str):
     """A note that what a lifetime is compared with was run by other code of its learner."""
 
@@ -93,7 +88,14 @@ class OtherCode(str):
 
 
 class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
-    """One lifetime, measured."""
+    """The metrics of one lifetime."""
+
+    JSON: ClassVar = (
+        *("id", "identity:recorded", "learner", "seed", "scenario_type", "protocol", "complete", "digest:known_digest"),
+        *("measure:known_measure", "unit:identity.unit", "direction:identity.direction"),
+        *("variants:identity.variants", "order", "dropped_rows", "learning_experiences", "evaluation_experiences"),
+        *("tasks", "metrics", "blocks", "notes", "not_learned", "bounds:named_bounds"),
+    )
 
     identity: Identity
     metrics: Mapping[str, Measured]
@@ -204,47 +206,25 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
         """The value of a metric, by its id or an alias, or None."""
         return self.metrics[METRICS.canonical(metric)].value
 
-    def as_json(self) -> dict[str, Any]:
-        """The lifetime as one JSON object; every number in it is finite."""
-        who = self.identity
-        return {
-            "id": who.id,
-            "identity": who.recorded or None,
-            "learner": who.learner,
-            "seed": who.seed,
-            "scenario_type": who.scenario_type,
-            "protocol": self.protocol,
-            "complete": self.complete,
-            "digest": self.digest or None,
-            "measure": dict(self.measures) or who.measure,
-            "unit": who.unit,
-            "direction": who.direction,
-            "variants": who.variants,
-            "order": list(who.order),
-            "dropped_rows": self.dropped_rows,
-            "learning_experiences": self.learning_experiences,
-            "evaluation_experiences": self.evaluation_experiences,
-            "tasks": list(who.tasks),
-            "metrics": {
-                name: {
-                    "value": one.value,
-                    "by": {key: list(values) for key, values in one.by.items()},
-                    "why": one.why,
-                    "flags": list(map(str, one.flags)),
-                    "experts": {task: list(marks) for task, marks in one.experts.items()},
-                    "at": {key: [list(place) for place in places] for key, places in one.at.items()},
-                }
-                for name, one in self.metrics.items()
-            },
-            "blocks": [block.as_json() for block in self.blocks],
-            "notes": list(map(str, self.notes)),
-            "not_learned": list(self.not_learned),
-            "bounds": self.bounds_json(),
-        }
+    @property
+    def recorded(self) -> str | None:
+        """The id in the manifest of its log."""
+        return self.identity.recorded or None
 
-    def bounds_json(self) -> dict[str, dict[str, float]]:
-        """Return the bounds of each task that has any, as score files hold them."""
-        return {task: {"min": low, "max": high} for task, (low, high) in self.bounds.items()}
+    @property
+    def known_digest(self) -> str | None:
+        """Digest of its tasks, blocks and values, by which copies are found; null if fewer than 20 values differ."""
+        return self.digest or None
+
+    @property
+    def known_measure(self) -> str | Mapping[str, str] | None:
+        """The measure; by task, as an object, if tasks are measured differently."""
+        return self.measures or self.measure
+
+    @property
+    def named_bounds(self) -> dict[str, Bounds]:
+        """The bounds of each task that has any, as given or as its log records them."""
+        return {task: Bounds(low, high) for task, (low, high) in self.bounds.items()}
 
 
 def protocol_name(protocol: Any) -> str | None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from perdure import __version__
-from perdure.gather.model import ScoredLifetime
+from perdure.gather.model import ScoredLifetime, Survey
 from perdure.lazy import pl
 from perdure.metrics.declare import Headline, Metric
 from perdure.reports.checklist import ChecklistItem, checklist
 from perdure.reports.data import baselines, comparable_groups, compare_groups
 from perdure.reports.methods import methods
-from perdure.results import Tabular, sealed
+from perdure.results import Tabular, json_keys, sealed, to_plain
 from perdure.stats.answer import answer, called, leading, reading, told_apart
 from perdure.stats.compare import Comparison
 from perdure.stats.groups import GroupedSurvey, changed_learners
@@ -52,6 +52,12 @@ class ConditionVerdict(msgspec.Struct, frozen=True):
 
 class Report(Tabular, msgspec.Struct, frozen=True, eq=False):
     """Lifetimes and their groups, with verdicts, comparisons and provenance."""
+
+    JSON: ClassVar = (
+        *("title", "leads", "verdicts", "rule"),
+        *(f"{key}:data.survey.{path}" for key, path in json_keys(Survey).items()),
+        *("groups:data.groups", "tally", "comparisons", "checklist", "notes", "methods", "provenance"),
+    )
 
     title: str
     data: GroupedSurvey
@@ -115,21 +121,7 @@ class Report(Tabular, msgspec.Struct, frozen=True, eq=False):
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as one JSON object, without curves."""
-        facts = {
-            "title": self.title,
-            "leads": list(self.leads),
-            "verdicts": [msgspec.structs.asdict(verdict) for verdict in self],
-            "rule": self.rule,
-            **self.data.survey.facts(),
-            "groups": [group.as_json() for group in self.data.groups],
-            "tally": self.tally.as_json() if self.tally else None,
-            "comparisons": [comparison.as_json() for comparison in self.comparisons],
-            "checklist": [msgspec.structs.asdict(item) for item in self.checklist],
-            "notes": list(self.notes),
-            "methods": self.methods,
-            "provenance": dict(self.provenance),
-        }
-        return sealed(facts)
+        return sealed(to_plain(self))
 
 
 def given_settings(report: Report) -> str:

@@ -1,4 +1,4 @@
-"""JSON Schemas of inputs and outputs, generated from the Structs of protocols and results.
+"""JSON Schemas of inputs and outputs, generated from the Structs of protocols, settings and results.
 
 `python scripts/schemas.py` writes them, and a test compares them with the Structs.
 """
@@ -11,24 +11,29 @@ from typing import Any
 __all__ = ["DOCUMENTS", "document", "schema"]
 
 DOCUMENTS = {
-    "score": "perdure.schemas.score:Scores",
-    "compare": "perdure.schemas.compare:Comparisons",
+    "score": "perdure.stats.groups:GroupedSurvey",
+    "compare": "perdure.stats.systems:Comparisons",
     "plan": "perdure.stats.plan:Plan",
     "protocol": "perdure.runner.document:ProtocolTable",
     "syllabus": "perdure.schemas.syllabus:SYLLABUS",
 }
-"""Schema → where it is declared."""
+"""Schema → its declaration."""
 
 
 def document(name: str) -> Any:
-    """The struct of a document; of a syllabus its schema."""
+    """Return the Struct of a document, or the schema of a syllabus."""
     module, _, attribute = DOCUMENTS[name].partition(":")
-    return getattr(import_module(module), attribute)
+    declared = getattr(import_module(module), attribute)
+    if name not in ("score", "compare"):
+        return declared
+    from perdure.schemas.structs import document_of, settings_document
+
+    return document_of(declared, settings=settings_document()) if name == "score" else document_of(declared)
 
 
 def schema(name: str) -> dict[str, Any]:
-    """The JSON Schema called `name`, made from its declaration."""
+    """Return the JSON Schema called `name`."""
     from perdure.schemas.structs import schema_of
 
-    made = document(name)
-    return dict(made) if isinstance(made, dict) else schema_of(made)
+    declared = document(name)
+    return dict(declared) if isinstance(declared, dict) else schema_of(declared)

@@ -7,10 +7,13 @@ import inspect
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from textwrap import dedent
-from typing import Annotated, Any, ClassVar
+from types import UnionType
+from typing import Annotated, Any, ClassVar, ForwardRef, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, UnsetType
+
+from perdure.results import json_keys
 
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -55,6 +58,89 @@ def schema_of(document: type[msgspec.Struct]) -> dict[str, Any]:
     return {**made, "$defs": dict(sorted(found.items()))} if found else made
 
 
+_documents: dict[type, type[msgspec.Struct]] = {}
+
+
+def document_of(record: type[msgspec.Struct], **kinds: Any) -> type[msgspec.Struct]:
+    """Return the Struct of a result's JSON: its keys, with the types and the texts of the attributes behind them.
+
+    `kinds` are types of keys that replace those of the attributes.
+    """
+    if record not in _documents:
+        fields: list[tuple[str, Any, Any]] = []
+        texts: dict[str, str] = {}
+        for key, path in json_keys(record).items():
+            hint, texts[key] = _attribute(record, path)
+            kind = kinds.get(key) or _in_json(hint, record)
+            optional = UnsetType in get_args(kind)
+            fields.append((key, kind, msgspec.UNSET if optional else msgspec.NODEFAULT))
+        made = msgspec.defstruct(
+            record.__name__, fields, bases=(Part,), namespace={"__doc__": record.__doc__}, kw_only=True
+        )
+        made.TEXTS = {key: text for key, text in texts.items() if text}  # type: ignore[attr-defined]
+        setattr(made, record.__name__, made)  # resolves the record's references to itself
+        _documents[record] = made
+    return _documents[record]
+
+
+def settings_document() -> type[msgspec.Struct]:
+    """Return the Struct of the settings in a result: every setting by name, and the preparation that was done."""
+    from perdure.curves.model import Preparation
+    from perdure.settings import OPTIONS, Settings
+
+    nullable = {field.name for field in msgspec.structs.fields(Settings) if field.default is None}
+    prepared = {field.name: field for field in msgspec.structs.fields(Preparation)}
+    hints = get_type_hints(Preparation, include_extras=True)
+    kinds: dict[str, Any] = {}
+    for name, option in OPTIONS.items():
+        missing = prepared[name].default is None if option.prepares else name in nullable
+        kinds[name] = option.type | None if missing else option.type
+    kinds |= {name: hints[name] for name in prepared if name not in kinds and name != "unit"}
+    kinds |= {"counted": hints["unit"], "experts": list[str]}
+    made = msgspec.defstruct("Settings", [*kinds.items()], bases=(Part,), kw_only=True)
+    made.__doc__ = "Every setting by name, and the preparation that was done."
+    texts = _texts(Preparation)
+    helps = {name: option.help for name, option in OPTIONS.items()}
+    made.TEXTS = {  # type: ignore[attr-defined]
+        **{name: text for name, text in texts.items() if name in kinds},
+        **helps,
+        "counted": texts["unit"],
+        "experts": "Experts that were given or found.",
+    }
+    return made
+
+
+def _attribute(record: type, path: str) -> tuple[Any, str]:
+    """Return the type and the text of a field or a property."""
+    name, _, rest = path.partition(".")
+    found = inspect.getattr_static(record, name)
+    getter = getattr(found, "fget", None) or getattr(found, "func", None)
+    if getter is not None:
+        hint, text = get_type_hints(getter, include_extras=True)["return"], getter.__doc__ or ""
+    else:
+        hint, text = get_type_hints(record, include_extras=True)[name], _texts(record).get(name, "")
+    if get_origin(hint) is ClassVar:
+        (hint,) = get_args(hint)
+    return _attribute(hint, rest) if rest else (hint, " ".join(text.split()))
+
+
+def _in_json(hint: Any, record: type) -> Any:
+    """Return the type that a value of this type has in JSON."""
+    if hint is record:
+        return ForwardRef(record.__name__)
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return document_of(hint)
+    if isinstance(hint, type) and issubclass(hint, str):
+        return str
+    inside = get_args(hint)
+    if not inside or get_origin(hint) is Literal:
+        return hint
+    if get_origin(hint) is Annotated:
+        return Annotated[(_in_json(inside[0], record), *inside[1:])]
+    kinds = tuple(_in_json(one, record) for one in inside)
+    return Union[kinds] if get_origin(hint) in (Union, UnionType) else get_origin(hint)[kinds]  # noqa: UP007
+
+
 def _parts(part: type[msgspec.Struct], seen: _Parts | None = None) -> _Parts:
     """A document and every part that its fields lead to."""
     seen = {} if seen is None else seen
@@ -87,6 +173,8 @@ def _inside(kind: Any) -> Iterator[type[msgspec.Struct]]:
 
 def _texts(part: type[msgspec.Struct]) -> dict[str, str]:
     """Return the text below each field in the source, for inherited fields as well."""
+    if hasattr(part, "TEXTS"):
+        return dict(part.TEXTS)
     found: dict[str, str] = {}
     for one in reversed(part.__mro__):
         if not (issubclass(one, msgspec.Struct) and one.__struct_fields__) or one is Part:

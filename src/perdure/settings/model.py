@@ -438,6 +438,13 @@ UNDECIDING = frozenset(name for name, option in OPTIONS.items() if not option.de
 """Settings that may differ between lifetimes that are pooled."""
 
 
+def setting_keys() -> frozenset[str]:
+    """Return the keys of the settings in a result."""
+    from perdure.curves.model import Preparation
+
+    return frozenset({*Settings().as_json(Preparation()), "experts"})
+
+
 def settings_from(settings: Settings | None = None, /, **by_name: Any) -> Settings:
     """Return `settings`, or the defaults, with the settings of a call that are given by name.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Any
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -53,6 +53,8 @@ class CapabilityAnswer(Struct, frozen=True):
 class Capability(Struct, frozen=True):
     """One Core Capability of one learner."""
 
+    JSON: ClassVar = ("learner", "capability:name", "score", "why", "syllabi", "answers")
+
     learner: str
     name: str
     score: float | None
@@ -61,23 +63,6 @@ class Capability(Struct, frozen=True):
     """The reason where there is no score."""
     syllabi: tuple[SyllabusScore, ...] = ()
     answers: tuple[CapabilityAnswer, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """The capability as one JSON object."""
-        return {
-            "learner": self.learner,
-            "capability": self.name,
-            "score": self.score,
-            "why": self.why,
-            "syllabi": [
-                {"name": one.name, "lifetimes": one.lifetimes, "score": one.score, "values": dict(one.values)}
-                for one in self.syllabi
-            ],
-            "answers": [
-                {"question": one.question, "metric": one.metric, "value": one.value, "syllabi": one.syllabi}
-                for one in self.answers
-            ],
-        }
 
 
 def capabilities(found: Survey) -> tuple[Capability, ...]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perdure.metrics.declare import Threshold
+from perdure.metrics.declare import Better, Threshold
 from perdure.metrics.score import Score
+from perdure.results import LeftOutLifetime
 from perdure.settings.presets import STANDARD
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, apart, crossed, one_set
 from perdure.stats.decide import EQUAL, FEWEST, averaged_first, leads, on_scale, rounding
@@ -19,12 +20,19 @@ from perdure.stats.interval import Part, holm, interval_of, part_of, shared_out_
 from perdure.stats.model import LEVEL, Array, Withheld
 from perdure.stats.pairing import Pairing, Want, pair
 from perdure.stats.robust import almost_stochastic_order, hedges_g, probability_of_improvement
+from perdure.stats.sentences import sentence
 
 DifferenceScale = Literal["difference", "ratio"]
 
 
 class Difference(Struct, frozen=True):
     """One metric of a system against a baseline; None is what could not be said, and `why` says why."""
+
+    JSON: ClassVar = (
+        *("n", "baseline_n", "paired", "scale", "mean", "baseline_mean", "sd", "baseline_sd", "difference"),
+        *("low", "high", "level", "test", "statistic", "df", "p", "p_holm", "family", "word", "rank_p"),
+        *("permutation_p", "improvement", "cliffs_delta", "hedges_g", "order", "better", "why", "sentence"),
+    )
 
     metric: str
     n: int
@@ -65,8 +73,10 @@ class Difference(Struct, frozen=True):
     """Both effect sizes are positive where the system does better."""
     order: float | None = None
     """Almost stochastic order: below 0.5 the system is almost always better. None unless asked for."""
-    better: str = "higher"
+    better: Better = "higher"
     why: str | None = None
+    sentence: str = ""
+    """The result in words."""
 
     @property
     def ahead(self) -> float:
@@ -86,10 +96,6 @@ class Difference(Struct, frozen=True):
         """Whether the adjusted test tells the systems apart."""
         return self.word in ("better", "worse")
 
-    def as_json(self) -> dict[str, Any]:
-        """The difference as one JSON object."""
-        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "metric"}
-
 
 class Summary(Struct, frozen=True):
     """One metric of one system by itself, on the scale that decides brought back."""
@@ -101,6 +107,12 @@ class Summary(Struct, frozen=True):
 
 class Comparison(Struct, frozen=True):
     """A system against a baseline over all metrics they share."""
+
+    JSON: ClassVar = (
+        *("system", "baseline", "learner", "scenario_type", "measure", "paired:pairing.paired", "pairing:pairing.told"),
+        *("n:pairing.n", "baseline_n:pairing.baseline_n", "family", "metrics:differences", "only_in"),
+        *("left_out:excluded", "notes"),
+    )
 
     system: str
     baseline: str
@@ -120,29 +132,15 @@ class Comparison(Struct, frozen=True):
     learner: str | None = None
     """Whose scenario types are compared, where they are the systems."""
 
-    def as_json(self) -> dict[str, Any]:
-        """The comparison as one JSON object, with the result of each metric in words."""
-        from perdure.stats.sentences import sentence
+    @property
+    def family(self) -> tuple[str, ...]:
+        """The metrics over which Holm's adjustment ran."""
+        return tuple(self.tested)
 
-        return {
-            "system": self.system,
-            "baseline": self.baseline,
-            "learner": self.learner,
-            "scenario_type": self.scenario_type,
-            "measure": self.measure,
-            "paired": self.pairing.paired,
-            "pairing": self.pairing.told,
-            "n": len(self.pairing.ours),
-            "baseline_n": len(self.pairing.theirs),
-            "family": list(self.tested),
-            "metrics": {
-                name: {**one.as_json(), "sentence": sentence(one, self.system, self.baseline)}
-                for name, one in self.differences.items()
-            },
-            "only_in": {name: list(metrics) for name, metrics in self.only_in.items()},
-            "left_out": [{"id": name, "why": why} for name, why in self.left_out],
-            "notes": list(self.notes),
-        }
+    @property
+    def excluded(self) -> tuple[LeftOutLifetime, ...]:
+        """Lifetimes that do not count."""
+        return tuple(LeftOutLifetime(name, why) for name, why in self.left_out)
 
 
 def family_of(bars: Mapping[str, Threshold], ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
@@ -190,7 +188,11 @@ def compare_lives(
     for name in family:
         made[name] = _worded(made[name], adjusted.get(name, 1.0), len(tested))
     first = (*ours, *theirs)[0]
-    differences = {name: made[name] for name in (shown if metrics else bars) if name in made and name in shown}
+    differences = {
+        name: replace(made[name], sentence=sentence(made[name], *names))
+        for name in (shown if metrics else bars)
+        if name in made and name in shown
+    }
     return Comparison(
         names[0],
         names[1],

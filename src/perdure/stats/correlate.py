@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from msgspec import Struct, to_builtins
 
 from perdure.errors import PerdureError
-from perdure.gather.model import SCHEMA
 from perdure.lazy import pl
-from perdure.metrics.score import DEFINITIONS, Score
-from perdure.results import Tabular
+from perdure.metrics.score import Score
+from perdure.results import LeftOut
 from perdure.stats.interval import ALL_ORDERS, constant, holm, reordered_test
-from perdure.stats.model import Array
+from perdure.stats.model import Array, Document
 from perdure.text import plural
 
 _FEWEST = 3
@@ -35,8 +34,13 @@ class Correlation(Struct, frozen=True):
     why: str | None = None
 
 
-class Correlations(Tabular, Struct, frozen=True):
+class Correlations(Document, frozen=True):
     """Every pair of metrics over the lifetimes given."""
+
+    JSON: ClassVar = (
+        *("perdure", "schema", "definitions", "preset", "n", "correlations:pairs", "left_out:excluded"),
+        *("settings", "settings_from"),
+    )
 
     pairs: tuple[Correlation, ...]
     n: int
@@ -53,19 +57,10 @@ class Correlations(Tabular, Struct, frozen=True):
     def __repr__(self) -> str:
         return f"Correlations({len(self)} pairs of metrics over {self.n} lifetimes, preset {self.preset})"
 
-    def as_json(self) -> dict[str, Any]:
-        """Everything as one JSON object."""
-        from perdure import __version__
-
-        return {
-            "perdure": __version__,
-            "schema": SCHEMA,
-            "definitions": DEFINITIONS,
-            "preset": self.preset,
-            "n": self.n,
-            "correlations": to_builtins(self.pairs),
-            "left_out": [{"path": path, "why": why} for path, why in self.left_out],
-        }
+    @property
+    def excluded(self) -> tuple[LeftOut, ...]:
+        """Logs that were given and not used."""
+        return tuple(LeftOut(path, why) for path, why in self.left_out)
 
     def table(self) -> pl.DataFrame:
         """One row per pair."""

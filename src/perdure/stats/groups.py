@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec.structs import replace
@@ -17,8 +17,9 @@ from perdure.log.model import Identity
 from perdure.metrics.declare import Threshold
 from perdure.metrics.measure import restricted
 from perdure.metrics.score import Score
-from perdure.results import sealed
+from perdure.results import json_keys, sealed, to_plain
 from perdure.settings import Settings
+from perdure.stats.capabilities import Capability, capabilities
 from perdure.stats.decide import estimates
 from perdure.stats.model import LEVEL, Group
 from perdure.stats.robust import RESAMPLES
@@ -417,7 +418,14 @@ def left_out_of(lives: Sequence[Score], partial: Sequence[tuple[str, str]]) -> t
 
 
 class GroupedSurvey(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """Lifetimes scored the same way, and their groups."""
+    """Lifetimes scored one by one. Every number is finite; a missing value is null, with its reason in `why`."""
+
+    JSON: ClassVar = (
+        *(f"{key}:survey.{path}" for key, path in json_keys(Survey).items()),
+        *("thresholds", "capabilities", "groups", "not_grouped:apart", "checksum"),
+    )
+    checksum: ClassVar[str | msgspec.UnsetType] = msgspec.UNSET
+    """Checksum of everything else in this file; a file that was changed is not read."""
 
     survey: Survey
     groups: tuple[Group, ...]
@@ -469,19 +477,19 @@ class GroupedSurvey(msgspec.Struct, frozen=True, eq=False, dict=True):
         unfinished = {name for name, _ in group.left_out}
         return tuple(life for life in self.lifetimes if life.id in unfinished)
 
+    @property
+    def thresholds(self) -> dict[str, Threshold]:
+        """Metric → its threshold, so that a file of scores has it if the metric is not declared."""
+        return {name: metric.criterion for name, metric in self.survey.metrics.items()}
+
+    @property
+    def capabilities(self) -> tuple[Capability, ...]:
+        """The score of each learner in each Core Capability of 2019; empty under other presets than framework-2019."""
+        return capabilities(self.survey)
+
     def as_json(self) -> dict[str, Any]:
         """Return everything that was scored, as `score.schema.json` describes it."""
-        from perdure.stats.capabilities import capabilities
-
-        return sealed(
-            {
-                **self.survey.facts(),
-                "thresholds": _thresholds(self.survey),
-                "capabilities": [capability.as_json() for capability in capabilities(self.survey)],
-                "groups": [group.as_json() for group in self.groups],
-                "not_grouped": self.apart,
-            }
-        )
+        return sealed(to_plain(self))
 
 
 def group_survey(survey: Survey, pattern: str | None = None) -> GroupedSurvey:
@@ -494,19 +502,3 @@ def group_survey(survey: Survey, pattern: str | None = None) -> GroupedSurvey:
     except PerdureError as problem:
         # Lifetimes that must not be pooled can still be looked at one by one.
         return GroupedSurvey(survey, (), str(problem))
-
-
-def _thresholds(survey: Survey) -> dict[str, dict[str, Any]]:
-    """Return the thresholds, so that a file of scores has them where the metrics are not declared."""
-    return {
-        name: {
-            "threshold": metric.threshold,
-            "margin": metric.margin,
-            "better": metric.better,
-            "inclusive": metric.inclusive,
-            "headline": metric.headline,
-            "scale": metric.scale,
-            "expert": metric.expert,
-        }
-        for name, metric in survey.metrics.items()
-    }

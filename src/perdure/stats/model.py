@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import UNSET, Struct, UnsetType, field, to_builtins
+from msgspec import UNSET, Struct, UnsetType, field
 
 from perdure import __version__
 from perdure.gather.model import SCHEMA
 from perdure.lazy import pl
 from perdure.metrics.declare import AveragedAs, Threshold
 from perdure.metrics.score import DEFINITIONS
-from perdure.results import Tabular
+from perdure.results import LeftOutLifetime, Tabular
 from perdure.settings.presets import STANDARD
 from perdure.text import plural
 
@@ -119,6 +119,12 @@ class InterquartileMean(Struct, frozen=True):
 class Estimate(Decision, frozen=True, kw_only=True):
     """The decision about one metric of a group, with robust means and the reasons for missing values."""
 
+    JSON: ClassVar = (
+        *("n", "missing", "mean", "sd", "scale", "low", "high", "level", "median", "iqm", "threshold:bar.threshold"),
+        *("margin", "t", "df", "p", "tails", "against", "above", "above_count", "sign_p", "rank_p", "verdict"),
+        *("word", "says", "more_lifetimes", "why", "flags"),
+    )
+
     metric: str
     group: str
     n: int
@@ -147,38 +153,6 @@ class Estimate(Decision, frozen=True, kw_only=True):
         """The reason for a missing value: the one that its lifetimes give, or another that is known."""
         return (self.missing and self.absent) or self.why or "no value"
 
-    def as_json(self) -> dict[str, Any]:
-        """The estimate as one JSON object; what is not known is null."""
-        return {
-            "n": self.n,
-            "missing": self.missing,
-            "mean": self.mean,
-            "sd": self.sd,
-            "scale": self.scale,
-            "low": self.low,
-            "high": self.high,
-            "level": self.level,
-            "median": self.median,
-            "iqm": to_builtins(self.iqm),
-            "threshold": self.bar.threshold,
-            "margin": self.margin,
-            "t": self.t,
-            "df": self.df,
-            "p": self.p,
-            "tails": self.tails,
-            "against": self.against,
-            "above": self.above,
-            "above_count": self.above_count,
-            "sign_p": self.sign_p,
-            "rank_p": self.rank_p,
-            "verdict": self.verdict,
-            "word": self.word,
-            "says": self.says,
-            "more_lifetimes": self.more_lifetimes,
-            "why": self.why,
-            "flags": to_builtins(self.flags),
-        }
-
 
 class Document(Tabular, Struct, frozen=True, kw_only=True):
     """A result that is a JSON file by itself."""
@@ -197,6 +171,11 @@ class Document(Tabular, Struct, frozen=True, kw_only=True):
 
 class Group(Tabular, Struct, frozen=True):
     """Lifetimes that may be pooled, and what each metric comes to over them."""
+
+    JSON: ClassVar = (
+        *("group", "n", "learner", "scenario_type", "protocol", "measure", "unit", "direction", "preset", "notes"),
+        *("lives", "left_out:excluded", "metrics:estimates", "learned_only"),
+    )
 
     group: str
     """Its name: what its lifetimes have in common."""
@@ -251,21 +230,7 @@ class Group(Tabular, Struct, frozen=True):
         more = {"verdict": pl.String(), "word": pl.String(), "p": pl.Float64(), "why": pl.String()}
         return pl.DataFrame(rows, schema={**kinds, **more}, orient="row")
 
-    def as_json(self) -> dict[str, Any]:
-        """The group as one JSON object."""
-        return {
-            "group": self.group,
-            "n": self.n,
-            "learner": self.learner,
-            "scenario_type": self.scenario_type,
-            "protocol": self.protocol,
-            "measure": self.measure,
-            "unit": self.unit,
-            "direction": self.direction,
-            "preset": self.preset,
-            "notes": list(self.notes),
-            "lives": list(self.lives),
-            "left_out": [{"id": name, "why": why} for name, why in self.left_out],
-            "metrics": {name: one.as_json() for name, one in self.estimates.items()},
-            "learned_only": self.learned_only.as_json() if self.learned_only else None,
-        }
+    @property
+    def excluded(self) -> tuple[LeftOutLifetime, ...]:
+        """Lifetimes that do not count."""
+        return tuple(LeftOutLifetime(name, why) for name, why in self.left_out)

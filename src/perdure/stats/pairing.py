@@ -22,7 +22,18 @@ class Pairing(Struct, frozen=True):
     ours: tuple[Score, ...]
     theirs: tuple[Score, ...]
     told: str
+    """Whether lifetimes are paired, and on what grounds."""
     left_out: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Lifetimes of the system."""
+        return len(self.ours)
+
+    @property
+    def baseline_n(self) -> int:
+        """Lifetimes of the baseline."""
+        return len(self.theirs)
 
 
 def pair(ours: Sequence[Score], theirs: Sequence[Score], want: Want = "auto") -> Pairing:

@@ -6,17 +6,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure.errors import PerdureError, UnknownNameError
-from perdure.gather.model import SCHEMA, Survey
+from perdure.gather.model import Survey
 from perdure.lazy import pl
 from perdure.metrics.declare import METRICS, Threshold
-from perdure.metrics.score import DEFINITIONS, Score
-from perdure.results import Tabular
+from perdure.metrics.score import Score
+from perdure.results import LeftOut
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import (
     check_comparable,
@@ -28,7 +28,7 @@ from perdure.stats.groups import (
     usable,
 )
 from perdure.stats.interval import holm
-from perdure.stats.model import LEVEL
+from perdure.stats.model import LEVEL, Document
 from perdure.stats.pairing import Want
 from perdure.stats.tally import Tally, tally_of_systems
 
@@ -47,8 +47,13 @@ class System(Struct, frozen=True):
     """Path and reason."""
 
 
-class Comparisons(Tabular, Struct, frozen=True):
+class Comparisons(Document, frozen=True):
     """Every system against the baseline."""
+
+    JSON: ClassVar = (
+        *("perdure", "schema", "definitions", "preset", "level", "systems", "baseline", "comparisons", "letters"),
+        *("tally", "left_out:excluded", "notes", "settings", "settings_from"),
+    )
 
     systems: tuple[str, ...]
     baseline: str
@@ -91,24 +96,10 @@ class Comparisons(Tabular, Struct, frozen=True):
         kinds = {**dict.fromkeys(texts, pl.String()), **dict.fromkeys(numbers, pl.Float64()), "word": pl.String()}
         return pl.DataFrame(rows, schema=kinds)
 
-    def as_json(self) -> dict[str, Any]:
-        """Everything as one JSON object, as `compare.schema.json` describes it."""
-        from perdure import __version__
-
-        return {
-            "perdure": __version__,
-            "schema": SCHEMA,
-            "definitions": DEFINITIONS,
-            "preset": self.preset,
-            "level": self.level,
-            "systems": list(self.systems),
-            "baseline": self.baseline,
-            "comparisons": [one.as_json() for one in self.comparisons],
-            "letters": [one.as_json() for one in self.letters],
-            "tally": self.tally.as_json() if self.tally else None,
-            "left_out": [{"path": path, "why": why} for path, why in self.left_out],
-            "notes": list(self.notes),
-        }
+    @property
+    def excluded(self) -> tuple[LeftOut, ...]:
+        """Logs that were given and not used."""
+        return tuple(LeftOut(path, why) for path, why in self.left_out)
 
 
 def systems_of(survey: Survey) -> tuple[System, ...]:
@@ -383,6 +374,8 @@ def _check_several(
 class Letters(Struct, frozen=True):
     """Who differs from whom in one scenario type and measure."""
 
+    JSON: ClassVar = ("learner", "scenario_type", "measure", "tests", "metrics:by_metric")
+
     scenario_type: str | None
     measure: str | None
     tests: int
@@ -399,16 +392,6 @@ class Letters(Struct, frozen=True):
             f"two systems that share no letter differ, after Holm over all {self.tests} tests (pairs × metrics); "
             "the p-values of each pair are adjusted over its own metrics alone"
         )
-
-    def as_json(self) -> dict[str, Any]:
-        """The letters as one JSON object."""
-        return {
-            "learner": self.learner,
-            "scenario_type": self.scenario_type,
-            "measure": self.measure,
-            "tests": self.tests,
-            "metrics": {metric: dict(found) for metric, found in self.by_metric.items()},
-        }
 
 
 def lettered(

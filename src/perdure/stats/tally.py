@@ -6,7 +6,7 @@ The form of Tables 14 and F.19 of Baker et al. 2023, with the tail that the thre
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -14,21 +14,51 @@ from perdure.metrics.declare import Threshold
 from perdure.metrics.score import Score
 from perdure.settings.presets import STANDARD
 from perdure.stats.decide import decide, is_judged
-from perdure.stats.model import LEVEL, Decision, Group
+from perdure.stats.model import LEVEL, Decision, Group, Verdict
 from perdure.text import short
+
+
+class MetCount(Struct, frozen=True):
+    """How many thresholds are met, of how many."""
+
+    met: int
+    of: int
+
+
+class Judged(Struct, frozen=True):
+    """One metric of one system, tested against its threshold."""
+
+    mean: float | None
+    sd: float | None
+    threshold: float | None
+    t: float | None
+    p: float | None
+    verdict: Verdict | None
 
 
 class TallyRow(Struct, frozen=True):
     """One system: what its lifetimes decide about each metric."""
+
+    JSON: ClassVar = ("system", "n", "metrics:judged")
 
     system: str
     n: int
     decisions: Mapping[str, Decision]
     """Metric → decision, of those that have a value."""
 
+    @property
+    def judged(self) -> dict[str, Judged]:
+        """Metric → the numbers of its decision."""
+        return {
+            name: Judged(one.mean, one.sd, one.against, one.t, one.p, one.verdict)
+            for name, one in self.decisions.items()
+        }
+
 
 class Tally(Struct, frozen=True):
     """One row per system, one column per headline metric."""
+
+    JSON: ClassVar = ("met:total.met", "of:total.of", "metrics:by_metric", "systems:rows")
 
     preset: str
     rows: tuple[TallyRow, ...]
@@ -58,32 +88,15 @@ class Tally(Struct, frozen=True):
         said = f"{met} of {of} met; p is one-tailed, of a mean above the threshold.{without}"
         return f"{said} {called}." if called else said
 
-    def as_json(self) -> dict[str, Any]:
-        """The tables as one JSON object."""
-        met, of = self.met()
-        return {
-            "met": met,
-            "of": of,
-            "metrics": {name: dict(zip(("met", "of"), self.met(metric=name), strict=True)) for name in self.metrics},
-            "systems": [
-                {
-                    "system": row.system,
-                    "n": row.n,
-                    "metrics": {
-                        name: {
-                            "mean": one.mean,
-                            "sd": one.sd,
-                            "threshold": one.against,
-                            "t": one.t,
-                            "p": one.p,
-                            "verdict": one.verdict,
-                        }
-                        for name, one in row.decisions.items()
-                    },
-                }
-                for row in self.rows
-            ],
-        }
+    @property
+    def total(self) -> MetCount:
+        """The count over all systems and metrics."""
+        return MetCount(*self.met())
+
+    @property
+    def by_metric(self) -> dict[str, MetCount]:
+        """Metric → the count over all systems."""
+        return {name: MetCount(*self.met(metric=name)) for name in self.metrics}
 
 
 def tally_of_systems(

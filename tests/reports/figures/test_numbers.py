@@ -30,6 +30,7 @@ from perdure.reports.figures.transfer import transfer_matrices
 from perdure.reports.formats import html
 from perdure.reports.model import report_of
 from perdure.reports.thinned import thin_lifetime, thinned
+from perdure.results import to_plain
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.sites import key_text
 from perdure.simulate import IdealLearner, experts, lifetime, write_log
@@ -267,7 +268,7 @@ def test_a_metric_whose_name_begins_like_another_is_shown(material: GroupedSurve
 
 
 def test_a_metric_that_only_a_file_of_scores_knows_is_in_the_tables(material: GroupedSurvey, tmp_path: Path) -> None:
-    facts = json.loads(json.dumps(material.survey.facts()))
+    facts = json.loads(json.dumps(to_plain(material.survey)))
     for one in facts["lifetimes"]:
         one["metrics"]["mystery"] = one["metrics"]["mean_learning_performance"]
     (tmp_path / "scores.json").write_text(json.dumps(facts))
