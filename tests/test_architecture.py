@@ -316,23 +316,7 @@ THEIR_NAMES = {"Block", "Metric", "MetricsReport", "Transition"}
 """Names of l2metrics and tella, which the drop-in classes of `classic` keep."""
 PER_LIBRARY = {"PerdureCallback"}
 """The class of each integration has one name, so that only the import says which library it is for."""
-TO_RENAME = {
-    *("Answer", "Block", "Capability", "Comparison", "Comparisons", "Difference", "Estimate", "Flag", "Group"),
-    *(
-        "Letters",
-        "Threshold",
-        "Life",
-        "Lifetime",
-        "Metric",
-        "Part",
-        "Settings",
-        "Span",
-        "Syllabus",
-        "System",
-        "Table",
-        "Tally",
-    ),
-}
+TO_RENAME = {"Span", "Table"}
 """Names that the core still declares twice; remove a name from here with its second class."""
 
 

@@ -26,7 +26,7 @@ _WORDS = {"lives": "lifetime", "experts": "expert", "twins": "twin"}
 _MOST_NAMES = 5  # that a message lists
 
 
-class Comparison(Struct, frozen=True):
+class PlanComparison(Struct, frozen=True):
     """Differences between run folders and their protocols."""
 
     surplus: Mapping[str, frozenset[str]] = {}
@@ -37,7 +37,7 @@ class Comparison(Struct, frozen=True):
     """Notes on planned lifetimes that need not be there yet."""
 
 
-def compare_with_plans(places: Iterable[Path], logs: Iterable[Path]) -> Comparison:
+def compare_with_plans(places: Iterable[Path], logs: Iterable[Path]) -> PlanComparison:
     """Compare the run folders at or below `places` with their protocols; `logs` are what was found there.
 
     A part of a run folder is compared only if all of it was given: to name one lifetime is to ask for it alone.
@@ -53,7 +53,7 @@ def compare_with_plans(places: Iterable[Path], logs: Iterable[Path]) -> Comparis
         for run in islice(runs, 1):  # the nearest
             inside[run].append(log)
     compared = [_compared(Path(run), shown, parts, inside[run]) for run, (shown, parts) in covered.items()]
-    return Comparison(
+    return PlanComparison(
         {log: names for one in compared for log, names in one.surplus.items()},
         tuple(pair for one in compared for pair in one.left_out),
         tuple(note for one in compared for note in one.notes),
@@ -92,12 +92,12 @@ def _covered(place: Path, logs: Collection[str]) -> Iterator[tuple[str, str, Seq
         names[:] = sorted(one for one in names if one[0] != "." and os.path.join(folder, one) not in logs)
 
 
-def _compared(run: Path, shown: str, parts: Collection[str], logs: Sequence[str]) -> Comparison:
+def _compared(run: Path, shown: str, parts: Collection[str], logs: Sequence[str]) -> PlanComparison:
     try:
         planned = planned_names(run)
     except PerdureError as problem:
         # A protocol.json that no lifetimes lie beside may be another program's.
-        return Comparison(left_out=((shown, str(problem)),) if (run / "lives").is_dir() else ())
+        return PlanComparison(left_out=((shown, str(problem)),) if (run / "lives").is_dir() else ())
     present = {log: _names_in(Path(log)) for log in logs}
     left_out: list[tuple[str, str]] = []
     notes: list[str] = []
@@ -119,7 +119,7 @@ def _compared(run: Path, shown: str, parts: Collection[str], logs: Sequence[str]
     surplus = {log: names for log, names in surplus.items() if names}
     if surplus:
         left_out.append((shown, _unplanned(run, surplus, planned)))
-    return Comparison(surplus, tuple(left_out), tuple(notes))
+    return PlanComparison(surplus, tuple(left_out), tuple(notes))
 
 
 def _names_in(log: Path) -> frozenset[str]:

@@ -25,7 +25,7 @@ Name = Annotated[str, Meta(pattern=r"^[^./\\][^/\\]*$")]
 _Parts = dict[type[msgspec.Struct], None]
 
 
-class Part(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class DocumentPart(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """An object of a document, all of whose keys are known."""
 
     FURTHER: ClassVar[Mapping[str, Any]] = {}
@@ -75,7 +75,7 @@ def document_of(record: type[msgspec.Struct], **kinds: Any) -> type[msgspec.Stru
             optional = UnsetType in get_args(kind)
             fields.append((key, kind, msgspec.UNSET if optional else msgspec.NODEFAULT))
         made = msgspec.defstruct(
-            record.__name__, fields, bases=(Part,), namespace={"__doc__": record.__doc__}, kw_only=True
+            record.__name__, fields, bases=(DocumentPart,), namespace={"__doc__": record.__doc__}, kw_only=True
         )
         made.TEXTS = {key: text for key, text in texts.items() if text}  # type: ignore[attr-defined]
         setattr(made, record.__name__, made)  # resolves the record's references to itself
@@ -97,7 +97,7 @@ def settings_document() -> type[msgspec.Struct]:
         kinds[name] = option.type | None if missing else option.type
     kinds |= {name: hints[name] for name in prepared if name not in kinds and name != "unit"}
     kinds |= {"counted": hints["unit"], "experts": list[str]}
-    made = msgspec.defstruct("Settings", [*kinds.items()], bases=(Part,), kw_only=True)
+    made = msgspec.defstruct("Settings", [*kinds.items()], bases=(DocumentPart,), kw_only=True)
     made.__doc__ = "Every setting by name, and the preparation that was done."
     texts = _texts(Preparation)
     helps = {name: option.help for name, option in OPTIONS.items()}
@@ -177,7 +177,7 @@ def _texts(part: type[msgspec.Struct]) -> dict[str, str]:
         return dict(part.TEXTS)
     found: dict[str, str] = {}
     for one in reversed(part.__mro__):
-        if not (issubclass(one, msgspec.Struct) and one.__struct_fields__) or one is Part:
+        if not (issubclass(one, msgspec.Struct) and one.__struct_fields__) or one is DocumentPart:
             continue
         (body,) = ast.parse(dedent(inspect.getsource(one))).body
         assert isinstance(body, ast.ClassDef)
