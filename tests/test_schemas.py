@@ -35,7 +35,7 @@ def test_no_object_takes_keys_that_are_not_known_and_each_says_what_it_is(name: 
 
 def test_texts_of_fields_and_properties_become_descriptions() -> None:
     estimate = schema("score")["$defs"]["Estimate"]
-    assert estimate["properties"]["says"]["description"] == "What the word means here."
+    assert estimate["properties"]["says"]["description"] == "The meaning of the word for these lifetimes."
     assert estimate["properties"]["why"]["description"].startswith("The reason for a missing number")
     assert estimate["properties"]["threshold"] == {"anyOf": [{"type": "number"}, {"type": "null"}]}
 

@@ -12,7 +12,7 @@ from tests.stats.lives import lives, normal, pool
 
 from perdure.metrics import METRICS
 from perdure.metrics.declare import Threshold, VerdictWords
-from perdure.stats.answer import alike, answer, answers, asked, better, keeping, questions
+from perdure.stats.answer import answer, answers, asked, better, keeping, questions, shared_answers
 from perdure.stats.compare import Comparison, Difference
 from perdure.stats.groups import groups
 from perdure.stats.model import Estimate, Group
@@ -133,7 +133,7 @@ def test_what_is_decided_of_transfer_follows_only_where_all_groups_agree() -> No
 
 def test_many_learners_are_named_under_what_is_said_of_them() -> None:
     found = answers([group(estimated(-20.0, -10.0), f"m{at}") for at in range(5)] + [group(estimated(-1.0, 1.0), "k")])
-    assert [(one.lead, len(one.learners)) for one in alike(found)] == [
+    assert [(one.lead, len(one.learners)) for one in shared_answers(found)] == [
         ("5 of 6 forget", 5),
         ("1 of 6 keeps what it learns", 1),
     ]

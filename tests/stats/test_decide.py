@@ -16,7 +16,7 @@ from tests.metrics import new_definitions as oracle
 from tests.stats.lives import altered, beside_experts, lives, normal
 
 from perdure.metrics.declare import Threshold, VerdictWords
-from perdure.stats.decide import EQUAL, decide, estimate
+from perdure.stats.decide import EQUAL, decide, estimates
 from perdure.stats.model import Decision
 
 PM = Threshold(0.0, 5.0, headline="log")
@@ -145,14 +145,14 @@ def test_what_looks_at_lives_alone_is_not_given_where_the_choice_of_experts_move
     """A null learner beside weak experts: every life lies above 1, and says nothing that the others do not."""
     rng = np.random.default_rng(1)
     tables = {"a": rng.normal(0, 0.05, (12, 1)) + np.array([0.5, 0.3, 0.0, -0.1]) + rng.normal(0, 0.01, (12, 4))}
-    found = estimate(beside_experts(tables), "relative_performance", RP)
+    found = estimates(beside_experts(tables), {"relative_performance": RP})["relative_performance"]
     assert (found.verdict, found.above_count) == ("undecided", 12)
     assert (found.sign_p, found.rank_p) == (None, None)
     assert not any("weigh" in note for note in found.notes)
     assert found.iqm is not None
     assert (found.iqm.low, found.iqm.high) == (None, None)
     own = beside_experts(tables, experts=lambda at, _: [f"e{at}-{one}" for one in range(4)])
-    plain = estimate(own, "relative_performance", RP)
+    plain = estimates(own, {"relative_performance": RP})["relative_performance"]
     assert plain.sign_p == pytest.approx(2 * 0.5**12)
     assert plain.iqm is not None
     assert plain.iqm.low is not None
@@ -171,7 +171,7 @@ def test_a_verdict_that_rests_on_experts_being_alike_says_so() -> None:
     tables = {"a": 0.10 + rng.normal(0, 0.12, (12, 1)) + rng.normal(0, 1e-4, (12, 3))}
     found = decide(beside_experts(tables), "relative_performance", RP)
     assert found.word == "more"
-    assert "would not hold if experts differed as much as lifetimes do" in found.notes
+    assert "this verdict relies on the experts varying less than the lifetimes; run more experts" in found.notes
 
 
 # --- words ----------------------------------------------------------------------------------------

@@ -17,15 +17,17 @@ from perdure.errors import PerdureError
 from perdure.metrics.declare import Threshold
 from perdure.metrics.measure import Flag
 from perdure.results import to_plain
-from perdure.stats.decide import estimate as estimate_of
 from perdure.stats.decide import estimates
 from perdure.stats.model import Estimate, Flagged
 
 ZERO = Threshold(0.0, headline="log")
 
 
+PM = "performance_maintenance"
+
+
 def estimate(values: Sequence[float], bar: Threshold = ZERO, **how: Any) -> Estimate:
-    return estimate_of(lives([float(one) for one in values]), "performance_maintenance", bar, **how)
+    return estimates(lives([float(one) for one in values]), {PM: bar}, **how)[PM]
 
 
 def test_an_estimate_is_the_t_interval_of_the_mean() -> None:
@@ -110,7 +112,7 @@ def test_flags_travel_with_how_many_lifetimes_carry_them() -> None:
         replace(one, metrics={"m": replace(one.metrics["m"], flags=(Flag.of_some("relearned", 2, 3),) if at else ())})
         for at, one in enumerate(lives([1.0, 2.0, 3.0], "m"))
     ]
-    one = estimate_of(given, "m")
+    one = estimates(given, {"m": Threshold()})["m"]
     assert one.flags == (Flagged("relearned", 2),)
     assert json.loads(json.dumps(to_plain(one)))["flags"] == [{"flag": "relearned", "n": 2}]
 
@@ -118,8 +120,10 @@ def test_flags_travel_with_how_many_lifetimes_carry_them() -> None:
 def test_the_interquartile_mean_of_ratios_is_of_logarithms() -> None:
     values = [float(np.exp(one)) for one in normal(0.1, 0.2, 12)]
     ratio = Threshold(1.0, headline="log", scale="log")
-    one = estimate_of(lives(values, "forward_transfer"), "forward_transfer", ratio)
-    turned = estimate_of(lives([1 / one for one in values], "forward_transfer"), "forward_transfer", ratio)
+    one = estimates(lives(values, "forward_transfer"), {"forward_transfer": ratio})["forward_transfer"]
+    turned = estimates(lives([1 / one for one in values], "forward_transfer"), {"forward_transfer": ratio})[
+        "forward_transfer"
+    ]
     assert one.iqm is not None
     assert turned.iqm is not None
     assert one.iqm.value == pytest.approx(1 / turned.iqm.value)

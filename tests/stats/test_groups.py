@@ -182,10 +182,10 @@ def test_groups_need_nothing_heavier_than_scipy_special() -> None:
         "from perdure.log.model import Identity\n"
         "from perdure.metrics.measure import Measured\n"
         "from perdure.metrics.score import Score\n"
-        "from perdure.stats.decide import estimate\n"
+        "from perdure.stats.decide import estimates\n"
         "from perdure.metrics.declare import Threshold\n"
         "lives = [Score(Identity(str(at)), {'m': Measured(float(at))}) for at in range(12)]\n"
-        "assert estimate(lives, 'm', Threshold(1.0, headline='log')).verdict\n"
+        "assert estimates(lives, {'m': Threshold(1.0, headline='log')})['m'].verdict\n"
         "assert 'scipy.special' in sys.modules and 'scipy.stats' not in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

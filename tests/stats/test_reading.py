@@ -11,7 +11,7 @@ from tests.cli.verbs import run_verb
 import perdure
 from perdure.log.formats.matrix import matrix_lifetime
 from perdure.log.read import Options
-from perdure.stats.answer import leading, reading, reading_of_one
+from perdure.stats.answer import interpretation, interpretation_of_one, leading
 from perdure.stats.groups import groups
 
 
@@ -24,7 +24,7 @@ def cells(learned: float, change: float, unit: float = 1.0) -> list[list[float |
 
 def of_one(learned: float, change: float, unit: float = 1.0) -> str:
     found = perdure.survey(matrix_lifetime(cells(learned, change, unit)))
-    return " ".join(reading_of_one(found.scores[0], found.metrics, found.bars))
+    return " ".join(interpretation_of_one(found.scores[0], found.metrics, found.bars))
 
 
 # S002's table of combinations; high is what its table of good values has: LA above 90, AA above 80.
@@ -61,14 +61,14 @@ def test_good_values_are_those_of_the_page() -> None:
 
 def test_rewards_are_not_read_as_accuracies() -> None:
     raw = perdure.survey(matrix_lifetime(cells(95, 0), options=Options(unit="raw")))
-    assert reading_of_one(raw.scores[0], raw.metrics, raw.bars) == ()
+    assert interpretation_of_one(raw.scores[0], raw.metrics, raw.bars) == ()
 
 
 def of_group(changes: Sequence[float]) -> tuple[str | None, str]:
     lives = [matrix_lifetime(cells(95, change), name=f"m{at}") for at, change in enumerate(changes)]
     found = perdure.survey(lives)
     (group,) = groups(found)
-    return group.estimates["bwt"].word, " ".join(reading(group, found.metrics))
+    return group.estimates["bwt"].word, " ".join(interpretation(group, found.metrics))
 
 
 @pytest.mark.parametrize(

@@ -63,11 +63,11 @@ def show_left_out(scores: Survey, *, err: bool = False) -> None:
 
 def _show(scores: Survey, group: Group, depth: Depth, heading: str, *, whole: bool = True) -> None:
     from perdure.metrics.declare import METRICS
-    from perdure.stats.answer import answer, asked, reading
+    from perdure.stats.answer import answer, asked, interpretation
 
     say(heading, "bold")
     if whole:
-        for line in (answer(group), *reading(group, scores.metrics)[: None if depth.why else 1]):
+        for line in (answer(group), *interpretation(group, scores.metrics)[: None if depth.why else 1]):
             say(line) if line else None
     questions = {} if depth.ids else asked(group)
     known = [one for one in group.estimates.values() if one.n and not _relearned(group, one)]

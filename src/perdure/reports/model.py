@@ -17,7 +17,7 @@ from perdure.reports.checklist import ChecklistItem, checklist
 from perdure.reports.data import baselines, comparable_groups, compare_groups
 from perdure.reports.methods import methods
 from perdure.results import Tabular, json_keys, sealed, to_plain
-from perdure.stats.answer import answer, called, leading, reading, told_apart
+from perdure.stats.answer import answer, called, interpretation, leading, told_apart
 from perdure.stats.compare import Comparison
 from perdure.stats.groups import GroupedSurvey, changed_learners
 from perdure.stats.model import Estimate, Group
@@ -248,7 +248,7 @@ def leads(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[str,
     for group in groups:
         if group.unit and (numbers := leading(group)):
             name = group.lives[0] if group.n == 1 else f"{group.group}, {plural(group.n, 'lifetime')}"
-            sentences += [f"{name}: {numbers}.", *reading(group, declared)]
+            sentences += [f"{name}: {numbers}.", *interpretation(group, declared)]
     return tuple(sentences)
 
 

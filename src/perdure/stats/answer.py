@@ -1,6 +1,6 @@
-"""The answers first: whether a learner keeps what it learns, what else is asked of it, and who is better.
+"""Answers: whether a learner keeps what it learns, what else it shows, which learner is better, what a matrix shows.
 
-Every word, number and interval here is that of one decision or one comparison; nothing is tested again.
+Every word, number and interval is that of one decision or one comparison; nothing is tested again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from perdure.metrics.matrix_formulas import average_accuracy, bwt, learning_accu
 from perdure.metrics.score import Score
 from perdure.settings.presets import STANDARD
 from perdure.stats.compare import Comparison, Difference
-from perdure.stats.decide import estimate
+from perdure.stats.decide import estimates
 from perdure.stats.model import Estimate, Group
 from perdure.stats.sentences import words_of
 from perdure.text import interval, listed, number, p_words, plural
@@ -32,18 +32,18 @@ _MOST = 6
 
 
 def called(group: Group) -> str:
-    """Who it is about: the learner, or what else its lifetimes have in common."""
+    """Return the learner's name, or the group's if its lifetimes name none."""
     return group.learner or group.group
 
 
 def told_apart(group: Group, groups: Sequence[Group]) -> str:
-    """Return whom a group is about, by its whole name if others of `groups` are about the same."""
+    """Return the learner's name, or the whole name of the group if others of `groups` have the same learner."""
     name = called(group)
     return name if sum(called(other) == name for other in groups) < 2 else group.group
 
 
 def title(group: Group, groups: Sequence[Group] = ()) -> str:
-    """What was looked at: who, where, how many lifetimes, and what was measured; told apart from `groups`."""
+    """Return the learner, scenario type, number of lifetimes and measure; unambiguous among `groups`."""
     where = f", {group.scenario_type}" if group.learner and group.scenario_type else ""
     what = f", {group.measure}" if group.measure else ""
     if group.n == 1 and group.lives:
@@ -63,42 +63,39 @@ def _preset(group: Group) -> str:
 
 
 def question(metric: str) -> str:
-    """Which question a metric answers, by its declaration, also where only its scores are known."""
+    """Return the question that a metric answers, by its declaration; nothing if it is not declared."""
     return METRICS.get(metric).question if metric in METRICS else ""
 
 
 def asked(group: Group) -> dict[str, list[Estimate]]:
-    """The question → what answers it here, in the order of the questions; of those without a value nothing."""
+    """Return the estimates with a value by the question that they answer, in the order of the questions."""
     kind = "matrix" if group.unit else "log"
-    found: dict[str, list[Estimate]] = {}
-    for key, words in QUESTIONS.items():
-        shown = [
-            one for name, one in group.estimates.items() if question(name) == key and one.bar.headline in ("", kind)
-        ]
-        if known := [one for one in shown if one.n]:
-            found[words] = known
-    return found
+    by_question: dict[str, list[Estimate]] = {}
+    for name, estimate in group.estimates.items():
+        if estimate.n and estimate.bar.headline in ("", kind):
+            by_question.setdefault(question(name), []).append(estimate)
+    return {words: by_question[key] for key, words in QUESTIONS.items() if key in by_question}
 
 
 def keeping(group: Group) -> Estimate | None:
-    """What says whether it keeps what it learns: performance maintenance, of a matrix BWT."""
+    """Return the estimate of performance maintenance, for a matrix of BWT."""
     return group.estimates.get(kept_by()["matrix" if group.unit else "log"])
 
 
 @cache
 def kept_by() -> Mapping[Headline, str]:
-    """Of a log and of a matrix, the headline metric that says what became of what was learned."""
+    """Return, for a log and for a matrix, the headline metric of the change of what was learned."""
     return {one.headline: one.name for one in METRICS if one.headline and one.words and one.words.of_change}
 
 
 def answer(group: Group) -> str:
-    """Whether it keeps what it learns, in one sentence; nothing where the preset measures nothing of the kind."""
-    said = "".join(in_parts(group))
-    return f"{said}." if said else ""
+    """Return in one sentence whether it keeps what it learns; nothing if the preset does not measure it."""
+    sentence = "".join(in_parts(group))
+    return f"{sentence}." if sentence else ""
 
 
 def in_parts(group: Group) -> tuple[str, str]:
-    """The same in two parts: the words that carry the verdict, and the rest up to its full stop."""
+    """Return the same in two parts: the words that carry the verdict, and the rest up to its full stop."""
     found, who = keeping(group), called(group)
     if found is None:
         return "", ""
@@ -131,12 +128,11 @@ def in_parts(group: Group) -> tuple[str, str]:
 
 
 def points_of(group: Group) -> str:
-    """What follows a number of points."""
+    """Return the unit that follows a number of points."""
     return _POINTS.get(group.unit or "", " points" if group.unit else _SCALED)
 
 
 def _of_few(found: Estimate, who: str, points: str) -> tuple[str, str]:
-    """Of one lifetime, and of those that nothing can be decided of: what was measured, and what that does not say."""
     assert found.mean is not None
     change = f"{'lost' if found.mean < 0 else 'gained'} {number(abs(found.mean))}{points}"
     if not found.mean:
@@ -153,11 +149,11 @@ def _more(count: int | None) -> str:
     return "" if count is None else f"; about {plural(count, 'more lifetime')} would decide it"
 
 
-# --- on one screen: what is asked of several learners --------------------------------------------
+# --- columns of a table of learners ---------------------------------------------------------------
 
 
 class Question(Struct, frozen=True):
-    """What is asked of a learner, the metric that answers it, and what its values are."""
+    """A column of the table of learners: its title, the metric that answers it, and the unit of its values."""
 
     asks: str
     metric: str
@@ -165,7 +161,7 @@ class Question(Struct, frozen=True):
 
 
 def questions(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[Question, ...]:
-    """What these groups can be asked: of logs, or of accuracy matrices; else whatever has a threshold."""
+    """Return the columns for these groups: of logs or of accuracy matrices; else the metrics with a threshold."""
     kind = "matrix" if any(group.unit for group in groups) else "log"
     told = {name: words_of(name, one.criterion) for name, one in declared.items() if one.headline == kind}
     asked = sorted((name for name, words in told.items() if words.asks), key=lambda name: not told[name].of_change)
@@ -191,18 +187,18 @@ def _mean(group: Group, metric: str) -> float | None:
 
 
 class AnswerPart(Struct, frozen=True):
-    """What the lifetimes of one group say: the verdict, the words that carry it, and the numbers behind them."""
+    """The answer of one group: the verdict, the words that carry it, and the numbers behind them."""
 
     verdict: str | None
     word: str | None
     lead: str
     where: str
-    """The scenario type, where a learner went through several; else nothing."""
+    """The scenario type if the learner has several; else nothing."""
     rest: str
 
 
 class LearnerAnswer(Struct, frozen=True):
-    """Whether a learner keeps what it learns, group by group, and what else is decided of all its groups."""
+    """Whether a learner keeps what it learns, by group, and the further verdicts that all its groups share."""
 
     learner: str
     parts: tuple[AnswerPart, ...]
@@ -210,7 +206,7 @@ class LearnerAnswer(Struct, frozen=True):
 
     @property
     def pieces(self) -> tuple[AnswerPart, ...]:
-        """The parts as they are said one after the other: what leads two of them is said once."""
+        """The parts in order; two in a row with the same lead have it once."""
         said = []
         for at, one in enumerate(self.parts):
             again = at > 0 and one.lead == self.parts[at - 1].lead
@@ -226,7 +222,7 @@ class LearnerAnswer(Struct, frozen=True):
 
 
 def answers(groups: Sequence[Group]) -> tuple[LearnerAnswer, ...]:
-    """One answer for each learner of which anything is asked, in the order of the groups."""
+    """Return one answer for each learner that has one, in the order of the groups."""
     by: dict[str, list[Group]] = {}
     for group in groups:
         by.setdefault(called(group), []).append(group)
@@ -250,7 +246,7 @@ def _part(group: Group, where: str) -> AnswerPart:
 
 
 def _further(groups: Sequence[Group]) -> str:
-    """What is decided of transfer and beside experts in every group alike, in a sentence."""
+    """Return in a sentence the verdicts on transfer and relative to experts that all groups share."""
     said: dict[tuple[str, str], list[str]] = {}
     for metric, one in groups[0].estimates.items():
         words, word = words_of(metric, one.bar), _agreed(groups, metric)
@@ -261,7 +257,7 @@ def _further(groups: Sequence[Group]) -> str:
 
 
 def _agreed(groups: Sequence[Group], metric: str) -> str | None:
-    """The word that every group's decision has; nothing where they differ or any is open."""
+    """Return the word that the decisions of all groups share; None if they differ or one is undecided."""
     words = {found.word if (found := group.estimates.get(metric)) else None for group in groups}
     return words.pop() if len(words) == 1 and not words & {None, "undecided"} else None
 
@@ -275,16 +271,16 @@ _MANY = {
 """The word of a decision, of one learner and of several."""
 
 
-class Alike(Struct, frozen=True):
-    """The learners of which the same is said."""
+class SharedAnswer(Struct, frozen=True):
+    """The learners that share an answer."""
 
     verdict: str | None
     lead: str
     learners: tuple[str, ...]
 
 
-def alike(found: Sequence[LearnerAnswer]) -> tuple[Alike, ...]:
-    """Many answers in a few lines: what is said, and of whom; a learner that fared differently stands twice."""
+def shared_answers(found: Sequence[LearnerAnswer]) -> tuple[SharedAnswer, ...]:
+    """Return the answers with the learners that share each; a learner with different answers appears in several."""
     said: dict[tuple[str | None, str | None], list[str]] = {}
     for one in found:
         for part in one.parts:
@@ -292,7 +288,7 @@ def alike(found: Sequence[LearnerAnswer]) -> tuple[Alike, ...]:
             said.setdefault((part.verdict, part.word if part.word in _MANY else None), []).append(who)
     every = sum(map(len, said.values()))
     return tuple(
-        Alike(
+        SharedAnswer(
             verdict,
             f"{len(who)} of {every} {_MANY.get(word or '', ('is undecided', 'are undecided'))[len(who) > 1]}",
             tuple(who),
@@ -301,11 +297,11 @@ def alike(found: Sequence[LearnerAnswer]) -> tuple[Alike, ...]:
     )
 
 
-# --- who is better -------------------------------------------------------------------------------
+# --- which learner is better ----------------------------------------------------------------------
 
 
 def better(compared: Comparison, groups: Mapping[str, Group]) -> str:
-    """Who keeps more, with the interval and the p of one test; nothing where that was not compared."""
+    """Return which learner keeps more, with the interval and the p of one test; nothing if that was not compared."""
     one = next(
         (compared.differences[name] for name in kept_by().values() if name in compared.differences),
         None,
@@ -351,7 +347,7 @@ _ROWS: Mapping[tuple[str, str, str], str] = {
     ("low", "about 0", "low"): "poor learning capability",
     ("high", "positive", "high"): "beneficial transfer",
 }
-"""LA, BWT and AA → how S002 reads them together."""
+"""LA, BWT and AA → the interpretation in the tables of the accuracy-matrix page (S002)."""
 _DECIDED = {"gains": "positive", "keeps": "about 0", "forgets": "very negative"}
 _SAYS = {
     "high": "each task is learned well",
@@ -364,7 +360,7 @@ _SAYS = {
 
 
 def leading(group: Group) -> str:
-    """AA, LA, BWT and FM of a group of matrices in one line: how well it does, and what it keeps; or nothing."""
+    """Return AA, LA, BWT and FM of a group of matrices in one line; nothing without values."""
     led = (one for one in METRICS if one.headline == "matrix" and one.question in ("does", "keeps"))
     known = [(one.initials, found) for one in led if (found := group.estimates.get(one.name)) is not None]
     said = [f"{initials} {number(one.mean, one.width)}" for initials, one in known if one.mean is not None]
@@ -372,19 +368,17 @@ def leading(group: Group) -> str:
     return f"{', '.join(said)}{unit}" if said else ""
 
 
-def reading(group: Group, declared: Mapping[str, Metric]) -> tuple[str, ...]:
-    """What a group of accuracy matrices says as a whole, in sentences; nothing where values are no accuracies."""
+def interpretation(group: Group, declared: Mapping[str, Metric]) -> tuple[str, ...]:
+    """Return the interpretation of accuracy matrices as a whole, in sentences; nothing if values are not accuracies."""
     return tuple(_sentences(group.estimates, declared, group.unit))
 
 
-def reading_of_one(score: Score, declared: Mapping[str, Metric], bars: Mapping[str, Threshold]) -> tuple[str, ...]:
-    """The same of a single matrix."""
-    made = {
-        name: estimate((score,), name, bars[name])
-        for name, one in declared.items()
-        if one.good and name in score.metrics
-    }
-    return tuple(_sentences(made, declared, score.identity.unit))
+def interpretation_of_one(
+    score: Score, declared: Mapping[str, Metric], bars: Mapping[str, Threshold]
+) -> tuple[str, ...]:
+    """Return the interpretation of a single matrix."""
+    bars = {name: bars[name] for name, metric in declared.items() if metric.good and name in score.metrics}
+    return tuple(_sentences(estimates((score,), bars), declared, score.identity.unit))
 
 
 def _sentences(estimates: Mapping[str, Estimate], declared: Mapping[str, Metric], unit: str | None) -> Iterator[str]:
@@ -415,7 +409,7 @@ def _together(estimates: Mapping[str, Estimate], declared: Mapping[str, Metric],
 
 
 def _change(one: Estimate, whole: float) -> str:
-    """BWT in the table's words: as it was decided or, where that takes more lifetimes, by its margin either way."""
+    """Return BWT in the table's words: as decided or, with too few lifetimes, compared with its margin."""
     assert one.mean is not None
     if one.word:
         return _DECIDED.get(one.word, "open")
@@ -424,7 +418,7 @@ def _change(one: Estimate, whole: float) -> str:
 
 
 def _is_good(one: Estimate, metric: Metric, whole: float) -> bool | None:
-    """Whether a mean is beyond what a document calls good; None where that has no number."""
+    """Return whether a mean is above the level that a document calls good; None if it gives no number."""
     if one.mean is None or metric.good is None or metric.good.above is None:
         return None
     return one.mean > metric.good.above * whole / 100

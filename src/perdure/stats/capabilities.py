@@ -27,13 +27,13 @@ CAPABILITIES: Mapping[str, str] = {
     "selective plasticity": "processes the same input differently for different tasks",
     "safety": "keeps to safety constraints, and notices what differs from its training",
 }
-"""Capability → what a learner with it does, after S003 App. A."""
+"""Capability → its description, after S003 App. A."""
 
 _RATIOS = ("ste_relative", "ste_forward_transfer", "ste_reverse_transfer")
 
 
 class SyllabusScore(Struct, frozen=True):
-    """One learner in one syllabus: the mean over its lifetimes of each value, and of those beside experts."""
+    """One learner in one syllabus: the mean over its lifetimes of each value, and the mean of the ratios to experts."""
 
     name: str
     lifetimes: int
@@ -60,13 +60,13 @@ class Capability(Struct, frozen=True):
     score: float | None
     """The mean over syllabi of their scores."""
     why: str | None
-    """The reason where there is no score."""
+    """The reason if there is no score."""
     syllabi: tuple[SyllabusScore, ...] = ()
     answers: tuple[CapabilityAnswer, ...] = ()
 
 
 def capabilities(found: Survey) -> tuple[Capability, ...]:
-    """Every learner's score in every Core Capability; nothing unless lifetimes were scored as in 2019."""
+    """Return every learner's score in every Core Capability; nothing unless lifetimes were scored as in 2019."""
     if found.preset != FRAMEWORK_2019:
         return ()
     learners: dict[str, list[Score]] = {}
@@ -100,7 +100,7 @@ def _capability(learner: str, name: str, scores: Sequence[Score]) -> Capability:
 
 
 def _questions(capability: str) -> Iterator[tuple[str, str]]:
-    """The metrics that answer for it, with the question of each; for one that none declares, all of them answer."""
+    """Yield the metrics that answer for a capability, with their questions; all of them if none declares it."""
     declared = PRESETS.get(FRAMEWORK_2019).metrics
     known = any(capability in one.answers for one in declared.values())
     for name, one in declared.items():
@@ -120,7 +120,7 @@ def _syllabus(lives: Sequence[Score]) -> SyllabusScore:
 
 
 def _asks(one: Score) -> str:
-    """Which capability a lifetime's syllabus asks about: its type says so, else how many tasks it has."""
+    """Return the capability that a lifetime's syllabus measures, by its type, else by its number of tasks."""
     kind = (one.scenario_type or "").lower()
     if kind in CAPABILITIES:
         return kind

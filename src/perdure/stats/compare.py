@@ -1,4 +1,4 @@
-"""What a comparison of two systems says: a difference in each metric, and what each is by itself."""
+"""Compare two systems, metric by metric: one estimand gives direction, interval, p-value and words."""
 
 from __future__ import annotations
 
@@ -15,8 +15,16 @@ from perdure.metrics.score import Score
 from perdure.results import LeftOutLifetime
 from perdure.settings.presets import STANDARD
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, apart, crossed, one_set
-from perdure.stats.decide import EQUAL, FEWEST, averaged_first, leads, on_scale, rounding
-from perdure.stats.interval import Part, holm, interval_of, part_of, shared_out_test, sign_flip_test, signed_rank_test
+from perdure.stats.decide import EQUAL, FEWEST, averaged_first, leads, on_scale, rounding, values_of
+from perdure.stats.interval import (
+    Part,
+    exact_rank_sum_test,
+    holm,
+    interval_of,
+    part_of,
+    sign_flip_test,
+    signed_rank_test,
+)
 from perdure.stats.model import LEVEL, Array, Withheld
 from perdure.stats.pairing import Pairing, Want, pair
 from perdure.stats.robust import almost_stochastic_order, hedges_g, probability_of_improvement
@@ -26,7 +34,7 @@ DifferenceScale = Literal["difference", "ratio"]
 
 
 class Difference(Struct, frozen=True):
-    """One metric of a system against a baseline; None is what could not be said, and `why` says why."""
+    """One metric of a system compared with a baseline; None for what is not known, and `why` gives the reason."""
 
     JSON: ClassVar = (
         *("n", "baseline_n", "paired", "scale", "mean", "baseline_mean", "sd", "baseline_sd", "difference"),
@@ -37,16 +45,16 @@ class Difference(Struct, frozen=True):
     metric: str
     n: int
     baseline_n: int
-    """The same as n where lifetimes are paired."""
+    """The same as n if lifetimes are paired."""
     paired: bool = False
     scale: DifferenceScale = "difference"
     """Whether `difference` is system minus baseline, or system over baseline (then 1 is none)."""
     mean: float | None = None
     baseline_mean: float | None = None
-    """Of ratios the geometric mean."""
+    """For ratios the geometric mean."""
     sd: float | None = None
     baseline_sd: float | None = None
-    """Of logarithms where `scale` is ratio."""
+    """Of logarithms if `scale` is ratio."""
     difference: float | None = None
     """As measured: positive, or above 1, is larger, not necessarily better."""
     low: float | None = None
@@ -58,19 +66,19 @@ class Difference(Struct, frozen=True):
     p: float | None = None
     """Two-sided, the interval's dual."""
     p_holm: float | None = None
-    """Adjusted over the family, whatever of it is shown."""
+    """Adjusted over the family, whichever of its metrics are shown."""
     family: int = 0
-    """How many headline metrics were tested, because both could answer them."""
+    """Number of headline metrics tested, because both systems have values."""
     word: str | None = None
-    """better, worse, likely better, likely worse, undecided; None for what is exploratory."""
+    """better, worse, likely better, likely worse, undecided; None for exploratory metrics."""
     rank_p: float | None = None
     permutation_p: float | None = None
-    """Beside the test and never deciding: rank and permutation tests, neither adjusted."""
+    """Rank and permutation tests, not adjusted, for information only."""
     improvement: float | None = None
-    """How likely a lifetime of the system does better than one of the baseline; ties count half."""
+    """The chance that a lifetime of the system does better than one of the baseline; ties count half."""
     cliffs_delta: float | None = None
     hedges_g: float | None = None
-    """Both effect sizes are positive where the system does better."""
+    """Both effect sizes are positive if the system does better."""
     order: float | None = None
     """Almost stochastic order: below 0.5 the system is almost always better. None unless asked for."""
     better: Better = "higher"
@@ -80,7 +88,7 @@ class Difference(Struct, frozen=True):
 
     @property
     def ahead(self) -> float:
-        """How far the system is ahead, on the scale that decides."""
+        """The lead of the system, on the scale that decides."""
         if self.difference is None:
             return 0.0
         away = math.log(self.difference) if self.scale == "ratio" else self.difference
@@ -93,12 +101,12 @@ class Difference(Struct, frozen=True):
 
     @property
     def told_apart(self) -> bool:
-        """Whether the adjusted test tells the systems apart."""
+        """Whether the adjusted test shows a difference."""
         return self.word in ("better", "worse")
 
 
 class Summary(Struct, frozen=True):
-    """One metric of one system by itself, on the scale that decides brought back."""
+    """One metric of one system, averaged on the scale that decides."""
 
     n: int
     mean: float | None
@@ -106,7 +114,7 @@ class Summary(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """A system against a baseline over all metrics they share."""
+    """A system compared with a baseline over all metrics they share."""
 
     JSON: ClassVar = (
         *("system", "baseline", "learner", "scenario_type", "measure", "paired:pairing.paired", "pairing:pairing.told"),
@@ -120,17 +128,17 @@ class Comparison(Struct, frozen=True):
     measure: str | None
     pairing: Pairing
     differences: Mapping[str, Difference]
-    """What is shown."""
+    """The metrics shown."""
     alone: Mapping[str, tuple[Summary, Summary]] = {}
-    """Metric → what each of the two is by itself, over all its lifetimes, with or without a partner."""
+    """Metric → the summary of each system over all its lifetimes, with or without a partner."""
     only_in: Mapping[str, tuple[str, ...]] = {}
-    """System → metrics that the other has no value of."""
+    """System → metrics without a value in the other."""
     left_out: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     tested: Mapping[str, Difference] = {}
-    """The family, whatever of it is shown."""
+    """The family, whichever of its metrics are shown."""
     learner: str | None = None
-    """Whose scenario types are compared, where they are the systems."""
+    """The learner whose scenario types are the systems, if they are."""
 
     @property
     def family(self) -> tuple[str, ...]:
@@ -144,7 +152,7 @@ class Comparison(Struct, frozen=True):
 
 
 def family_of(bars: Mapping[str, Threshold], ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
-    """The headline metrics that both sides could answer: what Holm's adjustment runs over, in every verb."""
+    """Return the headline metrics with values on both sides, the family of Holm's adjustment in every verb."""
     return tuple(
         name
         for name, bar in bars.items()
@@ -165,7 +173,7 @@ def compare_lives(
     seed: int = 0,
     metrics: Sequence[str] = (),
 ) -> Comparison:
-    """The headline metrics of `bars` that both systems have, or `metrics`; what is shown changes no p."""
+    """Compare the headline metrics of `bars` that both systems have, or show `metrics`, which changes no p."""
     pairing = pair(ours, theirs, paired)
     family = family_of(bars, pairing.ours, pairing.theirs)
     shown = tuple(metrics) or _shown(bars, (*ours, *theirs))
@@ -209,7 +217,7 @@ def compare_lives(
 
 
 def _shown(bars: Mapping[str, Threshold], lives: Sequence[Score]) -> tuple[str, ...]:
-    """The headline metrics; where these lifetimes have none, what has a threshold, else everything, untested."""
+    """Return the headline metrics; without any, those with a threshold, else all, untested."""
     leading = tuple(name for name, bar in bars.items() if leads(bar, lives))
     return leading or tuple(name for name, bar in bars.items() if bar.threshold is not None) or tuple(bars)
 
@@ -220,7 +228,7 @@ def _papers(ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
 
 
 def _worded(one: Difference, p_holm: float, family: int) -> Difference:
-    """The verdict in a word: by the adjusted p, or by the constant where nothing varies and a test has no p."""
+    """Add the word of the verdict: by the adjusted p, or by the constant if nothing varies and there is no p."""
     side = "better" if one.ahead > 0 else "worse"
     alone = one.p
     one = replace(one, family=family)
@@ -233,7 +241,7 @@ def _worded(one: Difference, p_holm: float, family: int) -> Difference:
 
 
 def _summary(lives: Sequence[Score], metric: str, bar: Threshold) -> Summary:
-    values = _column(lives, metric)
+    values = values_of(lives, metric)
     known = values[~np.isnan(values)]
     if not len(known):
         return Summary(0, None, None)
@@ -244,7 +252,7 @@ def _summary(lives: Sequence[Score], metric: str, bar: Threshold) -> Summary:
 
 
 def _scaled(bar: Threshold, lives: Sequence[Score], *values: Array) -> tuple[Array, bool]:
-    """All values on the scale that decides, one after the other, and whether that is of logarithms."""
+    """Return all values in one array on the scale that decides, and whether that is logarithms."""
     together = np.concatenate(values)
     if any(life.preset != STANDARD for life in lives):
         return together, False
@@ -252,16 +260,8 @@ def _scaled(bar: Threshold, lives: Sequence[Score], *values: Array) -> tuple[Arr
     return scaled, scale == "log"
 
 
-def _column(lives: Sequence[Score], metric: str) -> Array:
-    found = (life.value(metric) for life in lives)
-    return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
-
-
-# --- one metric -----------------------------------------------------------------------------------
-
-
 class _Sides(Struct, frozen=True, eq=False):
-    """Both systems on the scale that decides, and what experts add to the variance."""
+    """Both systems on the scale that decides, and the share of experts in the variance."""
 
     ours: Array
     theirs: Array
@@ -281,7 +281,7 @@ def compare_metric(
     order: bool = False,
     rng: np.random.Generator | None = None,
 ) -> Difference:
-    """One metric of two systems; a lifetime without a value is left out, and takes its partner with it."""
+    """Compare one metric of two systems; a lifetime without a value is left out, with its partner."""
     rng = rng or np.random.default_rng(0)
     every = (*ours, *theirs)
     judged = leads(bar, every)
@@ -290,7 +290,7 @@ def compare_metric(
     made = Difference(metric, len(mine), len(other), paired, level=level, better=bar.better, why=notes)
     if not mine or not other:
         return replace(made, why="no pair has both values" if paired else "a system has no value")
-    together, logs = _scaled(bar, every, _column(mine, metric), _column(other, metric))
+    together, logs = _scaled(bar, every, values_of(mine, metric), values_of(other, metric))
     sides = _Sides(together[: len(mine)], together[len(mine) :])
     if judged and bar.expert and all(life.preset == STANDARD for life in every):
         sides = _beside_experts(sides, mine, other, metric, logs=logs, paired=paired)
@@ -313,7 +313,7 @@ def _valued(
 def _beside_experts(
     sides: _Sides, mine: Sequence[Score], other: Sequence[Score], metric: str, *, logs: bool, paired: bool
 ) -> _Sides:
-    """One set of experts for both: the plain test. Sets of their own: their choice adds to the variance."""
+    """Add the variance of experts, unless both systems have the same ones."""
     scale: Literal["log", "linear"] = "log" if logs else "linear"
     if averaged := averaged_first(mine):
         return replace(sides, withheld=averaged)
@@ -422,9 +422,9 @@ def with_secondary(
     order: bool,
     rng: np.random.Generator,
 ) -> Difference:
-    """What else can be said of two systems' values, on the scale that decides.
+    """Add rank tests and effect sizes of two systems' values, on the scale that decides.
 
-    Rounded once: what the last bits of a float say is no difference, and ties are ties in percent and in fractions.
+    Values are rounded once, so that ties are ties in percent and in fractions.
     """
     away = np.round((ours - theirs) / none) * none if made.paired else ours
     ours, theirs = (np.round(side / none) * none for side in (ours, theirs))
@@ -443,7 +443,7 @@ def with_secondary(
 
 
 def _mann_whitney(ours: Array, theirs: Array) -> float:
-    p = shared_out_test(ours, theirs)
+    p = exact_rank_sum_test(ours, theirs)
     if p is not None:
         return p
     from scipy import stats  # type: ignore[import-untyped]

@@ -1,4 +1,4 @@
-"""Between metrics: Spearman's rank correlation over lifetimes, as a table of pairs."""
+"""Correlate metrics: Spearman's rank correlation over lifetimes, by pair of metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from perdure.errors import PerdureError
 from perdure.lazy import pl
 from perdure.metrics.score import Score
 from perdure.results import LeftOut
-from perdure.stats.interval import ALL_ORDERS, constant, holm, reordered_test
+from perdure.stats.decide import values_of
+from perdure.stats.interval import ALL_ORDERS, constant, exact_spearman_test, holm
 from perdure.stats.model import Array, Document
 from perdure.text import plural
 
@@ -22,7 +23,7 @@ _FEWEST = 3
 
 
 class Correlation(Struct, frozen=True):
-    """Two metrics over the lifetimes that have both; None is what could not be said, and `why` says why."""
+    """Two metrics over the lifetimes that have both; None for what is not known, and `why` gives the reason."""
 
     first: str
     second: str
@@ -63,14 +64,14 @@ class Correlations(Document, frozen=True):
         return tuple(LeftOut(path, why) for path, why in self.left_out)
 
     def table(self) -> pl.DataFrame:
-        """One row per pair."""
+        """Return one row per pair."""
         kinds = {"first": pl.String(), "second": pl.String(), "n": pl.Int64(), "rho": pl.Float64(), "p": pl.Float64()}
         schema = {**kinds, "p_holm": pl.Float64(), "why": pl.String()}
         return pl.DataFrame(to_builtins(self.pairs), schema=schema)
 
 
 def spearman_p(rho: float, n: int) -> float:
-    """The two-sided p of a rank correlation, by Student's t with n − 2 degrees of freedom.
+    """Return the two-sided p of a rank correlation, by Student's t with n − 2 degrees of freedom.
 
     Never below that of the one order in n! and its mirror that give a correlation of 1.
     """
@@ -86,19 +87,14 @@ def spearman_p(rho: float, n: int) -> float:
 
 
 def correlate(lives: Sequence[Score], metrics: Sequence[str]) -> tuple[Correlation, ...]:
-    """Every pair of metrics, in order; each over the lifetimes that have both values."""
-    columns = {name: _column(lives, name) for name in metrics}
+    """Correlate every pair of metrics, in order; each over the lifetimes that have both values."""
+    columns = {name: values_of(lives, name) for name in metrics}
     found = [_pair(first, second, columns) for first, second in combinations(metrics, 2)]
     tested = [one for one in found if one.p is not None]
     adjusted = dict(zip((id(one) for one in tested), holm([one.p or 0.0 for one in tested]), strict=True))
     return tuple(
         Correlation(one.first, one.second, one.n, one.rho, one.p, adjusted.get(id(one)), one.why) for one in found
     )
-
-
-def _column(lives: Sequence[Score], metric: str) -> Array:
-    found = (life.value(metric) for life in lives)
-    return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
 
 
 def _pair(first: str, second: str, columns: Mapping[str, Array]) -> Correlation:
@@ -113,5 +109,5 @@ def _pair(first: str, second: str, columns: Mapping[str, Array]) -> Correlation:
     from scipy import stats  # type: ignore[import-untyped]
 
     rho = float(np.clip(stats.spearmanr(ours, theirs).statistic, -1.0, 1.0))
-    p = spearman_p(rho, n) if n > ALL_ORDERS else reordered_test(ours, theirs)
+    p = spearman_p(rho, n) if n > ALL_ORDERS else exact_spearman_test(ours, theirs)
     return Correlation(first, second, n, rho, p)

@@ -1,4 +1,4 @@
-"""Lives × experts: who was held against whom, and what the choice of experts adds to the variance."""
+"""Lifetimes × experts: the experts of each lifetime, and the share of their choice in the variance."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ FEW_EXPERTS: int = 5
 _CLOSE = 1e-9
 
 Sharing = Literal["shared", "own", "partly", "unknown"]
-"""All lives the same experts, each life its own, something between, or nothing is known of experts."""
+"""All lifetimes have the same experts, each its own, something between, or experts are not known."""
 _Ids = frozenset[tuple[str, str]]
 
 
 class Crossing(Struct, frozen=True, eq=False):
-    """The lives of one side, and the experts that each was held against."""
+    """The lifetimes of one side, and the experts of each."""
 
     sharing: Sharing
     lives: tuple[Score, ...]
-    """Those held against experts of every task."""
+    """Those with experts of every task."""
     values: Array
-    """Each life's mean over experts, then tasks, on the scale that decides."""
+    """Each lifetime's mean over experts, then tasks, on the scale that decides."""
     tables: tuple[Array, ...] = ()
-    """Where they are shared: of each task lives × experts."""
+    """If they are shared: for each task lifetimes × experts."""
     each: tuple[_Ids, ...] = ()
-    """Life by life, task and expert."""
+    """For each lifetime its tasks and experts."""
     named: bool = False
-    """Whether experts go by a name of their own, and not by their place in a list."""
+    """Whether experts are identified by name instead of by their place in a list."""
     left_out: tuple[str, ...] = ()
-    """Lives that lack a task's experts."""
+    """Lifetimes that lack a task's experts."""
 
     @property
     def fewest(self) -> int:
-        """The experts of the task that has fewest."""
+        """Number of experts of the task that has fewest."""
         return min((table.shape[1] for table in self.tables), default=0)
 
     def parts(self, *, at_least_lives: bool = False) -> list[Part]:
-        """What the choice of experts adds to the variance of the mean, task by task.
+        """Return the share of each task's experts in the variance of the mean.
 
-        With `at_least_lives` a task's experts are taken to differ among each other as much as its lives do.
+        With `at_least_lives` a task's experts are assumed to vary at least as much as its lifetimes.
         """
         found: list[Part] = []
         for table in self.tables:
@@ -63,7 +63,7 @@ class Crossing(Struct, frozen=True, eq=False):
 
 
 def crossed(lives: Sequence[Score], metric: str, scale: AveragedAs) -> Crossing:
-    """Who of `lives`, which all have a value, was held against which experts."""
+    """Return the experts of each of `lives`, which all have a value."""
     measured = [life.metrics[metric] for life in lives]
     by_life = [_by_task(one, scale) for one in measured]
     if not all(by_life):
@@ -92,7 +92,7 @@ def crossed(lives: Sequence[Score], metric: str, scale: AveragedAs) -> Crossing:
 
 
 def one_set(ours: Crossing, theirs: Crossing, *, paired: bool) -> bool:
-    """Whether both sides were held against the same experts: all lives of both, or each pair of lives its own."""
+    """Return whether both sides have the same experts: all lifetimes of both, or each pair of lifetimes its own."""
     if not (ours.named and theirs.named):
         return False
     if ours.sharing == theirs.sharing == "shared":
@@ -101,7 +101,7 @@ def one_set(ours: Crossing, theirs: Crossing, *, paired: bool) -> bool:
 
 
 def apart(ours: Crossing, theirs: Crossing) -> bool:
-    """Whether no expert served both sides; experts without a name are each side's own."""
+    """Return whether the sides have no expert in common; experts without a name never are."""
     if not (ours.named and theirs.named):
         return True
     return not (frozenset().union(*ours.each) & frozenset().union(*theirs.each))
@@ -112,7 +112,7 @@ def _scaled(value: float, scale: AveragedAs) -> float:
 
 
 def _by_task(one: Measured, scale: AveragedAs) -> dict[str, Array]:
-    """Task → the values against its experts; constant tasks, which the lifetime's value leaves out, are left out."""
+    """Return the values relative to its experts by task, without the constant tasks that its mean leaves out."""
     found = {task: np.array(values, dtype=np.float64) for task, values in one.by.items() if values}
     if scale == "log":
         if any((values <= 0).any() for values in found.values()):
@@ -131,7 +131,7 @@ def _same(found: Mapping[str, Array], target: float) -> bool:
 
 
 def _names(one: Measured, task: str, count: int) -> tuple[str, ...]:
-    """What the experts of a task are called; where that is not known, by their place."""
+    """Return the names of a task's experts, or their places if names are not known."""
     names = one.experts.get(task, ())
     return names if len(names) == count else tuple(f"#{at}" for at in range(count))
 

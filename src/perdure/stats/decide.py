@@ -1,4 +1,4 @@
-"""The decision: from lifetimes, and experts where a metric has them, to an estimate, its interval, and a verdict.
+"""Decide: from lifetimes, and the experts of a metric, to an estimate, its interval, and a verdict.
 
 The interval decides and p is its dual, so that the two never disagree. Presets other than `standard` decide as
 the papers did: arithmetic means, a one-tailed t test with the interval that agrees with it, experts as constants.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -41,21 +42,27 @@ from perdure.stats.sentences import meaning, word_of, words_of
 from perdure.text import p_words, plural
 
 FEWEST = 3
-"""Lifetimes; of two there are values only."""
+"""Lifetimes; two have values only."""
 EQUAL = "all equal, untested"
 _MOST_MORE = 10_000
 _THESE_EXPERTS = "the interval holds for these experts only"
+_RELIES = "this verdict relies on the experts varying less than the lifetimes; run more experts"
 _ONE = "one lifetime does not predict the next"
 
 
 def leads(bar: Threshold, lives: Sequence[Score]) -> bool:
-    """Whether a metric is a headline number of these lifetimes: a log's, or a matrix's."""
+    """Return whether a metric is a headline metric of these lifetimes, logs or matrices."""
     return bar.headline == _kind(lives)
 
 
 def is_judged(bar: Threshold, lives: Sequence[Score]) -> bool:
-    """Whether these lifetimes are to be decided against a threshold."""
+    """Return whether these lifetimes get a verdict on the metric."""
     return bar.threshold is not None and leads(bar, lives)
+
+
+def values_of(lives: Sequence[Score], metric: str) -> Array:
+    """Return the value of each lifetime, NaN if it has none."""
+    return np.array([math.nan if (value := life.value(metric)) is None else value for life in lives], dtype=np.float64)
 
 
 def _kind(lives: Sequence[Score]) -> str:
@@ -63,7 +70,7 @@ def _kind(lives: Sequence[Score]) -> str:
 
 
 def rounding(bar: Threshold, lives: Sequence[Score], values: Array, *, logs: bool) -> float:
-    """What counts as no difference: 1e-7 of 100 points, 1e-9 in logarithms and fractions, else by the values' size."""
+    """Return the size below which a difference counts as 0: 1e-7 of 100 points, 1e-9 in logarithms and fractions."""
     if logs:
         return 1e-9
     unit = lives[0].identity.unit
@@ -74,7 +81,7 @@ def rounding(bar: Threshold, lives: Sequence[Score], values: Array, *, logs: boo
 
 
 def margin_of(bar: Threshold, lives: Sequence[Score]) -> tuple[float, str]:
-    """The margin in the metric's own unit, and what to say of it; one that was declared is meant of 100 points."""
+    """Return the margin in the metric's unit, and a note; a declared margin is in points of 100."""
     if bar.margin_given or not bar.margin or not lives:
         return bar.margin, ""
     if any(life.preset != STANDARD for life in lives):
@@ -99,7 +106,7 @@ def _settings(life: Score) -> dict[str, Any]:
 
 
 def averaged_first(lives: Sequence[Score]) -> Withheld | None:
-    """Why experts are no sample, where they or the tasks were not averaged one by one."""
+    """Return the reason why experts are not a sample, if they were averaged first or tasks by their median."""
     settings = _settings(lives[0])
     if settings.get("expert_average") == "time":
         return Withheld.AVERAGED
@@ -116,7 +123,7 @@ def _parsed(how: str) -> dict[str, Any]:
 
 
 def on_scale(bar: Threshold, values: Array) -> tuple[Array, AveragedAs]:
-    """The values on the scale that decides; a ratio that is not positive has no logarithm."""
+    """Return the values on the scale that decides; logarithms need positive ratios."""
     if bar.scale == "log" and (values > 0).all():
         return np.log(values), "log"
     return values, "linear"
@@ -131,7 +138,7 @@ class Sample(Struct, frozen=True, eq=False):
     values: Array
     scale: AveragedAs
     parts: tuple[Part, ...] = ()
-    """The lives' part first, then those of experts; empty where the variance is not known."""
+    """The part of lifetimes first, then those of experts; empty if the variance is not known."""
     withheld: Withheld | None = None
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -139,7 +146,7 @@ class Sample(Struct, frozen=True, eq=False):
 
     @property
     def lives_alone(self) -> bool:
-        """Whether lifetimes are all there is to the spread, so that one may look at them alone."""
+        """Whether only lifetimes add to the spread."""
         return len(self.parts) == 1 and not self.withheld
 
     @property
@@ -149,43 +156,41 @@ class Sample(Struct, frozen=True, eq=False):
 
 
 def decide(lives: Sequence[Score], metric: str, bar: Threshold, level: float = LEVEL) -> Decision:
-    """What the lifetimes of one group say about one metric; those without a value are passed over.
+    """Return the decision about one metric of one group; lifetimes without a value are left out.
 
-    `level` is of the interval and of the verdict; papers' one-tailed tests have the interval that agrees.
+    `level` is that of the interval and of the verdict.
     """
-    found = [life for life in lives if life.value(metric) is not None]
+    valued = [life for life in lives if life.value(metric) is not None]
     judged = is_judged(bar, lives)
     papers = any(life.preset != STANDARD for life in lives)
-    margin, of_margin = margin_of(bar, found)
-    start = Decision(level=_level(level, papers), margin=margin, verdict="undecided" if judged else None)
-    if papers:
-        start = replace(start, tails="one")
-    if not found:
+    margin, margin_note = margin_of(bar, valued)
+    start = Decision(
+        level=max(0.0, 2 * level - 1) if papers else level,  # a one-tailed test at .05 agrees with the 90 % interval
+        margin=margin,
+        verdict="undecided" if judged else None,
+        tails="one" if papers else "two",
+    )
+    if not valued:
         return replace(start, notes=("no lifetime has a value",) if judged else ())
-    values = np.array([life.value(metric) for life in found], dtype=np.float64)
+    values = values_of(valued, metric)
     if not np.isfinite(values).all():
         raise PerdureError(
             "a value is not finite", "leave it out and say why it is missing", where=metric or "a metric"
         )
-    if len(found) == 1:
-        return _alone(found[0], metric, bar, replace(start, mean=float(values[0])), level)
-    sample = sampled(found, metric, bar, judged=judged, papers=papers)
-    if of_margin and judged:
-        sample = replace(sample, notes=(*sample.notes, of_margin))
+    if len(valued) == 1:
+        return _decide_one(valued[0], metric, bar, replace(start, mean=float(values[0])), level)
+    sample = sampled(valued, metric, bar, judged=judged, papers=papers)
+    if margin_note and judged:
+        sample = replace(sample, notes=(*sample.notes, margin_note))
     if papers and judged:
-        said = f"decided as {found[0].preset} does: one-tailed t at {1 - level:.2g}, experts as constants"
-        sample = replace(sample, remarks=(*sample.remarks, said))
-    return _decided(start, sample, metric, bar, found)
+        remark = f"decided as {valued[0].preset} does: one-tailed t at {1 - level:.2g}, experts as constants"
+        sample = replace(sample, remarks=(*sample.remarks, remark))
+    return _decide_several(start, sample, metric, bar, valued)
 
 
-def _level(level: float, papers: bool) -> float:
-    """A one-tailed test at .05 agrees with the 90 % interval."""
-    return max(0.0, 2 * level - 1) if papers else level
-
-
-def sampled(found: Sequence[Score], metric: str, bar: Threshold, *, judged: bool, papers: bool) -> Sample:
-    """Lifetimes that all have a value, on the scale that decides, with the parts of the variance of their mean."""
-    values = np.array([life.value(metric) for life in found], dtype=np.float64)
+def sampled(valued: Sequence[Score], metric: str, bar: Threshold, *, judged: bool, papers: bool) -> Sample:
+    """Return lifetimes that all have a value on the scale that decides, with the parts of their mean's variance."""
+    values = values_of(valued, metric)
     scaled, scale = on_scale(replace(bar, scale="linear") if papers else bar, values)
     lost = ("a ratio of 0 or less has no logarithm, so they are averaged as measured",)
     plain = Sample(scaled, scale, (part_of(scaled),), notes=lost if bar.scale != scale and not papers else ())
@@ -193,129 +198,100 @@ def sampled(found: Sequence[Score], metric: str, bar: Threshold, *, judged: bool
         return plain
     if not judged:
         return replace(plain, notes=(*plain.notes, _THESE_EXPERTS))
-    if averaged := averaged_first(found):
+    if averaged := averaged_first(valued):
         return replace(plain, withheld=averaged, notes=(*plain.notes, _THESE_EXPERTS))
-    held = crossed(found, metric, scale)
+    held = crossed(valued, metric, scale)
     if held.sharing == "unknown":
         return replace(plain, withheld=Withheld.UNKNOWN, notes=(*plain.notes, _THESE_EXPERTS))
     if not held.lives:
         return replace(plain, withheld=Withheld.NOT_HELD)
-    made = Sample(held.values, scale, crossing=held)
-    if held.left_out:
-        made = replace(made, notes=(f"{len(held.left_out)} left out: no experts of every task",))
+    left_out = (f"{len(held.left_out)} left out: no experts of every task",) if held.left_out else ()
+    sample = Sample(held.values, scale, notes=left_out, crossing=held)
     if len(held.lives) < 2:
-        return replace(made, withheld=Withheld.FEW_HELD)
-    parts: tuple[Part, ...] = (part_of(held.values),)
+        return replace(sample, withheld=Withheld.FEW_HELD)
+    of_lives = part_of(held.values)
     if held.sharing == "partly":
-        return replace(made, parts=parts, withheld=Withheld.PARTLY)
+        return replace(sample, parts=(of_lives,), withheld=Withheld.PARTLY)
     if held.sharing == "own":
-        return replace(made, parts=parts)
+        return replace(sample, parts=(of_lives,))
     if held.fewest < TOO_FEW_EXPERTS:
-        known = (*parts, *held.parts()) if held.fewest > 1 else ()
-        return replace(made, parts=known, withheld=Withheld.FEW_EXPERTS)
+        known = (of_lives, *held.parts()) if held.fewest > 1 else ()
+        return replace(sample, parts=known, withheld=Withheld.FEW_EXPERTS)
     remarks = ("few experts",) if held.fewest < FEW_EXPERTS else ()
-    return replace(made, parts=(*parts, *held.parts()), remarks=remarks)
+    return replace(sample, parts=(of_lives, *held.parts()), remarks=remarks)
 
 
-def _decided(start: Decision, sample: Sample, metric: str, bar: Threshold, lives: Sequence[Score]) -> Decision:
+def _decide_several(start: Decision, sample: Sample, metric: str, bar: Threshold, lives: Sequence[Score]) -> Decision:
     n, back = len(sample.values), (math.exp if sample.scale == "log" else float)
     mean = float(sample.values.mean())
     none = rounding(bar, lives, sample.values, logs=sample.scale == "log")
-    start = replace(start, mean=back(mean), scale=sample.scale, notes=sample.notes, remarks=sample.remarks)
-    start = replace(start, lives_alone=sample.lives_alone)
-    if n > 1:
-        still = float(np.ptp(sample.values)) <= none
-        start = replace(start, sd=0.0 if still else sample.sd)
+    made = replace(
+        start,
+        mean=back(mean),
+        scale=sample.scale,
+        sd=None if n < 2 else 0.0 if float(np.ptp(sample.values)) <= none else sample.sd,
+        notes=sample.notes,
+        remarks=sample.remarks,
+        lives_alone=sample.lives_alone,
+    )
     parts = sample.parts
     if parts and math.sqrt(sum(part for part, _ in parts)) <= none:
         parts = tuple((0.0, freedom) for _, freedom in parts)
-    two_of_papers = start.tails == "one" and n == 2
-    if parts and (n >= FEWEST or two_of_papers):
-        interval = interval_of(mean, parts, start.level)
-        start = replace(start, low=back(interval.low), high=back(interval.high))
-    if start.verdict is None:
-        return start
+    decidable = n >= FEWEST or (made.tails == "one" and n == 2)
+    interval = interval_of(mean, parts, made.level) if parts and decidable else None
+    if interval:
+        made = replace(made, low=back(interval.low), high=back(interval.high))
+    if made.verdict is None:
+        return made
     if sample.withheld:
-        return replace(start, word="undecided", notes=(sample.withheld, *start.notes))
+        return replace(made, word="undecided", notes=(sample.withheld, *made.notes))
     assert bar.threshold is not None
-    target = _place(bar, start.margin, sample.scale)
-    start = _counted(start, lives, metric, bar)
-    if n < FEWEST and not two_of_papers:
-        return replace(start, notes=("two lifetimes: values only", *start.notes))
-    return _verdict(start, interval_of(mean, parts, start.level), sample, metric, bar, target, none)
-
-
-def _place(bar: Threshold, margin: float, scale: AveragedAs) -> tuple[float, float]:
-    """The threshold, and the threshold less the margin, on the scale that decides."""
-    assert bar.threshold is not None
-    less = bar.threshold - bar.sign * margin
-    if scale == "linear":
-        return bar.threshold, less
-    return math.log(bar.threshold), math.log(less) if less > 0 else -math.inf
-
-
-def _counted(start: Decision, lives: Sequence[Score], metric: str, bar: Threshold) -> Decision:
-    """How many lifetimes lie beyond the threshold less its margin."""
-    assert bar.threshold is not None
-    values = np.array([life.value(metric) for life in lives], dtype=np.float64)
-    ahead = bar.sign * (values - bar.threshold) + start.margin
+    ahead = bar.sign * (values_of(lives, metric) - bar.threshold) + made.margin
     beyond = int(np.count_nonzero(ahead >= 0 if bar.inclusive else ahead > 0))
-    return replace(start, above=beyond / len(values), above_count=beyond)
+    made = replace(made, above=beyond / len(lives), above_count=beyond)
+    if interval is None:
+        return replace(made, notes=("two lifetimes: values only", *made.notes))
+    return _judge(made, interval, sample, metric, bar, none)
 
 
-def _verdict(
-    start: Decision,
-    found: Interval,
-    sample: Sample,
-    metric: str,
-    bar: Threshold,
-    target: tuple[float, float],
-    none: float,
-) -> Decision:
-    """Where the interval lies, in the direction in which more is better."""
-    threshold, less = target
-    sign, n = bar.sign, len(sample.values)
-    ends = sorted((sign * (found.low - threshold), sign * (found.high - threshold)))
+def _judge(made: Decision, interval: Interval, sample: Sample, metric: str, bar: Threshold, none: float) -> Decision:
+    """Return the decision with the verdict that the interval gives, in the direction in which more is better."""
+    assert bar.threshold is not None
+    threshold, less = bar.threshold, bar.threshold - bar.sign * made.margin
+    if sample.scale == "log":
+        threshold, less = math.log(threshold), math.log(less) if less > 0 else -math.inf
+    sign, n, one_tailed = bar.sign, len(sample.values), made.tails == "one"
+    ends = sorted((sign * (interval.low - threshold), sign * (interval.high - threshold)))
     slack = sign * (threshold - less)
     verdict: Verdict = "met" if ends[0] > -slack + none else "not met" if ends[1] < -slack - none else "undecided"
     words = words_of(metric, bar)
     word = word_of(words, verdict, (ends[0], ends[1]), slack, none)
-    place = threshold if word in ("gains", "loses") else less
-    back = math.exp if sample.scale == "log" else float
-    away = np.where(np.abs(sample.values - place) <= none, 0.0, sign * (sample.values - place))
-    made = replace(
-        start,
-        verdict=verdict,
-        word=word,
-        against=back(place) if math.isfinite(place) else 0.0,
-    )
-    # With other experts all lives would have moved together; tests of the lives alone would call that an effect.
+    against = threshold if word in ("gains", "loses") else less
+    shown = math.exp(against) if sample.scale == "log" else against
+    made = replace(made, verdict=verdict, word=word, against=shown if math.isfinite(against) else 0.0)
+    # With other experts all lifetimes would have moved together; tests of lifetimes only would call that an effect.
     if sample.lives_alone:
-        one_tailed = start.tails == "one"
+        away = np.where(np.abs(sample.values - against) <= none, 0.0, sign * (sample.values - against))
         sign_p = sign_test(int(np.count_nonzero(away > 0)), n) if one_tailed else two_sided_sign_test(away)
-        made = replace(made, sign_p=sign_p, rank_p=signed_rank_test(_ranked(away, none)))
-    if not found.variance:
+        # Rounded once, so that values that are equal up to rounding are tied.
+        made = replace(made, sign_p=sign_p, rank_p=signed_rank_test(np.round(away / none) * none))
+    if not interval.variance:
         made = replace(made, remarks=(*made.remarks, EQUAL))
     else:
-        t = found.t(place)
-        assert t is not None
-        t *= sign
-        p = found.below(-t) if made.tails == "one" else 2 * found.below(-abs(t))
-        made = replace(made, t=t, df=found.freedom, p=p, notes=(*_checks(made, p, n), *made.notes))
-        made = replace(made, notes=(*made.notes, *_fragile(made, found, sample, sign, less, none)))
-    if verdict == "undecided" and found.variance:
-        gap = sign * (found.mean - less)
-        made = replace(made, more_lifetimes=_more(sample, abs(gap), n, made.level) if abs(gap) > none else None)
+        t = sign * (interval.t(against) or 0.0)
+        p = interval.below(-t) if one_tailed else 2 * interval.below(-abs(t))
+        notes = (*_disagreements(made, p, n), *made.notes)
+        made = replace(made, t=t, df=interval.freedom, p=p, notes=notes)
+        if _relies_on_experts(made, interval, sample, sign, less, none):
+            made = replace(made, notes=(*made.notes, _RELIES))
+        gap = abs(interval.mean - less)
+        if verdict == "undecided" and gap > none:
+            made = replace(made, more_lifetimes=_more(sample, gap, n, made.level))
     return replace(made, says=meaning(metric, words, made, n) or None)
 
 
-def _ranked(away: Array, none: float) -> Array:
-    """Rounded once, so that what is equal up to rounding is tied."""
-    return np.round(away / none) * none
-
-
-def _checks(made: Decision, p: float, n: int) -> tuple[str, ...]:
-    """What to say where the tests beside it disagree; at few lifetimes their silence says nothing."""
+def _disagreements(made: Decision, p: float, n: int) -> tuple[str, ...]:
+    """Return notes on sign and rank tests that disagree; with few lifetimes they cannot confirm anything."""
     alpha = (1 - made.level) / 2 if made.tails == "one" else 1 - made.level
     surest = sign_test(n, n) if made.tails == "one" else 2 * sign_test(n, n)
     beside = (("sign", made.sign_p),) if made.tails == "one" else (("sign", made.sign_p), ("signed-rank", made.rank_p))
@@ -329,40 +305,34 @@ def _checks(made: Decision, p: float, n: int) -> tuple[str, ...]:
     return (f"not confirmed by the {' and the '.join(silent)}",) if silent and surest < alpha else ()
 
 
-def _fragile(made: Decision, found: Interval, sample: Sample, sign: float, less: float, none: float) -> tuple[str, ...]:
-    """A verdict that rests on experts being more alike than lives are says so."""
+def _relies_on_experts(
+    made: Decision, interval: Interval, sample: Sample, sign: float, less: float, none: float
+) -> bool:
+    """Return whether the verdict would change if the experts of a task varied as much as its lifetimes."""
     if made.verdict == "undecided" or sample.crossing is None or sample.crossing.sharing != "shared":
-        return ()
+        return False
     parts = (sample.parts[0], *sample.crossing.parts(at_least_lives=True))
-    wider = interval_of(found.mean, parts, found.level)
+    wider = interval_of(interval.mean, parts, interval.level)
     ends = sorted((sign * (wider.low - less), sign * (wider.high - less)))
-    if ends[0] > none or ends[1] < -none:
-        return ()
-    return ("would not hold if experts differed as much as lifetimes do",)
+    return ends[0] <= none and ends[1] >= -none
 
 
 def _more(sample: Sample, gap: float, n: int, level: float) -> int | None:
-    """About how many more lifetimes would decide it; None where more lifetimes alone never would."""
+    """Return about how many more lifetimes would decide it; None if more lifetimes alone would not."""
     spread = float(sample.values.var(ddof=1))
 
-    def decides(count: int) -> bool:
-        parts = [(spread / count, count - 1.0), *sample.parts[1:]]
+    def decides(more: int) -> bool:
+        parts = [(spread / (n + more), n + more - 1.0), *sample.parts[1:]]
         return interval_of(0.0, parts, level).half < gap
 
-    if not decides(n + _MOST_MORE):
-        return None
-    low, high = n, n + _MOST_MORE
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if decides(middle) else (middle, high)
-    return high - n
+    more = bisect_left(range(1, _MOST_MORE + 1), True, key=decides) + 1
+    return more if more <= _MOST_MORE else None
 
 
 # --- one lifetime ---------------------------------------------------------------------------------
 
 
-def _alone(life: Score, metric: str, bar: Threshold, start: Decision, level: float) -> Decision:
-    """One lifetime: its own evaluations decide, or nothing does."""
+def _decide_one(life: Score, metric: str, bar: Threshold, start: Decision, level: float) -> Decision:
     if start.verdict is None:
         return start
     assert bar.threshold is not None
@@ -371,26 +341,20 @@ def _alone(life: Score, metric: str, bar: Threshold, start: Decision, level: flo
     none = rounding(bar, (life,), np.array([start.mean]), logs=False)
     beyond = int(ahead > none or (bar.inclusive and ahead >= -none))
     # Within one life the question is whether anything changed at all, so no margin applies.
-    start = replace(
+    made = replace(
         start, against=bar.threshold, margin=0.0, above=float(beyond), above_count=beyond, remarks=("one lifetime",)
     )
-    found = within_life(life, metric, level)
-    if isinstance(found, str):
-        return replace(start, notes=(found, _ONE))
-    if found.side(none) > 0 and ahead > 0:
-        return replace(start, verdict="met", notes=(_ONE,))
-    if found.side(-none) < 0 and ahead < 0:
-        return replace(start, verdict="not met", notes=(_ONE,))
-    return replace(start, notes=("its own evaluations vary too much to rule out chance", _ONE))
+    interval = within_life(life, metric, level)
+    if isinstance(interval, str):
+        return replace(made, notes=(interval, _ONE))
+    if interval.side(none) > 0 and ahead > 0:
+        return replace(made, verdict="met", notes=(_ONE,))
+    if interval.side(-none) < 0 and ahead < 0:
+        return replace(made, verdict="not met", notes=(_ONE,))
+    return replace(made, notes=("its own evaluations vary too much to rule out chance", _ONE))
 
 
 ENOUGH_FOR_BOOTSTRAP = 10
-
-
-def defined(lives: Sequence[Score], metric: str) -> Array:
-    """The values of `metric` in the lives that have one, in order."""
-    found = (life.value(metric) for life in lives)
-    return np.array([value for value in found if value is not None], dtype=np.float64)
 
 
 def estimates(
@@ -402,49 +366,36 @@ def estimates(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> dict[str, Estimate]:
-    """Every metric of a group of lifetimes; where two of them seem to contradict each other, that is remarked on."""
+    """Return the decision and the robust means of every metric of a group of lifetimes."""
     decided = {name: decide(lives, name, bar, level) for name, bar in bars.items()}
-    values = {name: defined(lives, name) for name in bars}
+    columns = {name: (values := values_of(lives, name))[~np.isnan(values)] for name in bars}
     scaled = {
-        name: on_scale(bars[name], one)[0] if decided[name].scale == "log" else one
-        for name, one in values.items()
-        if len(one) >= ENOUGH_FOR_BOOTSTRAP
+        name: np.log(values) if decided[name].scale == "log" else values
+        for name, values in columns.items()
+        if len(values) >= ENOUGH_FOR_BOOTSTRAP
     }
-    # All at once, so that what is drawn for one serves the others and need not be kept.
+    # All in one call, so that columns of one length share the resamples.
     robust = dict(zip(scaled, iqm_intervals(list(scaled.values()), seed, level, resamples), strict=True))
     keeping, backward = decided.get(performance_maintenance.name), decided.get(backward_transfer.name)
     if keeping and backward and keeping.word in ("keeps", "gains") and backward.word == "harms":
-        said = f"has no margin: performance maintenance {keeping.word} all the same, by its own"
-        decided[backward_transfer.name] = structs.replace(backward, notes=(*backward.notes, said))
+        # Two verdicts that seem to contradict each other.
+        note = f"has no margin: performance maintenance {keeping.word} all the same, by its own"
+        decided[backward_transfer.name] = replace(backward, notes=(*backward.notes, note))
     return {
         name: Estimate(
             **structs.asdict(decision),
             metric=name,
             group=group,
-            n=len(values[name]),
-            missing=len(lives) - len(values[name]),
-            median=float(np.median(values[name])) if len(values[name]) else None,
+            n=len(columns[name]),
+            missing=len(lives) - len(columns[name]),
+            median=float(np.median(columns[name])) if len(columns[name]) else None,
             iqm=_iqm(decision, robust[name]) if name in robust else None,
             bar=bars[name],
-            absent=_reasons(lives, name) or None,
+            absent=_commonest_reason(lives, name),
             flags=flags_of_scores(lives, name),
         )
         for name, decision in decided.items()
     }
-
-
-def estimate(
-    lives: Sequence[Score],
-    metric: str,
-    bar: Threshold | None = None,
-    group: str = "",
-    *,
-    level: float = LEVEL,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-) -> Estimate:
-    """One metric over lifetimes: what is decided of its mean, and what stands beside it."""
-    return estimates(lives, {metric: bar or Threshold()}, group, level=level, seed=seed, resamples=resamples)[metric]
 
 
 def _iqm(decision: Decision, robust: tuple[float, float, float]) -> InterquartileMean:
@@ -452,12 +403,11 @@ def _iqm(decision: Decision, robust: tuple[float, float, float]) -> Interquartil
     return InterquartileMean(value, low, high) if decision.lives_alone else InterquartileMean(value)
 
 
-def _reasons(lives: Sequence[Score], metric: str) -> str:
-    """The commonest reason why lives have no value of `metric`, and how many others there are."""
+def _commonest_reason(lives: Sequence[Score], metric: str) -> str | None:
     missing = (life.metrics.get(metric) for life in lives if life.value(metric) is None)
-    counted = Counter((one and one.why) or "it was not scored" for one in missing).most_common()
+    counted = Counter((value and value.why) or "it was not scored" for value in missing).most_common()
     if not counted:
-        return ""
+        return None
     others = len(counted) - 1
     return counted[0][0] + (f" (and {plural(others, 'other reason')})" if others else "")
 
@@ -470,7 +420,7 @@ _MOST_REASONS = 2
 
 
 def flags_in(each: Iterable[Iterable[str]]) -> tuple[Flagged, ...]:
-    """The flags of several lifetimes' values, each once, with how many lifetimes carry it.
+    """Return the flags of several lifetimes' values, each once, with the number of lifetimes.
 
     How many of one lifetime's values carry a flag is no part of what it is about, so that the same flag is
     counted as the same. Reasons for values left out name tasks, and may be as many as there are lifetimes: more
@@ -487,6 +437,6 @@ def flags_in(each: Iterable[Iterable[str]]) -> tuple[Flagged, ...]:
 
 
 def flags_of_scores(lives: Sequence[Score], metric: str) -> tuple[Flagged, ...]:
-    """The flags of a metric's values over lifetimes; a lifetime without a value has none."""
+    """Return the flags of a metric's values over lifetimes; a lifetime without a value has none."""
     measured = (one.metrics.get(metric) for one in lives)
     return flags_in(one.flags for one in measured if one is not None and one.value is not None)

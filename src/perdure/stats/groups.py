@@ -1,4 +1,4 @@
-"""Groups: which lifetimes may be pooled, and what each group comes to."""
+"""Groups: lifetimes that may be pooled, with the estimates of each group."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MUST_AGREE: Mapping[str, Callable[[Score], Any]] = {
 }
 
 _COUNTED = r"(?i)(?:.*[^0-9a-z])?[a-z]{0,12}[-_ ]?\d+(?:\.\w{1,8})*"
-"""Names that count: life-003, seed0, 7, run_2.csv. Others say what a lifetime is."""
+"""Names that only number lifetimes: life-003, seed0, 7, run_2.csv. Others describe one."""
 
 
 def groups(
@@ -50,7 +50,7 @@ def groups(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> tuple[Group, ...]:
-    """The lifetimes grouped by learner, scenario type, measure, unit, direction, bounds and task set, with estimates.
+    """Group lifetimes by learner, scenario type, measure, unit, direction, bounds and task set, with estimates.
 
     Nothing unlike is pooled: lifetimes of two arguments that each hold lifetimes are two groups unless
     `pool`, and where no learner is named the folder that holds a lifetime stands for one. `pattern` is a
@@ -78,7 +78,7 @@ def groups(
 
 
 def alone(survey: Survey, life: Score, found: Sequence[Group] = ()) -> Group:
-    """One lifetime by itself, whole or not, as a group of one: what its own evaluations say.
+    """Return one lifetime, complete or not, as a group of one.
 
     Where it is a group of its own among those `found`, that is it, by the lifetime's name.
     """
@@ -98,7 +98,7 @@ def _group(
     seed: int,
     resamples: int,
 ) -> Group:
-    """The group of those that count; where nobody does, `one` of the others says what they have in common."""
+    """Return the group of the lifetimes that count; if none does, `one` of the others describes it."""
     first = lives[0] if lives else one
     if first.identity.unit:  # a matrix is not asked what only a log can answer
         bars = {metric: bar for metric, bar in bars.items() if any(metric in life.metrics for life in lives)}
@@ -121,7 +121,7 @@ def _group(
 
 
 def _on_shared_tasks(lives: Sequence[Score], survey: Survey) -> tuple[tuple[Score, ...], tuple[str, ...]]:
-    """Lifetimes of different task sets on the tasks that all of them have, and what to say of it."""
+    """Restrict lifetimes of different task sets to the tasks that all of them have, and return them with a note."""
     sets = [frozenset(life.tasks) for life in lives if life.tasks]
     shared = frozenset[str]().union(*sets[:1]).intersection(*sets) if sets else frozenset[str]()
     if len(set(sets)) < 2:
@@ -145,7 +145,7 @@ def _on_shared_tasks(lives: Sequence[Score], survey: Survey) -> tuple[tuple[Scor
 
 
 def _differences(lives: Sequence[Score]) -> tuple[str, ...]:
-    """What lifetimes of one group may differ in, said where they do."""
+    """Return notes on differences that are allowed within a group."""
     notes: list[str] = []
     orders = len({life.order for life in lives if life.order})
     if orders > 1:
@@ -170,7 +170,7 @@ def partly_bounded(lives: Sequence[Score]) -> tuple[str, ...]:
 
 
 def split(lives: Sequence[Score], pattern: str | None = None, *, pool: bool = False) -> dict[str, tuple[Score, ...]]:
-    """The lives by the name of their group, in the order in which groups first appear."""
+    """Return the lifetimes by the name of their group, in the order in which groups first appear."""
     parts: dict[Any, list[Score]] = {}
     if pattern is not None:
         for name, life in _by_pattern(lives, pattern):
@@ -184,7 +184,7 @@ def split(lives: Sequence[Score], pattern: str | None = None, *, pool: bool = Fa
 
 
 def _kind(life: Score, alone: frozenset[str], *, pool: bool) -> tuple[Any, ...]:
-    """What lifetimes of one group have in common."""
+    """Return the facts that lifetimes of one group have in common."""
     who = life.identity
     unlike = () if pool else (who.argument, tuple(sorted(who.tasks)), tuple(sorted(life.bounds.items())))
     return (
@@ -195,7 +195,7 @@ def _kind(life: Score, alone: frozenset[str], *, pool: bool) -> tuple[Any, ...]:
 
 
 def _who(who: Identity, alone: frozenset[str], *, pool: bool) -> tuple[str, str]:
-    """The learner, or what stands for one that is not named."""
+    """Return the learner, or the folder that replaces one that is not recorded."""
     if who.learner:
         return "learner", who.learner
     if pool:
@@ -204,7 +204,7 @@ def _who(who: Identity, alone: frozenset[str], *, pool: bool) -> tuple[str, str]
 
 
 def _methods_under_seeds(lives: Sequence[Score]) -> frozenset[str]:
-    """The folders whose lifetimes are no group: the same names, which do not count, recur under several folders.
+    """Return the folders whose lifetimes are not a group: the same descriptive names recur under several folders.
 
     In `seed0/ewc, seed0/der, seed1/ewc, seed1/der` the folder says which seed, not which learner.
     """
@@ -219,7 +219,7 @@ def _methods_under_seeds(lives: Sequence[Score]) -> frozenset[str]:
 
 
 def not_pooled(lives: Sequence[Score]) -> tuple[str, ...]:
-    """What to say where folders do not tell whose lifetimes they hold."""
+    """Return a note if folders do not identify the learner of their lifetimes."""
     alone = sorted(_methods_under_seeds(lives))
     if not alone:
         return ()
@@ -245,7 +245,7 @@ def changed_learners(lives: Sequence[Score]) -> dict[str, str]:
 
 
 def _telling(ids: Sequence[str]) -> str:
-    """A pattern for the part of these ids that differs and does not count: which learner, not which seed."""
+    """Return a pattern for the part of these ids that differs and is not a number: the learner, not the seed."""
     parts = [one.split("/") for one in ids]
     for at in range(1, min(map(len, parts))):
         names = {one[at] for one in parts}
@@ -255,7 +255,7 @@ def _telling(ids: Sequence[str]) -> str:
 
 
 def _names(firsts: Sequence[Score], alone: frozenset[str], *, pool: bool) -> list[str]:
-    """A name for each group, by its first lifetime: learner and scenario type, and more only where it is needed."""
+    """Return a name for each group, by its first lifetime: learner and scenario type, and more facts if needed."""
     described: list[dict[str, str]] = [
         {
             "who": _shown(life.identity, alone, pool=pool),
@@ -322,7 +322,7 @@ def _by_pattern(lives: Sequence[Score], pattern: str) -> list[tuple[str, Score]]
 
 
 def check_poolable(lives: Sequence[Score], where: str) -> None:
-    """Refuse lives that must not be pooled, saying what differs, and lives that are there twice."""
+    """Refuse lifetimes that must not be pooled, with the difference, and lifetimes that appear twice."""
     advice = "score them apart, or group them apart with --group"
     _check_agree(lives, where, tuple(_MUST_AGREE), advice)
     _check_bounds(lives, where, advice)
@@ -384,7 +384,7 @@ def _check_once(lives: Sequence[Score], where: str) -> None:
 
 
 def check_pool_across(lives: Sequence[Score], *, widely: bool = False) -> None:
-    """Refuse to pool what was scored differently; learners and scenario types may differ, the rest only `widely`."""
+    """Refuse to pool lifetimes that were scored differently; protocols and measures may differ if `widely`."""
     fields = ("presets", "settings", *(() if widely else ("measures", "units", "directions", "protocols")))
     where = "these lifetimes"
     _check_agree(lives, where, fields, "score them the same way, or give --across to pool protocols and measures")
@@ -398,21 +398,21 @@ def check_pool_across(lives: Sequence[Score], *, widely: bool = False) -> None:
 
 
 def differing(first: str, second: str) -> str:
-    """The first place where two descriptions differ."""
+    """Return the first difference of two descriptions."""
     at = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
     begin = max(0, at - 30)
     return f"{first[begin : begin + 60]!r} against {second[begin : begin + 60]!r}"
 
 
 def usable(lives: Sequence[Score]) -> tuple[tuple[Score, ...], tuple[tuple[str, str], ...]]:
-    """The lives that count, and those that do not: a life cut short is no sample of whole lives."""
+    """Return the lifetimes that count, and the incomplete ones: they are not a sample of complete lifetimes."""
     counted = tuple(life for life in lives if life.complete is not False)
     partial = tuple((life.id, "it is incomplete") for life in lives if life.complete is False)
     return counted, partial
 
 
 def left_out_of(lives: Sequence[Score], partial: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Lifetimes that do not count, by the path they lie at, as everything that is left out is named."""
+    """Return the path and reason of lifetimes that do not count."""
     places = {life.id: life.identity.source or life.id for life in lives}
     return tuple((places[name], why) for name, why in partial)
 
@@ -430,7 +430,7 @@ class GroupedSurvey(msgspec.Struct, frozen=True, eq=False, dict=True):
     survey: Survey
     groups: tuple[Group, ...]
     apart: str | None = None
-    """Why lifetimes could not be grouped."""
+    """The reason if lifetimes could not be grouped."""
 
     @property
     def lifetimes(self) -> tuple[ScoredLifetime, ...]:
@@ -439,12 +439,12 @@ class GroupedSurvey(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @property
     def left_out(self) -> tuple[tuple[str, str], ...]:
-        """Path and reason of what does not count: unreadable logs, and lifetimes that did not reach their end."""
+        """Path and reason of unreadable logs and of lifetimes that did not reach their end."""
         return (*self.survey.left_out, *(pair for group in self.groups for pair in group.left_out))
 
     @property
     def whole(self) -> bool:
-        """Whether everything that was given counts, in a group."""
+        """Whether all the sources given count, in a group."""
         return not (self.left_out or self.survey.faults or self.apart)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Intervals: a mean whose variance is a sum of parts, its t interval, the p that is its dual; sign and rank tests."""
+"""Intervals and tests: t intervals, whose variance may have parts; sign, rank and permutation tests; Holm."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class Interval(Struct, frozen=True):
 
     @property
     def half(self) -> float:
-        """Half its width."""
+        """Half the width."""
         from scipy.special import stdtrit  # type: ignore[import-untyped]
 
         return float(stdtrit(self.freedom, 0.5 + self.level / 2)) * math.sqrt(self.variance) if self.variance else 0.0
 
     @property
     def low(self) -> float:
-        """Its lower end."""
+        """The lower end."""
         return self.mean - self.half
 
     @property
     def high(self) -> float:
-        """Its upper end."""
+        """The upper end."""
         return self.mean + self.half
 
     def side(self, of: float) -> int:
-        """1 where all of it lies above `of`, −1 where all of it lies below, and 0 where it holds `of`."""
+        """Return 1 if the interval is above `of`, −1 if it is below, and 0 if it contains `of`."""
         above = 1 if self.mean > of else -1
         away, error = abs(self.mean - of), math.sqrt(self.variance)
         if self.variance and self.level == LEVEL and self.freedom >= 1:
@@ -58,28 +58,28 @@ class Interval(Struct, frozen=True):
         return above if away > self.half else 0
 
     def t(self, against: float = 0.0) -> float | None:
-        """How many standard errors the mean lies above `against`; None where there is no spread."""
+        """Return by how many standard errors the mean exceeds `against`; None without spread."""
         return (self.mean - against) / math.sqrt(self.variance) if self.variance else None
 
     def p(self, against: float = 0.0) -> float | None:
-        """Two-sided: below 1 − level exactly where the interval leaves `against` out."""
+        """Return the two-sided p: below 1 − level exactly if the interval excludes `against`."""
         t = self.t(against)
         return None if t is None else 2 * self.below(-abs(t))
 
     def below(self, t: float) -> float:
-        """How likely a t below this is by chance."""
+        """Return the chance of a t below this."""
         from scipy.special import stdtr
 
         return float(stdtr(self.freedom, t))
 
 
 def part_of(values: Array) -> Part:
-    """What the spread of values adds to the variance of their mean."""
+    """Return the share of the spread of values in the variance of their mean."""
     return float(values.var(ddof=1)) / len(values), len(values) - 1.0
 
 
 def interval_of(mean: float, parts: Sequence[Part], level: float = LEVEL) -> Interval:
-    """The interval of a mean whose variance is the sum of `parts`; degrees of freedom by Satterthwaite."""
+    """Return the interval of a mean whose variance is the sum of `parts`; degrees of freedom by Satterthwaite."""
     variance = sum(part for part, _ in parts)
     below = sum(part**2 / freedom for part, freedom in parts if part)
     # Squares of the smallest variances underflow; one freedom is then as good as another.
@@ -88,9 +88,9 @@ def interval_of(mean: float, parts: Sequence[Part], level: float = LEVEL) -> Int
 
 
 def signed_rank_test(differences: Array) -> float:
-    """Wilcoxon's signed-rank test, two-sided: exact also with ties, up to 60 differences that are not 0.
+    """Return the two-sided p of Wilcoxon's signed-rank test, exact up to 60 differences that are not 0.
 
-    Signs are what chance deals out, so ties need no table of their own: doubled middle ranks are whole numbers.
+    SciPy's is not exact with ties. Here the sums of all 2ⁿ signs are counted: doubled mid-ranks are whole numbers.
     """
     away = differences[differences != 0]
     n = len(away)
@@ -114,7 +114,7 @@ def signed_rank_test(differences: Array) -> float:
 
 
 def t_interval(mean: Array | float, sd: Array | float, n: Array | float, level: float) -> tuple[Array, Array]:
-    """The t interval of a mean. At five lifetimes a percentile bootstrap would cover 83 % where it says 95 %."""
+    """Return the t interval of a mean. With five values a 95 % percentile bootstrap interval covers 83 %."""
     from scipy.special import stdtrit
 
     half = stdtrit(np.asarray(n) - 1.0, 0.5 + level / 2) * np.asarray(sd) / np.sqrt(n)
@@ -135,7 +135,7 @@ def two_sided_sign_test(differences: Array) -> float:
 
 
 def constant(values: Array) -> bool:
-    """Whether all values are the same up to rounding, so that their sd means nothing."""
+    """Return whether all values are the same up to rounding, so that their sd is meaningless."""
     size = max(1.0, float(np.abs(values).max()))
     return float(values.max() - values.min()) <= _ROUNDING * size
 
@@ -151,7 +151,7 @@ _FLIPS = 9999
 
 
 def sign_flip_test(differences: Array, rng: np.random.Generator, flips: int = _FLIPS) -> float:
-    """Two-sided permutation test of paired differences: how rare so large a mean is when signs are luck.
+    """Return the two-sided p of a permutation test of paired differences, by changing signs.
 
     Exact up to 16 pairs; beyond that from `flips` random draws, the observed one counted in.
     """
@@ -168,11 +168,10 @@ def sign_flip_test(differences: Array, rng: np.random.Generator, flips: int = _F
     return (beyond + 1) / (flips + 1)
 
 
-def shared_out_test(ours: Array, theirs: Array) -> float | None:
-    """Two-sided p over all ways to share the values out, where some are tied and all ways can be tried.
+def exact_rank_sum_test(ours: Array, theirs: Array) -> float | None:
+    """Return the two-sided p of the rank sum over all ways to divide the values; None without ties or if too many.
 
-    SciPy takes the normal approximation as soon as values are tied, which two lifetimes may pass and no
-    sharing out could.
+    SciPy takes the normal approximation if values are tied; two lifetimes may pass it that could not pass this.
     """
     together = np.concatenate([ours, theirs])
     ways = math.comb(len(together), len(ours))
@@ -186,8 +185,8 @@ def shared_out_test(ours: Array, theirs: Array) -> float | None:
     return float(np.mean(away >= abs(float(ranks[: len(ours)].sum()) - float(sums.mean())) - 1e-9))
 
 
-def reordered_test(ours: Array, theirs: Array) -> float:
-    """The share of all orders of one column that correlate with the other as strongly as the one found."""
+def exact_spearman_test(ours: Array, theirs: Array) -> float:
+    """Return the share of all orders of one column with at least the observed correlation with the other."""
     from scipy import stats  # type: ignore[import-untyped]
 
     first, second = (ranks - ranks.mean() for ranks in (stats.rankdata(ours), stats.rankdata(theirs)))
@@ -201,7 +200,7 @@ def _orders(n: int) -> npt.NDArray[np.intp]:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjustment, in the order given (Holm 1979)."""
+    """Return the p-values with Holm's step-down adjustment, in the order given (Holm 1979)."""
     p = np.asarray(p_values, dtype=np.float64)
     order = np.argsort(p, kind="stable")
     stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
@@ -211,5 +210,5 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def bonferroni(p_values: Sequence[float]) -> list[float]:
-    """Each p-value times their number, at most 1, in the order given."""
+    """Return each p-value times their number, at most 1, in the order given."""
     return [min(1.0, float(one) * len(p_values)) for one in p_values]

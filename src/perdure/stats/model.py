@@ -1,4 +1,4 @@
-"""Decision, Estimate and Group: what statistics over lifetimes gives."""
+"""Decision, Estimate and Group: the results of statistics over lifetimes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Tails = Literal["two", "one"]
 
 
 class Withheld(StrEnum):
-    """Why nothing is decided, whatever the interval."""
+    """The reason why nothing is decided, whatever the interval."""
 
     AVERAGED = "undecided: experts averaged first"
     MEDIANS = "undecided: medians over tasks"
@@ -37,33 +37,33 @@ class Withheld(StrEnum):
 
 
 LEVEL = 0.95
-"""Of intervals, unless asked otherwise."""
+"""The default level of intervals."""
 
 
 class Decision(Struct, frozen=True):
-    """What lifetimes say about one metric: the estimate, its interval, and whether that decides anything.
+    """The estimate of one metric, its interval, and the verdict.
 
     Everything that prints a verdict prints it from here, so that one question has one answer.
     """
 
     mean: float | None = None
-    """The mean over lifetimes on the metric's own scale: of ratios the geometric one."""
+    """The mean over lifetimes in the metric's unit: for ratios the geometric one."""
     low: float | None = None
     high: float | None = None
     level: float = LEVEL
     """Of the interval."""
     sd: float | None = None
-    """Over lifetimes, with ddof 1; of logarithms where `scale` is log."""
+    """Over lifetimes, with ddof 1; of logarithms if `scale` is log."""
     scale: AveragedAs = "linear"
     margin: float = 0.0
     """By how much the threshold may be missed, in the metric's unit."""
     verdict: Verdict | None = None
-    """None where nothing is to be decided: no headline metric, or no threshold."""
+    """None if the metric is not a headline metric or has no threshold."""
     word: str | None = None
     says: str | None = None
-    """What the word means here."""
+    """The meaning of the word for these lifetimes."""
     against: float | None = None
-    """The value that t, p and the tests beside them are held against."""
+    """The value that t, p and the other tests compare with."""
     t: float | None = None
     """Positive on the better side of `against`."""
     df: float | None = None
@@ -73,21 +73,21 @@ class Decision(Struct, frozen=True):
     more_lifetimes: int | None = None
     """About how many more lifetimes would decide it if mean and spread stay the same as they are."""
     above: float | None = None
-    """The share of lifetimes beyond the threshold less its margin."""
+    """The share of lifetimes beyond the threshold minus its margin."""
     above_count: int | None = None
     sign_p: float | None = None
-    """Of the sign test, beside p and never deciding; `rank_p` of the signed-rank test. None beside shared experts."""
+    """Of the sign test, for information; `rank_p` of the signed-rank test. None with shared experts."""
     rank_p: float | None = None
     lives_alone: bool = True
-    """False where the choice of experts adds to the spread: then tests of the lives alone are not given."""
+    """False if the choice of experts adds to the spread: then there are no tests of lifetimes only."""
     notes: tuple[str, ...] = ()
-    """What kept it from being decided, or from being plain."""
+    """Reasons for an undecided verdict, and caveats."""
     remarks: tuple[str, ...] = ()
     """Further facts about a decision, such as few experts."""
 
     @property
     def width(self) -> float | None:
-        """The interval's width, by which its numbers are written."""
+        """The interval's width, which sets the digits of its numbers."""
         return None if self.low is None or self.high is None else self.high - self.low
 
     @property
@@ -97,7 +97,7 @@ class Decision(Struct, frozen=True):
 
     @property
     def withheld(self) -> Withheld | None:
-        """Why there is no verdict whatever the interval; None where there may be one."""
+        """The reason why there is no verdict whatever the interval; None if there may be one."""
         return next((note for note in self.notes if isinstance(note, Withheld)), None)
 
 
@@ -137,7 +137,7 @@ class Estimate(Decision, frozen=True, kw_only=True):
     absent: str | None = None
     """The reason that most lifetimes without a value give."""
     flags: tuple[Flagged, ...] = ()
-    """What lifetimes' values carry, and how many lifetimes' do."""
+    """Flags of the lifetimes' values, with the number of lifetimes."""
 
     @property
     def why(self) -> str | None:
@@ -170,7 +170,7 @@ class Document(Tabular, Struct, frozen=True, kw_only=True):
 
 
 class Group(Tabular, Struct, frozen=True):
-    """Lifetimes that may be pooled, and what each metric comes to over them."""
+    """Lifetimes that may be pooled, with the estimate of each metric."""
 
     JSON: ClassVar = (
         *("group", "n", "learner", "scenario_type", "protocol", "measure", "unit", "direction", "preset", "notes"),
@@ -178,7 +178,7 @@ class Group(Tabular, Struct, frozen=True):
     )
 
     group: str
-    """Its name: what its lifetimes have in common."""
+    """The name, by what its lifetimes have in common."""
     n: int
     estimates: Mapping[str, Estimate]
     lives: tuple[str, ...] = ()
@@ -193,11 +193,11 @@ class Group(Tabular, Struct, frozen=True):
     """Task → its bounds, if they are known beforehand."""
     preset: str = STANDARD
     notes: tuple[str, ...] = ()
-    """What its lifetimes may differ in, and do."""
+    """Allowed differences between its lifetimes."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Lifetimes of this group that do not count, with the reason."""
     learned_only: Group | None = None
-    """The same without lifetimes in which a task was never learned; None where no guard was asked for."""
+    """The group without lifetimes in which a task was never learned; None without --learned."""
 
     def __repr__(self) -> str:
         known = sum(one.n > 0 for one in self.estimates.values())
@@ -210,7 +210,7 @@ class Group(Tabular, Struct, frozen=True):
         return iter(self.estimates.values())
 
     def table(self) -> pl.DataFrame:
-        """One row per metric: its estimate, interval, verdict and p, or why it has none."""
+        """Return one row per metric: estimate, interval, verdict and p, or the reason for a missing value."""
         kinds = {"metric": pl.String(), "n": pl.Int64(), **dict.fromkeys(("mean", "sd", "low", "high"), pl.Float64())}
         rows = [
             (

@@ -16,11 +16,11 @@ from perdure.stats.interval import Interval, interval_of
 from perdure.stats.model import LEVEL
 
 FEWEST_EVALUATIONS = 10
-"""Of one lifetime whose own evaluations are to rule chance out, in each of them."""
+"""In each evaluation block, below which one lifetime decides nothing."""
 
 
 def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | str:
-    """The difference in points that the metric is about, by the spread within blocks; or why that cannot be known.
+    """Return the difference in points behind the metric, by the spread within blocks; or the reason for none.
 
     Each evaluation block counts once, with its summed weight. Evaluations that follow one another resemble
     each other, so the standard error grows by √((1 + ρ)/(1 − ρ)), ρ their lag-1 correlation over all blocks used.
@@ -58,7 +58,7 @@ def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | st
 
 
 def _weights(blocks: Sequence[BlockSummary], metric: str, compared: tuple[str, str]) -> dict[int, float]:
-    """Evaluation block → how much it counts; later ones and what they are held against have opposite signs."""
+    """Return the weight of each evaluation block; later blocks and their references have opposite signs."""
     by_key = _sites(metric, tuple(one.block for one in blocks))
     # A task that never changes carries no information, and is left out of the metric too.
     changing = {key: found for key, found in by_key.items() if not _still(blocks, found)}
@@ -84,7 +84,7 @@ def _sites(metric: str, blocks: tuple[Block, ...]) -> dict[sites.Key, list[sites
 
 
 def _still(blocks: Sequence[BlockSummary], found: list[sites.Site]) -> bool:
-    """Whether no evaluation of a task varies, and all are the same."""
+    """Return whether no evaluation of a task varies, and all are the same."""
     means: set[float | None] = set()
     for site in found:
         for one in map(blocks.__getitem__, chain.from_iterable(site.blocks.values())):

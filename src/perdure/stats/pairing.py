@@ -1,4 +1,4 @@
-"""Pairing: which lifetime of one system is the same life as which of another, by seed and task order."""
+"""Pairing: match the lifetimes of two systems by seed and task order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Want = Literal["auto", "yes", "no"]
 
 
 class Pairing(Struct, frozen=True):
-    """Two systems' lives side by side, or apart; `told` says which, and on what grounds."""
+    """The lifetimes of two systems, paired or not; `told` gives the reason."""
 
     paired: bool
     ours: tuple[Score, ...]
@@ -37,10 +37,10 @@ class Pairing(Struct, frozen=True):
 
 
 def pair(ours: Sequence[Score], theirs: Sequence[Score], want: Want = "auto") -> Pairing:
-    """Match lives by seed and task order.
+    """Match lifetimes by seed and task order.
 
-    `auto` pairs only where every life of both has its one partner; `yes` pairs those that have one and
-    leaves the others out, by id where no life states a seed; `no` never pairs.
+    `auto` pairs only if every lifetime of both sides has exactly one partner; `yes` pairs those that have one and
+    leaves the others out, by id if no lifetime states a seed; `no` never pairs.
     """
     if want == "no":
         return Pairing(False, tuple(ours), tuple(theirs), "not paired, as requested")
@@ -74,7 +74,7 @@ def pair(ours: Sequence[Score], theirs: Sequence[Score], want: Want = "auto") ->
 
 
 def _partners(ours: Sequence[Score], theirs: Sequence[Score], *, by_id: bool) -> tuple[list[tuple[Score, Score]], str]:
-    """The couples, and the first key that occurs twice on one side (empty where none does)."""
+    """Return the pairs, and the first key that occurs twice on one side (empty if none does)."""
 
     def key(life: Score) -> object:
         return life.id if by_id else (life.seed, life.order)

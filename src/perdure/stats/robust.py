@@ -1,6 +1,6 @@
-"""Summaries that a few odd lifetimes cannot sway, for those who know rliable (Agarwal et al. 2021).
+"""Robust summaries, as in rliable (Agarwal et al. 2021), and effect sizes.
 
-Everything random takes a generator, and gives the same interval for the same seed.
+Random functions take a generator, and give the same interval for the same seed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Statistic = Callable[[Array], Array]
 
 
 def interquartile_mean(scores: Array) -> Array:
-    """The mean of the middle half along the last axis; a quarter, rounded down, is cut off at either end."""
+    """Return the mean of the middle half along the last axis, without a quarter (rounded down) at either end."""
     ordered = np.sort(_some(scores), axis=-1)
     cut = ordered.shape[-1] // 4
     return np.asarray(ordered[..., cut : ordered.shape[-1] - cut].mean(axis=-1))
 
 
 def optimality_gap(scores: Array, target: float = 1.0) -> Array:
-    """How far the scores fall short of `target` on average along the last axis; more than enough does not count."""
+    """Return the mean shortfall of the scores from `target` along the last axis; higher scores count as `target`."""
     return np.asarray(target - np.minimum(_some(scores), target).mean(axis=-1))
 
 
@@ -44,10 +44,10 @@ def _some(scores: Array) -> Array:
 def iqm_intervals(
     columns: Sequence[Array], seed: int = 0, level: float = LEVEL, resamples: int = RESAMPLES
 ) -> tuple[tuple[float, float, float], ...]:
-    """The interquartile mean of each column with its percentile-bootstrap interval.
+    """Return the interquartile mean of each column with its percentile-bootstrap interval.
 
-    How often each rank is drawn does not depend on the values, so all columns of one length share
-    one draw of weights, and a thousand lifetimes cost one matrix product.
+    The number of times each rank is drawn does not depend on the values, so all columns of one length share one draw
+    of weights, and a thousand lifetimes cost one matrix product.
     """
     wanted = _ends(level, resamples)
     drawn = [np.empty(resamples) for _ in columns]
@@ -65,7 +65,7 @@ def iqm_intervals(
 
 
 def _ends(level: float, resamples: int) -> list[float]:
-    """The quantiles between which that share of resamples lies."""
+    """Return the quantiles that enclose the share `level` of resamples."""
     if not 0 < level < 1:
         raise PerdureError(f"level is {level}", "give a share between 0 and 1, as 0.95")
     if resamples < 1:
@@ -74,7 +74,7 @@ def _ends(level: float, resamples: int) -> list[float]:
 
 
 def _rank_weights(n: int, seed: int, resamples: int) -> Iterator[Array]:
-    """Each row: how much each rank of n values counts in the interquartile mean of one resample; some at a time."""
+    """Yield rows with the weight of each rank of n values in the interquartile mean of one resample, in batches."""
     rng = np.random.default_rng([seed, n])
     cut = n // 4
     together = max(1, _AT_ONCE // n)
@@ -88,7 +88,7 @@ def _rank_weights(n: int, seed: int, resamples: int) -> Iterator[Array]:
 
 
 def probability_of_improvement(ours: Array, theirs: Array) -> float:
-    """How likely a lifetime of ours lies above one of theirs; ties count half (Mann–Whitney U over n·m)."""
+    """Return the chance that a lifetime of ours is above one of theirs; ties count half (Mann–Whitney U over n·m)."""
     ordered = np.sort(theirs)
     below = np.searchsorted(ordered, ours, side="left") + np.searchsorted(ordered, ours, side="right")
     return float(below.mean() / (2 * len(theirs)))
@@ -102,7 +102,7 @@ def stratified_bootstrap(
     level: float = LEVEL,
     resamples: int = RESAMPLES,
 ) -> tuple[float, float, float]:
-    """A statistic of all tasks' scores pooled, and its interval; lifetimes are redrawn within each task."""
+    """Return a statistic of all tasks' pooled scores and its interval; lifetimes are redrawn within each task."""
     ends, tasks = _ends(level, resamples), [np.asarray(scores, dtype=np.float64) for scores in by_task]
     if not tasks or any(not len(scores) for scores in tasks):
         raise PerdureError("a stratified bootstrap needs one score or more of every task", "leave empty tasks out")
@@ -121,7 +121,7 @@ def performance_profile(
     level: float = LEVEL,
     resamples: int = RESAMPLES,
 ) -> tuple[Array, Array, Array]:
-    """The share of scores above each of `levels`, averaged over tasks, with a pointwise band."""
+    """Return the share of scores above each of `levels`, averaged over tasks, with a pointwise band."""
     if not len(by_task) or any(not len(scores) for scores in by_task):
         raise PerdureError("a performance profile needs one score or more of every task", "leave empty tasks out")
     ends, shares = _ends(level, resamples), list[Array]()
@@ -144,7 +144,7 @@ def performance_profile(
 
 
 def hedges_g(ours: Array, theirs: Array, sign: float) -> float | None:
-    """The difference in pooled standard deviations, corrected for small n (Hedges 1981); None where both sd are 0."""
+    """Return the difference in pooled sd, corrected for small n (Hedges 1981); None if both sd are 0."""
     freedom = len(ours) + len(theirs) - 2
     pooled = ((len(ours) - 1) * ours.var(ddof=1) + (len(theirs) - 1) * theirs.var(ddof=1)) / freedom
     if pooled <= 0 or (constant(ours) and constant(theirs)):
@@ -156,10 +156,10 @@ def hedges_g(ours: Array, theirs: Array, sign: float) -> float | None:
 
 
 def violation_ratio(ours: Array, theirs: Array) -> Array:
-    """The share of the squared distance between two quantile functions where ours lies below theirs.
+    """Return the share of the squared distance between two quantile functions with ours below theirs.
 
-    0: ours is at least theirs at every quantile; 1: the reverse; 0.5 where they are the same. The last
-    axis holds the values, so many resamples are one call.
+    0: ours is at least theirs at every quantile; 1: the reverse; 0.5 if they are the same. The last axis holds the
+    values, so many resamples are one call.
     """
     n, m = ours.shape[-1], theirs.shape[-1]
     edges = np.unique(np.concatenate([np.arange(1, n + 1) * m, np.arange(1, m + 1) * n]))  # in units of 1/(n·m)
@@ -174,7 +174,7 @@ def violation_ratio(ours: Array, theirs: Array) -> Array:
 def almost_stochastic_order(
     ours: Array, theirs: Array, rng: np.random.Generator, *, confidence: float = 0.95, resamples: int = 1000
 ) -> float:
-    """The upper confidence bound ε of the violation ratio: below 0.5 ours is almost always better, near 0 always.
+    """Return the upper confidence bound ε of the violation ratio: below 0.5 ours is almost always better.
 
     The spread of the ratio is bootstrapped, as in del Barrio, Cuesta-Albertos and Matrán 2018.
     """

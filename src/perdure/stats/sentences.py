@@ -1,4 +1,4 @@
-"""Results in words: what a verdict is called, what it means, and one sentence per comparison."""
+"""Results in words: the word of a verdict, its meaning, and one sentence per comparison."""
 
 from __future__ import annotations
 
@@ -39,31 +39,31 @@ _PLAIN = VerdictWords()
 
 
 def words_of(metric: str, bar: Threshold | None = None) -> VerdictWords:
-    """How a metric's verdict is said, by its declaration, also where only its scores are known."""
+    """Return the words of a metric's verdicts, by its declaration if `bar` has none."""
     if bar is not None and bar.words is not None:
         return bar.words
     return (METRICS.get(metric).words if metric in METRICS else None) or _PLAIN
 
 
 def verdict_words() -> tuple[str, ...]:
-    """What the verdicts of Perdure's own metrics may be called; one of a user's own may have others."""
+    """Return the words of the verdicts of Perdure's metrics; custom metrics may have others."""
     declared = (one.words for one in METRICS if one.words and not one.words.of_change)
     either = dict.fromkeys(word for one in (*declared, _PLAIN) for word in (one.better, one.worse))
     return (*_OF_CHANGE, *either, _OPEN)
 
 
 def rule_of(preset: str) -> str:
-    """How verdicts are reached under a preset."""
+    """Return the rule by which a preset gives verdicts."""
     return RULE if preset == STANDARD else (_PAPERS if decides(preset) else _UNDECIDED).format(preset=preset)
 
 
 def decides(preset: str) -> bool:
-    """Whether a preset gives any verdict, by its declaration where there is one."""
+    """Return whether a preset gives any verdict; undeclared presets do."""
     return preset not in PRESETS or PRESETS.get(preset).decides
 
 
 def word_of(words: VerdictWords, verdict: Verdict, ends: tuple[float, float], slack: float, none: float) -> str:
-    """The verdict in the metric's own word; `ends` are the interval's, from the threshold, `slack` is the margin."""
+    """Return the metric's word for the verdict; `ends` are those of the interval minus the threshold."""
     if words.of_change:
         low, high = ends
         if low > none:
@@ -77,7 +77,7 @@ def word_of(words: VerdictWords, verdict: Verdict, ends: tuple[float, float], sl
 
 
 def meaning(metric: str, words: VerdictWords, made: Decision, n: int) -> str:
-    """What the word means here, in words, of `n` lifetimes."""
+    """Return the meaning of the word for `n` lifetimes."""
     margin, word = number(made.margin), made.word or ""
     points = " points" if metric in METRICS and METRICS.get(metric).unit == "points" else ""
     if word == "gains":
@@ -109,7 +109,7 @@ def _would_decide(made: Decision) -> str:
 
 
 def sentence(one: Difference, system: str, baseline: str) -> str:
-    """What the comparison says about one metric."""
+    """Return the sentence of a comparison about one metric."""
     name = one.metric.replace("_", " ")
     if one.difference is None:
         return f"{name}: not compared ({one.why or 'no values'})."
@@ -139,14 +139,14 @@ def sentence(one: Difference, system: str, baseline: str) -> str:
 
 
 def _factor(one: Difference) -> str:
-    """The ratio, or one over it, which is then as uncertain in proportion."""
+    """Return the ratio, or its inverse with digits in proportion."""
     assert one.difference is not None
     factor = one.difference if one.difference >= 1 or one.difference <= 0 else 1 / one.difference
     return number(factor, one.width and one.width * factor / one.difference)
 
 
 def _shares(one: Difference) -> str:
-    """How often the system did better; a share that points the other way is remarked on."""
+    """Return how often the system did better, with a remark if that contradicts the mean."""
     if one.improvement is None:
         return ""
     said = f"; better in {one.improvement:.0%} of {plural(one.n, 'pair') if one.paired else 'match-ups'}"

@@ -1,4 +1,4 @@
-"""Systems side by side: each against a baseline, apart for every scenario type and measure."""
+"""Several systems: each compared with a baseline, separately for every scenario type and measure; letter displays."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _Stratum = tuple[str | None, str | None]
 
 
 class System(Struct, frozen=True):
-    """What is compared: one learner's lifetimes, from one place."""
+    """One learner's lifetimes, from one place."""
 
     name: str
     lives: tuple[Score, ...]
     bars: Mapping[str, Threshold]
     place: str = ""
-    """What the place it comes from is called."""
+    """Name of the place that it comes from."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Path and reason."""
 
 
 class Comparisons(Document, frozen=True):
-    """Every system against the baseline."""
+    """Every system compared with the baseline."""
 
     JSON: ClassVar = (
         *("perdure", "schema", "definitions", "preset", "level", "systems", "baseline", "comparisons", "letters"),
@@ -63,9 +63,9 @@ class Comparisons(Document, frozen=True):
     left_out: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     letters: tuple[Letters, ...] = ()
-    """Of three systems or more: who differs from whom, apart for every scenario type and measure."""
+    """Of three systems or more: which of them differ, for every scenario type and measure."""
     tally: Tally | None = None
-    """Each system against the thresholds, under presets that test as Baker et al. 2023 do."""
+    """Each system compared with the thresholds, under presets that test as Baker et al. 2023 do."""
 
     def __len__(self) -> int:
         return len(self.comparisons)
@@ -77,7 +77,7 @@ class Comparisons(Document, frozen=True):
         return f"Comparisons({', '.join(self.systems)}; baseline {self.baseline}, preset {self.preset})"
 
     def table(self) -> pl.DataFrame:
-        """One row per comparison and metric."""
+        """Return one row per comparison and metric."""
         numbers = ("difference", "low", "high", "p", "p_holm", "hedges_g", "improvement")
         rows = [
             {
@@ -103,9 +103,9 @@ class Comparisons(Document, frozen=True):
 
 
 def systems_of(survey: Survey) -> tuple[System, ...]:
-    """One system per argument that holds lifetimes; a single one that holds several learners is one per learner.
+    """Return one system per argument that holds lifetimes, or one per learner if there is a single argument.
 
-    A system goes by its learner where that tells the systems apart, else by its place.
+    A system is named after its learner if that is unambiguous, else after its place.
     """
     places: dict[str, list[Score]] = {}
     for life in survey.scores:
@@ -123,15 +123,16 @@ def systems_of(survey: Survey) -> tuple[System, ...]:
         names, lives = list(parts), list(parts.values())
     else:
         lives = [tuple(part) for part in places.values()]
-        single = [_single([life.learner for life in part]) for part in lives]
-        told_apart = all(single) and len(set(single)) == len(lives)
-        names = [one or "" for one in single] if told_apart else _told_apart([_last(place) for place in places])
+        learners = [{life.learner for life in part} for part in lives]
+        names = [learner or "" for part in learners for learner in part]
+        if not all(names) or not len(names) == len(set(names)) == len(lives):
+            names = _numbered([_last_name(place) for place in places])
     made = [_system(name, part, survey.bars) for name, part in zip(names, lives, strict=True)]
     return (replace(made[0], left_out=(*survey.left_out, *made[0].left_out)), *made[1:])
 
 
 def by_learner(survey: Survey) -> dict[str, tuple[Score, ...]]:
-    """The lives by learner; where none is named, by the folder or file that stands for one."""
+    """Return the lifetimes by learner; without a recorded learner by their folder or file."""
     for why in not_pooled(survey.scores):
         raise PerdureError(why, "score them apart", where=survey.name)
     parts: dict[str, list[Score]] = {}
@@ -140,23 +141,19 @@ def by_learner(survey: Survey) -> dict[str, tuple[Score, ...]]:
     return {name: tuple(part) for name, part in parts.items()}
 
 
-def _single(found: Sequence[str | None]) -> str | None:
-    return found[0] if len(set(found)) == 1 else None
-
-
-def _last(place: str) -> str:
+def _last_name(place: str) -> str:
     path = Path(place)
     return path.stem if path.is_file() else path.resolve().name
 
 
 def _system(name: str, lives: Sequence[Score], bars: Mapping[str, Threshold]) -> System:
     counted, partial = usable(lives)
-    place = _last(lives[0].identity.argument) if lives[0].identity.argument else name
+    place = _last_name(lives[0].identity.argument) if lives[0].identity.argument else name
     return System(name, counted, bars, place, left_out_of(lives, partial))
 
 
-def _told_apart(names: Sequence[str]) -> list[str]:
-    """The names, numbered where one occurs twice."""
+def _numbered(names: Sequence[str]) -> list[str]:
+    """Return the names, with a number if one occurs twice."""
     return [f"{name} {at + 1}" if names.count(name) > 1 else name for at, name in enumerate(names)]
 
 
@@ -170,15 +167,14 @@ def compare_systems(
     order: bool = False,
     seed: int = 0,
 ) -> Comparisons:
-    """Each system against the baseline (the last one unless named), in every scenario type and measure they share.
+    """Compare each system with the baseline (the last one unless named), in every scenario type and measure they share.
 
-    Tested is the family of headline metrics that both could answer, whichever `metrics` are named to be shown.
-    Of three systems or more every two are held against each other as well, and letters say who differs from whom.
-    Different presets or settings are refused.
+    The family of headline metrics that both could answer is tested, whichever `metrics` are shown. Of three systems or
+    more every pair is compared as well, for a letter display. Different presets or settings are refused.
     """
     metrics = tuple(METRICS.canonical(one) for one in metrics)
     chosen = _named(systems, baseline).name
-    _check_alike(systems)
+    _check_same_settings(systems)
     systems, assumed = _placed(systems)
     against = next(one for one in systems if one.name == chosen)
     found: list[Comparison] = []
@@ -189,12 +185,12 @@ def compare_systems(
     for stratum in strata:
         there = {one.name: tuple(life for life in one.lives if _stratum(life) == stratum) for one in systems}
         for name, lives in there.items():
-            check_poolable(lives, f"{name}, {_called(stratum)}")
+            check_poolable(lives, f"{name}, {_label(stratum)}")
             if lives:
                 against_thresholds[_row(name, stratum, strata)] = lives
-        check_comparable([life for lives in there.values() for life in lives], _called(stratum))
+        check_comparable([life for lives in there.values() for life in lives], _label(stratum))
         if not there[against.name] or sum(bool(lives) for lives in there.values()) < 2:
-            alone.append(f"{_called(stratum)}: only {', '.join(name for name, lives in there.items() if lives)}")
+            alone.append(f"{_label(stratum)}: only {', '.join(name for name, lives in there.items() if lives)}")
             continue
         for one in systems:
             if one is against or not there[one.name]:
@@ -214,7 +210,7 @@ def compare_systems(
         present = {one.name: there[one.name] for one in systems if there[one.name]}
         if len(present) > 2:
             bars = {name: bar for one in systems for name, bar in one.bars.items()}
-            letters.append(lettered(present, bars, paired=paired, level=level))
+            letters.append(letter_display(present, bars, paired=paired, level=level))
     if not found:
         raise PerdureError(
             f"nothing to compare with {against.name}: no scenario type and measure in common ({'; '.join(alone)})",
@@ -247,7 +243,7 @@ def _named(systems: Sequence[System], baseline: str | None) -> System:
 
 
 def _placed(systems: Sequence[System]) -> tuple[tuple[System, ...], tuple[str, ...]]:
-    """Systems that state no scenario type are taken to have lived the only one that others state, and it is said."""
+    """Give systems without a scenario type the only one that others state, with a note."""
     stated = {life.scenario_type for one in systems for life in one.lives if life.scenario_type}
     placed: list[System] = []
     notes: list[str] = []
@@ -262,7 +258,7 @@ def _placed(systems: Sequence[System]) -> tuple[tuple[System, ...], tuple[str, .
     return tuple(placed), tuple(notes)
 
 
-def _check_alike(systems: Sequence[System]) -> None:
+def _check_same_settings(systems: Sequence[System]) -> None:
     for one in systems:
         if not one.lives:
             raise PerdureError(
@@ -287,12 +283,12 @@ def _stratum(life: Score) -> _Stratum:
 
 
 def _row(system: str, stratum: _Stratum, strata: Iterable[_Stratum]) -> str:
-    """A system in a stratum, by what tells strata apart."""
+    """Return the name of a system in a stratum, with the parts that differ between strata."""
     varying = (len(set(part)) > 1 for part in zip(*strata, strict=True))
     return " · ".join((system, *(one for one, varies in zip(stratum, varying, strict=True) if one and varies)))
 
 
-def _called(stratum: _Stratum) -> str:
+def _label(stratum: _Stratum) -> str:
     return " · ".join(one for one in stratum if one) or "all lifetimes"
 
 
@@ -313,11 +309,11 @@ def _notes(ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
     return notes
 
 
-def compare_scenario_types(survey: Survey, baseline: str | None = None, **how: Any) -> Comparisons:
-    """Each learner's lifetimes of one scenario type against those of another, apart for every learner and measure.
+def compare_scenario_types(survey: Survey, baseline: str | None = None, **options: Any) -> Comparisons:
+    """Compare each learner's lifetimes of one scenario type with those of another, for every learner and measure.
 
-    The types are the systems, by name; `baseline` is one of them, the last unless named. `how` is what
-    `compare_systems` takes besides, and tests, words and adjustment are its own.
+    The types are the systems, by name; `baseline` is one of them, the last unless named. `options` are those of
+    `compare_systems`, which does the tests.
     """
     learners = by_learner(survey)
     kinds: dict[str, list[Score]] = {}
@@ -329,12 +325,12 @@ def compare_scenario_types(survey: Survey, baseline: str | None = None, **how: A
             if life.scenario_type is None:
                 left_out.append((life.identity.source or life.id, "it states no scenario type"))
                 continue
-            # What tells systems apart and what they are compared within change places.
+            # Scenario types are the systems here, and learners the strata.
             who = replace(life.identity, scenario_type=learner)
             kinds.setdefault(life.scenario_type, []).append(replace(life, identity=who))
     _check_several(survey, learners, kinds)
     systems = [System(kind, tuple(kinds[kind]), survey.bars, kind) for kind in sorted(kinds)]
-    made = compare_systems(systems, baseline, **how)
+    made = compare_systems(systems, baseline, **options)
     return replace(
         made,
         comparisons=tuple(replace(one, scenario_type=None, learner=one.scenario_type) for one in made.comparisons),
@@ -346,7 +342,7 @@ def compare_scenario_types(survey: Survey, baseline: str | None = None, **how: A
 def _check_several(
     survey: Survey, learners: Mapping[str, Sequence[Score]], kinds: Mapping[str, Sequence[Score]]
 ) -> None:
-    """Refuse where no learner lived two types, and lifetimes of one type that came as two arguments."""
+    """Refuse lifetimes if no learner has two types, or if those of one type came as two arguments."""
     lived = {
         learner: [kind for kind, lives in kinds.items() if any(life.scenario_type == learner for life in lives)]
         for learner in learners
@@ -372,36 +368,36 @@ def _check_several(
 
 
 class Letters(Struct, frozen=True):
-    """Who differs from whom in one scenario type and measure."""
+    """A compact letter display of the systems in one scenario type and measure."""
 
     JSON: ClassVar = ("learner", "scenario_type", "measure", "tests", "metrics:by_metric")
 
     scenario_type: str | None
     measure: str | None
     tests: int
-    """Pairs × metrics, which Holm's adjustment ran over."""
+    """Pairs × metrics, the tests of Holm's adjustment."""
     by_metric: Mapping[str, Mapping[str, str]]
-    """Metric → system → its letters; two that share none differ."""
+    """Metric → system → its letters; two systems that share none differ."""
     learner: str | None = None
-    """Whose scenario types are compared, where they are the systems."""
+    """The learner whose scenario types are the systems, if they are."""
 
     @property
     def told(self) -> str:
-        """What a table says under it."""
+        """Text below the table."""
         return (
             f"two systems that share no letter differ, after Holm over all {self.tests} tests (pairs × metrics); "
             "the p-values of each pair are adjusted over its own metrics alone"
         )
 
 
-def lettered(
+def letter_display(
     systems: Mapping[str, Sequence[Score]],
     bars: Mapping[str, Threshold],
     *,
     paired: Want = "auto",
     level: float = LEVEL,
 ) -> Letters:
-    """Every two systems over their family; Holm's adjustment runs over pairs × metrics."""
+    """Compare every two systems over their family; Holm's adjustment runs over pairs × metrics."""
     tests: list[tuple[str, tuple[str, str], float]] = []
     for one, other in combinations(systems, 2):
         # Pairs that were asked for may hold for some systems only.
@@ -423,7 +419,7 @@ def lettered(
 
 
 def letters_of(names: Sequence[str], differing: Collection[tuple[str, str]]) -> dict[str, str]:
-    """A compact letter display: two names share a letter unless they differ (Piepho 2004, insert and absorb)."""
+    """Return the letters of each name: two share a letter unless they differ (Piepho 2004, insert and absorb)."""
     columns: list[frozenset[str]] = [frozenset(names)]
     for one, other in differing:
         split: list[frozenset[str]] = []

@@ -1,4 +1,4 @@
-"""Systems × metrics against their thresholds, and how many are met.
+"""Tally: systems × metrics compared with their thresholds, and the number that are met.
 
 The form of Tables 14 and F.19 of Baker et al. 2023, with the tail that the thresholds ask for.
 """
@@ -37,7 +37,7 @@ class Judged(Struct, frozen=True):
 
 
 class TallyRow(Struct, frozen=True):
-    """One system: what its lifetimes decide about each metric."""
+    """One system: the decision about each metric."""
 
     JSON: ClassVar = ("system", "n", "metrics:judged")
 
@@ -65,11 +65,11 @@ class Tally(Struct, frozen=True):
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Those that any system has a value of, in the order of tables."""
+        """The metrics that any system has a value of, in the order of tables."""
         return tuple(dict.fromkeys(name for row in self.rows for name in row.decisions))
 
     def met(self, *, system: str | None = None, metric: str | None = None) -> tuple[int, int]:
-        """How many are met, of how many that have a value: of all, of a system, of a metric."""
+        """Return the number met and the number with a value: of all, of a system, or of a metric."""
         found = [
             decision.verdict
             for row in self.rows
@@ -80,7 +80,7 @@ class Tally(Struct, frozen=True):
 
     @property
     def told(self) -> str:
-        """What stands under the tables."""
+        """Text below the tables."""
         met, of = self.met()
         called = ", ".join(f"{short(name)} {name}" for name in self.metrics if short(name) != name)
         equal = any(decision.t is None for row in self.rows for decision in row.decisions.values())
@@ -102,7 +102,7 @@ class Tally(Struct, frozen=True):
 def tally_of_systems(
     systems: Mapping[str, Sequence[Score]], bars: Mapping[str, Threshold], level: float = LEVEL
 ) -> Tally | None:
-    """Each system's lifetimes against every threshold; None for `standard`, whose p are of more than one question."""
+    """Decide each system's metrics; None for `standard`, whose p-values answer different questions."""
     rows: list[TallyRow] = []
     for system, lives in systems.items():
         judged = {name: decide(lives, name, bar, level) for name, bar in bars.items() if is_judged(bar, lives)}
@@ -112,7 +112,7 @@ def tally_of_systems(
 
 
 def tally_of_groups(groups: Sequence[Group]) -> Tally | None:
-    """The same of groups that were decided already; None for a single one, which has a table of its own."""
+    """Return the tally of groups that are decided; None for a single group, which has its own table."""
     if len(groups) < 2:
         return None
     rows = []

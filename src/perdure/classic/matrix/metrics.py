@@ -140,7 +140,7 @@ class ContinualLearningMetrics:
 
     def report(self) -> str:
         """What `print_report` prints."""
-        from perdure.stats.answer import reading_of_one
+        from perdure.stats.answer import interpretation_of_one
 
         sign = _UNITS[self.lifetime.matrix.unit]
         rows = [
@@ -153,7 +153,7 @@ class ContinualLearningMetrics:
         ]
         lost = zip(self.lifetime.matrix.tasks, self.per_task_forgetting, strict=False)
         bars = {name: one.criterion for name, one in self._declared.items()}
-        read = reading_of_one(self.score, self._declared, bars)
+        read = interpretation_of_one(self.score, self._declared, bars)
         lines = [plural(self.T, "task")]
         lines += [f"  {name:26}{value:>10}" for name, value in rows if value]
         lines += ["Forgetting by task"] if self.T > 1 else []

@@ -21,7 +21,7 @@ from perdure.reports.formats.pictures import lifetime_pictures, opening, section
 from perdure.reports.grid import grids
 from perdure.reports.model import Report, given_settings
 from perdure.reports.palette import dark_colours
-from perdure.stats.answer import alike, answers, better
+from perdure.stats.answer import answers, better, shared_answers
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Group
 from perdure.text import listed, number, plural
@@ -83,7 +83,7 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
         "main.html.j2",
         report=report,
         answers=learners if len(learners) <= _MOST_ANSWERED else (),
-        alike=alike(learners) if len(learners) > _MOST_ANSWERED else (),
+        alike=shared_answers(learners) if len(learners) > _MOST_ANSWERED else (),
         leads=report.leads if len(data.groups) == 1 else (),
         colours=_COLOURS,
         better=[line for comparison in report.comparisons if (line := better(comparison, by_name))],
