@@ -19,8 +19,7 @@ from perdure.errors import NotALogError, PerdureError
 from perdure.reports import gather, report_of, write_report
 from perdure.reports.checklist import checklist
 from perdure.reports.formats.html import html, json_inside
-from perdure.reports.formats.latex import latex
-from perdure.reports.formats.markdown import markdown
+from perdure.reports.formats.text import latex, markdown
 from perdure.reports.model import Report, headline
 from perdure.reports.write import REPORTS, as_text
 from perdure.settings import Settings

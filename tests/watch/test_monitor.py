@@ -146,7 +146,7 @@ def test_truncation_and_removal_are_survived(writer: Writer) -> None:
     shutil.rmtree(writer.path.parent)
     clock.now += 5
     monitor.poll()
-    assert any("cannot be looked at" in one for one in monitor.warnings())
+    assert any("cannot be read; was it removed" in one for one in monitor.warnings())
 
 
 def test_one_bad_log_never_stops_the_rest(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:

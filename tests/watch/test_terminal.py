@@ -46,8 +46,8 @@ def test_values_are_shown_with_what_was_decided_of_them(tmp_path: Path) -> None:
         expected = {name: decide((life.score,), name, bars[name]).verdict for name in one.verdicts}
         assert one.verdicts == expected
         assert one.verdicts["performance_maintenance"] == "not met"
-    assert monitor.standing() == tuple(one.sentence for one in answers(material.groups))
-    assert monitor.standing()[0].startswith("toy forgets: it loses between ")
+    assert monitor.answers() == tuple(one.sentence for one in answers(material.groups))
+    assert monitor.answers()[0].startswith("toy forgets: it loses between ")
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(table(monitor))
     assert console.export_text().count(" ✗ ") >= 3

@@ -50,15 +50,15 @@ class Scale(msgspec.Struct, frozen=True):
         low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
         given = np.log(value) if self.log else value
         part = (given - low) / (high - low)
-        found = self.start + part * (self.stop - self.start)
-        return float(found) if np.ndim(found) == 0 else found
+        pixel = self.start + part * (self.stop - self.start)
+        return float(pixel) if np.ndim(pixel) == 0 else pixel
 
 
 def scale_over(
     values: Iterable[float | None], start: float, stop: float, *, log: bool = False, room: float = 0.05
 ) -> Scale:
     """Return a scale over all values, with some room; equal values are in the middle."""
-    known = [one for one in values if one is not None and math.isfinite(one) and (one > 0 or not log)]
+    known = [value for value in values if value is not None and math.isfinite(value) and (value > 0 or not log)]
     low, high = (min(known), max(known)) if known else ((0.5, 2.0) if log else (0.0, 1.0))
     if log:
         reach = max(math.log(high / low), 0.05) * room
@@ -70,8 +70,8 @@ def scale_over(
 
 def ends_of(values: Sequence[Array]) -> list[float]:
     """Return the least and the greatest finite value of each array."""
-    known = [one[np.isfinite(one)] for one in values]
-    return [float(end) for one in known if len(one) for end in (one.min(), one.max())]
+    known = [array[np.isfinite(array)] for array in values]
+    return [float(end) for array in known if len(array) for end in (array.min(), array.max())]
 
 
 def ticks(scale: Scale, most: int) -> tuple[float, ...]:
@@ -80,10 +80,10 @@ def ticks(scale: Scale, most: int) -> tuple[float, ...]:
         return _ratios(scale, most)
     raw = (scale.high - scale.low) / max(1, most)
     size = 10 ** math.floor(math.log10(raw)) if raw > 0 else 1.0
-    step = next((size * one for one in (1, 2, 2.5, 5, 10) if size * one >= raw * 0.999), size * 10)
+    step = next((size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= raw * 0.999), size * 10)
     first = math.ceil(scale.low / step - 1e-9)
     last = math.floor(scale.high / step + 1e-9)
-    return tuple(round(at * step, 12) + 0.0 for at in range(first, min(last, first + 50) + 1))
+    return tuple(round(count * step, 12) + 0.0 for count in range(first, min(last, first + 50) + 1))
 
 
 _RATIOS = (
@@ -99,13 +99,17 @@ _RATIOS = (
 
 def _ratios(scale: Scale, most: int) -> tuple[float, ...]:
     """Return round ratios about 1: the set that covers the scale best."""
-    seen = [tuple(one for one in some if scale.low <= one <= scale.high) for some in _RATIOS]
+    sets = [tuple(ratio for ratio in ratios if scale.low <= ratio <= scale.high) for ratios in _RATIOS]
     whole = math.log(scale.high / scale.low)
-    found = max(seen, key=lambda some: (math.log(some[-1] / some[0]) / whole if some else -1) + 0.1 * min(len(some), 4))
-    while len(found) > most:
-        middle = found.index(1.0) if 1.0 in found else 0
-        found = tuple(one for at, one in enumerate(found) if (at - middle) % 2 == 0)
-    return found
+
+    def coverage(ratios: tuple[float, ...]) -> float:
+        return (math.log(ratios[-1] / ratios[0]) / whole if ratios else -1) + 0.1 * min(len(ratios), 4)
+
+    best = max(sets, key=coverage)
+    while len(best) > most:
+        middle = best.index(1.0) if 1.0 in best else 0
+        best = tuple(ratio for index, ratio in enumerate(best) if (index - middle) % 2 == 0)
+    return best
 
 
 def tick_text(value: float) -> str:
@@ -148,7 +152,7 @@ class Panel(msgspec.Struct, frozen=True):
     def inside(self, body: str) -> str:
         """Return marks with the scales attached, by which a page maps the pointer to values."""
         x, y = self.x, self.y
-        facts = " ".join(f"{one:.7g}" for one in (x.start, x.stop, x.low, x.high, y.start, y.stop, y.low, y.high))
+        facts = " ".join(f"{end:.7g}" for end in (x.start, x.stop, x.low, x.high, y.start, y.stop, y.low, y.high))
         return f'<g class="panel" data-frame="{facts} {int(x.log)}">{body}</g>'
 
 
@@ -166,7 +170,7 @@ def interval_mark(
 def margin(scale: Scale, canvas: Canvas, most: int = 5) -> float:
     """Return the room for the tick labels of a y axis; text is larger on a phone."""
     return (
-        max((text_width(tick_text(one), canvas.small) for one in ticks(scale, most)), default=0.0) * 1.3
+        max((text_width(tick_text(value), canvas.small) for value in ticks(scale, most)), default=0.0) * 1.3
         + canvas.size * 0.7
     )
 
@@ -246,37 +250,37 @@ def task_entries(tasks: Sequence[str], looks: Looks, drawn: str = "both") -> lis
 
 
 def legend(entries: Sequence[Entry], canvas: Canvas, top: float, most: int = 60) -> tuple[str, float]:
-    """Return entries in as many rows as they need, and where they end."""
+    """Return entries in as many rows as they need, and the bottom of the last row."""
     small = canvas.small if len(entries) <= 16 else canvas.small * 0.9
     key, gap = small * 2.2, small * 1.4
     shown = entries[:most]
-    named = [ellipsize(one.name, small, min(canvas.width - key * 1.4, small * 42)) for one in shown]
+    names = [ellipsize(entry.name, small, min(canvas.width - key * 1.4, small * 42)) for entry in shown]
     if len(entries) > most:
-        named.append(f"and {len(entries) - most} more")
+        names.append(f"and {len(entries) - most} more")
         shown = [*shown, Entry("", "soft", "none")]
     x, y, parts = 0.0, top + small, list[str]()
-    for one, name in zip(shown, named, strict=True):
+    for entry, name in zip(shown, names, strict=True):
         wide = key + small * 0.5 + text_width(name, small) * canvas.spread
         if x and x + wide > canvas.width:
             x, y = 0.0, y + small * 1.6
-        parts.append(_key(one, x, y - small * 0.33, key, small) + text(x + key + small * 0.5, y, name, small, "soft"))
+        parts.append(_key(entry, x, y - small * 0.33, key, small) + text(x + key + small * 0.5, y, name, small, "soft"))
         x += wide + gap
     return "".join(parts), (y + small * 0.6 if entries else top)
 
 
-def _key(one: Entry, x: float, y: float, key: float, small: float) -> str:
-    shape = one.look.shape if isinstance(one.look, Look) else "circle"
-    if one.drawn == "none":
+def _key(entry: Entry, x: float, y: float, key: float, small: float) -> str:
+    shape = entry.look.shape if isinstance(entry.look, Look) else "circle"
+    if entry.drawn == "none":
         return ""
-    if one.drawn == "area":
-        return coloured(one.look, rect(x, y - small * 0.4, key, small * 0.8, opacity=one.opacity))
+    if entry.drawn == "area":
+        return coloured(entry.look, rect(x, y - small * 0.4, key, small * 0.8, opacity=entry.opacity))
     body = ""
-    if one.drawn in ("line", "both"):
+    if entry.drawn in ("line", "both"):
         drawn = path([x, x + key], [y, y])
-        body = stroke(drawn, one.width * small / 11, dash=one.dash, opacity=one.opacity)
-    if one.drawn in ("marker", "both"):
+        body = stroke(drawn, entry.width * small / 11, dash=entry.dash, opacity=entry.opacity)
+    if entry.drawn in ("marker", "both"):
         body += marker(shape, x + key / 2, y, small * 0.36)
-    return coloured(one.look, body)
+    return coloured(entry.look, body)
 
 
 def compose(
@@ -288,7 +292,7 @@ def compose(
     note: str = "",
     data: Mapping[str, Any] | None = None,
 ) -> Figure:
-    """Return a figure: title, what `draw` puts below a given y (it also returns where that ends), note and legend."""
+    """Return a figure: title, drawing, note and legend. `draw` maps the canvas and the top to markup and the bottom."""
     em, top, parts = canvas.size, canvas.size * 0.2, list[str]()
     inset = em * 0.8
     inner = canvas.narrowed(canvas.width - 2 * inset)
@@ -347,12 +351,12 @@ def multiples(
         top += em * (1.4 if y else 0.2)
         deep = em * height * inner.tall * (1.0 if few else 0.75)
         places, bottom = grid(len(cells), inner, least=em * (17 if few else 13), height=deep, gap=em * 1.4)
-        for at, (cell, (left, above, wide)) in enumerate(zip(cells, places, strict=True)):
+        for index, (cell, (left, above, wide)) in enumerate(zip(cells, places, strict=True)):
             low, high = top + above + em * (3.1 if cell.unit else 1.9), top + above + deep - inner.small * 2.2
             up = scale_over(ends_of(cell.y), high, low)
             right = left + wide - em * 0.4
             panel = Panel(scale_over(ends_of(cell.x), left + margin(up, inner, 3), right, room=0.02), up)
-            parts.append(frame(panel, inner, title=cell.title, y=cell.unit) + panel.inside(drawn(at, panel, inner)))
+            parts.append(frame(panel, inner, title=cell.title, y=cell.unit) + panel.inside(drawn(index, panel, inner)))
         parts.append(text(inner.width / 2, top + bottom + em * 0.6, x, inner.small, "soft", at="middle"))
         return "".join(parts), top + bottom + em * 1.2
 
@@ -362,23 +366,25 @@ def multiples(
 def grid(
     count: int, canvas: Canvas, *, least: float, height: float, most: int = 5, gap: float = 0.0
 ) -> tuple[list[tuple[float, float, float]], float]:
-    """Return (left, top, width) of each panel, as many in a row as have room, and where they end."""
-    beside = max(1, min(most, count, int((canvas.width + gap) / (least + gap))))
-    rows = -(-count // beside)
-    beside = -(-count // rows)  # three over two rather than four over one
-    wide = (canvas.width - gap * (beside - 1)) / beside
-    return [((at % beside) * (wide + gap), (at // beside) * height, wide) for at in range(count)], rows * height
+    """Return (left, top, width) of each panel, as many in a row as fit, and the bottom of the last row."""
+    per_row = max(1, min(most, count, int((canvas.width + gap) / (least + gap))))
+    rows = -(-count // per_row)
+    per_row = -(-count // rows)  # three over two rather than four over one
+    wide = (canvas.width - gap * (per_row - 1)) / per_row
+    return [
+        ((index % per_row) * (wide + gap), (index // per_row) * height, wide) for index in range(count)
+    ], rows * height
 
 
 def in_columns(
     paints: Sequence[Callable[[float], tuple[str, float]]], columns: int, width: float, gap: float, top: float
 ) -> tuple[str, float]:
-    """Return panels in columns of this width, row by row, and where they end."""
+    """Return panels in columns of this width, row by row, and the bottom of the last row."""
     parts, row, deepest = list[str](), top, top
-    for at, paint in enumerate(paints):
-        if at % columns == 0:
-            row = deepest + (gap if at else 0)
+    for index, paint in enumerate(paints):
+        if index % columns == 0:
+            row = deepest + (gap if index else 0)
         body, bottom = paint(row)
-        parts.append(f'<g transform="translate({px((at % columns) * width)} 0)">{body}</g>')
+        parts.append(f'<g transform="translate({px((index % columns) * width)} 0)">{body}</g>')
         deepest = max(deepest, bottom)
     return "".join(parts), deepest

@@ -64,7 +64,7 @@ def compare_groups(
     survey = data.survey
     names = group_names(groups, data)
     by_id: dict[str, Score] = {score.id: score for score in usable(survey.scores)[0]}
-    scores = {group.group: tuple(by_id[one] for one in group.lives if one in by_id) for group in groups}
+    scores = {group.group: tuple(by_id[life] for life in group.lives if life in by_id) for group in groups}
 
     def name(group: Group) -> str:
         return names[group.group][0] if brief else group.group

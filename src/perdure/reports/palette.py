@@ -52,13 +52,13 @@ def looks(tasks: Iterable[str]) -> dict[str, Look]:
 
 def dark_colours() -> tuple[str, ...]:
     """Return every colour for dark mode, by `Look.shade`."""
-    return tuple(mixed(_look(at).colour, "#ffffff", _ON_DARK) for at in range(len(COLOURS) * len(_SHADES)))
+    return tuple(mixed(_look(shade).colour, "#ffffff", _ON_DARK) for shade in range(len(COLOURS) * len(_SHADES)))
 
 
 def mixed(colour: str, other: str, amount: float) -> str:
     """Return a mixture of two colours."""
-    parts = ((int(one[at : at + 2], 16) for one in (colour, other)) for at in (1, 3, 5))
-    return "#" + "".join(f"{round(one + (two - one) * amount):02x}" for one, two in parts)
+    channels = ((int(code[start : start + 2], 16) for code in (colour, other)) for start in (1, 3, 5))
+    return "#" + "".join(f"{round(first + (second - first) * amount):02x}" for first, second in channels)
 
 
 def _look(position: int) -> Look:

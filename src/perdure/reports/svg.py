@@ -42,7 +42,7 @@ class Canvas(msgspec.Struct, frozen=True):
     title: str | None = None
     """Replaces the figure's own title; empty for none."""
     legend: bool = True
-    """Whether the figure has a legend; a page names tasks beside its figures."""
+    """Whether the figure has a legend; a page names tasks next to its figures."""
     limits: tuple[float, float] | None = None
     """Limits of the values, if several figures share a scale."""
     tall: float = 1.0
@@ -119,7 +119,7 @@ def px(value: float) -> str:
 
 
 def text(x: float, y: float, words: str, size: float, kind: str = "", *, at: str = "start", turned: float = 0.0) -> str:
-    """Return text at a place; `at` says which part of it is there: start, middle or end."""
+    """Return text at a place; `at` is the part of it that is there: start, middle or end."""
     if not words:
         return ""
     anchor = "" if at == "start" else f' text-anchor="{at}"'
@@ -165,7 +165,7 @@ def path(x: npt.ArrayLike, y: npt.ArrayLike) -> str:
     places = np.rint(np.stack([across, down], axis=1) * 10).astype(np.int64)
     moves = np.diff(places, axis=0)
     moves = moves[(moves != 0).any(axis=1)]
-    steps = "".join(f"{'' if one < 0 else ' '}{one}" for one in moves.ravel().tolist()).strip()
+    steps = "".join(f"{'' if move < 0 else ' '}{move}" for move in moves.ravel().tolist()).strip()
     return f"M{places[0, 0]} {places[0, 1]}" + (f"l{steps}" if steps else "h0")
 
 
@@ -173,7 +173,7 @@ def stroke(drawn: str, width: float, *, dash: Sequence[float] = (), opacity: flo
     """Return a path as a line in the current colour."""
     if not drawn:
         return ""
-    dashed = f' stroke-dasharray="{" ".join(px(one * width * 10) for one in dash)}"' if dash else ""
+    dashed = f' stroke-dasharray="{" ".join(px(length * width * 10) for length in dash)}"' if dash else ""
     faint = f' opacity="{opacity:g}"' if opacity != 1 else ""
     pen = f'stroke="currentColor" stroke-width="{px(width * 10)}" stroke-linejoin="round"'
     ends = "butt" if dash else "round"
@@ -185,7 +185,7 @@ def stroke(drawn: str, width: float, *, dash: Sequence[float] = (), opacity: flo
 
 def area(x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, opacity: float) -> str:
     """Return the area between two lines."""
-    across, under, above = (np.asarray(one, dtype=np.float64) for one in (x, low, high))
+    across, under, above = (np.asarray(values, dtype=np.float64) for values in (x, low, high))
     drawn = path(np.r_[across, across[::-1]], np.r_[under, above[::-1]])
     return f'<path transform="scale(.1)" d="{drawn}z" fill="currentColor" opacity="{opacity:g}"/>'
 
@@ -223,10 +223,10 @@ def _polygon(corners: int, *, first: float = -pi / 2, star: bool = False) -> tup
     radii = (1.0, 0.45) if star else (1.0,)
     return tuple(
         (
-            radii[at % len(radii)] * cos(first + 2 * pi * at / count),
-            radii[at % len(radii)] * sin(first + 2 * pi * at / count),
+            radii[corner % len(radii)] * cos(first + 2 * pi * corner / count),
+            radii[corner % len(radii)] * sin(first + 2 * pi * corner / count),
         )
-        for at in range(count)
+        for corner in range(count)
     )
 
 
@@ -286,7 +286,7 @@ _FIRST_WIDE = "\u2e80"  # the first of the scripts whose letters are as wide as 
 
 def text_width(text: str, size: float) -> float:
     """Return the width of a text, slightly too large: a page uses its reader's font."""
-    return sum(_WIDTHS.get(one, _WIDE if one >= _FIRST_WIDE else _OTHER) for one in text) / 1000 * size * 1.06
+    return sum(_WIDTHS.get(letter, _WIDE if letter >= _FIRST_WIDE else _OTHER) for letter in text) / 1000 * size * 1.06
 
 
 def ellipsize(text: str, size: float, room: float) -> str:
@@ -305,7 +305,7 @@ def wrap_text(text: str, size: float, room: float, lines: int = 2) -> tuple[str,
     """Return a text on as many lines as it needs, at most `lines`; a line that is still too long is shortened."""
     if text_width(text, size) <= room or not text:
         return (text,) if text else ()
-    found = wrap(text, max(4, int(len(text) * room / text_width(text, size))), break_on_hyphens=False)
-    if len(found) > lines:
-        found = [*found[: lines - 1], " ".join(found[lines - 1 :])]
-    return tuple(ellipsize(one, size, room) for one in found)
+    parts = wrap(text, max(4, int(len(text) * room / text_width(text, size))), break_on_hyphens=False)
+    if len(parts) > lines:
+        parts = [*parts[: lines - 1], " ".join(parts[lines - 1 :])]
+    return tuple(ellipsize(part, size, room) for part in parts)

@@ -27,9 +27,9 @@ Form = Literal["report", "table", "methods"]
 REPORTS: Registry[Callable[[Report], str]] = Registry("report format", "perdure.reports")
 """Suffix → function that returns a report as text."""
 REPORTS.add_later(".html", "perdure.reports.formats.html:html")
-REPORTS.add_later(".md", "perdure.reports.formats.markdown:markdown")
+REPORTS.add_later(".md", "perdure.reports.formats.text:markdown")
 REPORTS.add(".json", lambda report: report.to_json() + "\n")
-REPORTS.add_later(".tex", "perdure.reports.formats.latex:latex")
+REPORTS.add_later(".tex", "perdure.reports.formats.text:latex")
 
 
 TABLES = (".tex", ".md", ".csv")
@@ -38,7 +38,7 @@ _USUAL: Mapping[str, Form] = {".tex": "table", ".csv": "table", ".txt": "methods
 
 
 def form_of(target: Path, form: Form | None = None) -> Form:
-    """Return what is written to a file of this name: .tex and .csv are a paper's table by default."""
+    """Return the form of a file of this name: .tex and .csv are a paper's table by default."""
     suffix = target.suffix.lower()
     chosen = form or _USUAL.get(suffix, "report")
     others: Mapping[Form, tuple[str, ...]] = {"table": TABLES, "methods": (".txt", ".md", ".tex")}
@@ -88,8 +88,10 @@ def write_report(
     """
     target = Path(to)
     chosen = form_of(target, form)
-    several = [one for some in (logs, experts) for one in (some if isinstance(some, list | tuple) else [some])]
-    refuse_overwriting(target, [one for one in several if isinstance(one, str | os.PathLike)])
+    sources = [
+        source for given in (logs, experts) for source in (given if isinstance(given, list | tuple) else [given])
+    ]
+    refuse_overwriting(target, [source for source in sources if isinstance(source, str | os.PathLike)])
     settings = None if settings is None else Settings.given_or_default(settings)
     asked = settings.ids if settings and chosen == "table" else ()
     if settings and asked:  # metrics asked for by name restrict what is shown, not what is tested beside it

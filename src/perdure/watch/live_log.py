@@ -117,7 +117,7 @@ class LiveLog:
             self._changed_at = now - max(0.0, time.time() - newest_s)
 
     def read(self, worker: ScoreWorker, metrics: Mapping[str, Metric], now: float) -> None:
-        """Read and score the log. What was read before stays if that fails."""
+        """Read and score the log. If that fails, the earlier scores stay."""
         self.current_at = now
         if self.journal:
             self._names = _names_at(self.path, journal=True)

@@ -100,7 +100,7 @@ class Monitor:
         self._scorer = Scorer(self.settings)
         self._worker = self._worker_with(())
         self._unplanned: tuple[tuple[str, str], ...] = ()
-        """Run folders, and what is missing there or not planned."""
+        """Run folders, and the reason: lifetimes are missing or not planned."""
         self._runs: dict[Path, Planned] = {}
         self._states: list[str] = []
         self._data: GroupedSurvey | None = None
@@ -151,8 +151,8 @@ class Monitor:
     def progress(self) -> tuple[Progress, ...]:
         """Return the progress of every lifetime, running ones first."""
         now = self.clock()
-        found = [item for log in self.logs.values() for item in log.progress(now)]
-        return tuple(sorted(found, key=lambda item: item.state != "running"))
+        lifetimes = [item for log in self.logs.values() for item in log.progress(now)]
+        return tuple(sorted(lifetimes, key=lambda item: item.state != "running"))
 
     def totals(self, lifetimes: Sequence[Progress]) -> Totals:
         """Return the progress of all, including planned lifetimes that have not begun."""
@@ -165,7 +165,7 @@ class Monitor:
 
     @property
     def age_text(self) -> str:
-        """Age of what is shown; empty once every lifetime is done."""
+        """Age of the shown values; empty once every lifetime is done."""
         now = self.clock()
         ages = [age_s for log in self.logs.values() if (age_s := log.age_s(now)) is not None]
         parts = [f"read {max(ages):.0f} s ago"] if ages else []
@@ -173,19 +173,19 @@ class Monitor:
             parts.append(f"report {now - self.published_at:.0f} s old")
         return " · ".join(parts)
 
-    def standing(self) -> tuple[str, ...]:
+    def answers(self) -> tuple[str, ...]:
         """Return the answers of the report so far, one sentence per learner."""
-        found = self.data()
-        return tuple(item.sentence for item in answers(found.groups)) if found else ()
+        data = self.data()
+        return tuple(item.sentence for item in answers(data.groups)) if data else ()
 
     def answer(self, lifetime: str) -> str:
-        """Return what one lifetime shows so far, in a sentence; empty before its first values."""
-        found = self.data()
-        score = next((life.score for life in found.lifetimes if life.id == lifetime), None) if found else None
-        if found is None or score is None:
+        """Return the answer for one lifetime so far, in a sentence; empty before its first values."""
+        data = self.data()
+        score = next((life.score for life in data.lifetimes if life.id == lifetime), None) if data else None
+        if data is None or score is None:
             return ""
         if self._answer[0] is not score:
-            group = alone(found.survey, score)
+            group = alone(data.survey, score)
             text, kept = answer(group), keeping(group)
             if score.complete is False:  # the page lists separately what it waits for
                 text = text.replace(" in this lifetime", " in this lifetime so far") if kept and kept.n else ""
@@ -198,26 +198,26 @@ class Monitor:
         return (*unread, *self._unplanned, *self._copies())
 
     def _copies(self) -> tuple[tuple[str, str], ...]:
-        found = self.data()
-        return found.survey.left_out if found else ()
+        data = self.data()
+        return data.survey.left_out if data else ()
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what is wrong with the places, rather than with one lifetime."""
-        found: list[str] = []
+        """Return problems of the places, rather than of one lifetime."""
+        warnings: list[str] = []
         for place in self.places:
             try:
                 free = shutil.disk_usage(place).free
             except OSError:
-                found.append(f"{place}: cannot be looked at; was it removed?")
+                warnings.append(f"{place}: cannot be read; was it removed?")
                 continue
             if free < _LOW_DISK_BYTES:
-                found.append(f"{place}: the disk is filling, {free / 1e6:.0f} MB are left")
+                warnings.append(f"{place}: the disk is filling, {free / 1e6:.0f} MB are left")
         unread = [pair for log in self.logs.values() if not log.journal for pair in log.left_out]
         left_out = (*unread, *self._unplanned, *self._copies())
-        return (*found, *(why if path in why else f"{path}: {why}" for path, why in left_out))
+        return (*warnings, *(why if path in why else f"{path}: {why}" for path, why in left_out))
 
     def data(self) -> GroupedSurvey | None:
-        """Return what a report shows, None without a lifetime. It is made again when the budget of reports allows."""
+        """Return the data of a report, None without a lifetime. It is updated when the budget of reports allows."""
         if self._data is None or (self.published != self.readings and self.reports.left > 0):
             with self.reports.work():
                 once, how = count_once(self.lifetimes), self.how
@@ -234,11 +234,11 @@ class Monitor:
         """Find logs, experts and plans. Return whether a log or a plan is new."""
         try:
             places = [place for place in self.places if place.exists()]
-            there = find_lifetimes(places, self._experts, self.settings.reading())
+            listing = find_lifetimes(places, self._experts, self.settings.reading())
         except PerdureError:
             return False  # a folder vanished while it was listed; the next search tries again
-        lives, experts = there.lifetimes, there.experts
-        changed, self._unplanned = self._unplanned != there.left_out, there.left_out
+        lives, experts = listing.lifetimes, listing.experts
+        changed, self._unplanned = self._unplanned != listing.left_out, listing.left_out
         by_path = {found.path: replace(found, part=None) for found in lives}  # one file may have several parts
         for found in named_apart(tuple(by_path.values())):
             log = self.logs.get(found.path)
@@ -268,7 +268,7 @@ class Monitor:
         return changed
 
     def _read_changed(self, now: float) -> bool:
-        """Read first what was never read, then logs with a new block, then the others."""
+        """Read new logs first, then logs with a new block, then the others."""
         left = self._reading.left
         with self._reading.work():
             changed = [log for log in self.logs.values() if log.look(now)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from perdure.gather.model import ScoredLifetime, Survey
 from perdure.reports.figures import Canvas
 from perdure.reports.figures.curves import lifetime_curves
@@ -31,10 +33,9 @@ _MOST_FIGURES = 32  # kept, because each visitor may look at another lifetime
 def facts(monitor: Monitor) -> dict[str, Any]:
     """Return the progress of everything as JSON."""
     lifetimes = monitor.progress()
-    found = monitor.totals(lifetimes)
     return {
-        "totals": {name: getattr(found, name) for name in found.__struct_fields__},
-        "so_far": monitor.standing(),
+        "totals": msgspec.structs.asdict(monitor.totals(lifetimes)),
+        "so_far": monitor.answers(),
         "warnings": monitor.warnings(),
         "lifetimes": [item.as_json() for item in lifetimes],
     }
@@ -61,7 +62,7 @@ class Page:
         return html(report, live=self._so_far(), more_scripts=(template("live.js"),))
 
     def state(self, *, since: int = -1, of: str | None = None) -> dict[str, Any]:
-        """Return what changed after version `since`, with the figure of the lifetime `of`, or else of the first."""
+        """Return the changes after version `since`, with the figure of the lifetime `of`, or else of the first."""
         monitor = self.monitor
         monitor.data()
         if monitor.version != self._shown_version or (self._outdated and monitor.figures.left > 0):
@@ -71,15 +72,15 @@ class Page:
         if since == self._version:
             return always
         lifetimes = monitor.progress()
-        found = monitor.totals(lifetimes)
+        totals = monitor.totals(lifetimes)
         names = short_names([item.id for item in lifetimes])
         chosen = next((item.id for item in lifetimes if item.id == of), lifetimes[0].id if lifetimes else None)
         return {
             **always,
             "warnings": monitor.warnings(),
-            "headline": headline(found),
-            "share": found.share,
-            "over": found.over,
+            "headline": headline(totals),
+            "share": totals.share,
+            "over": totals.over,
             "lifetimes": [
                 {
                     **item.as_json(),
@@ -99,14 +100,14 @@ class Page:
     def report(self) -> dict[str, Any]:
         """Return the report so far: its HTML and the facts that its script shows."""
         monitor = self.monitor
-        found = monitor.data()
-        if found is None:
+        data = monitor.data()
+        if data is None:
             return {"body": "", "facts": {"tasks": [], "tables": {}}}
         so_far = self._so_far()
         if self._report is None or self._report[0] != (monitor.published, so_far):
             with monitor.reports.work():
-                main, given = body(report_of(found), live=so_far)
-            self._report = ((monitor.published, so_far), {"body": main, "facts": given})
+                main, script_facts = body(report_of(data), live=so_far)
+            self._report = ((monitor.published, so_far), {"body": main, "facts": script_facts})
         return self._report[1]
 
     def _so_far(self) -> str:

@@ -106,28 +106,28 @@ def totals(lifetimes: Sequence[Progress], planned: Planned | None = None, expert
     )
 
 
-def headline(found: Totals) -> str:
+def headline(progress: Totals) -> str:
     """Return `4 running, 6 of 10 lifetimes done · 68 % · about 3 min left`."""
-    if not found.lifetimes:
+    if not progress.lifetimes:
         return "No lifetime here yet; waiting for the first."
-    counts = [f"{count} {state}" for state, count in found.states.items() if state != "done"]
-    begun = sum(found.states.values())
-    counts += [f"{found.lifetimes - begun} not begun"] if found.lifetimes > begun else []
-    done = f"{found.states.get('done', 0)} of {plural(found.lifetimes, 'lifetime')} done"
+    counts = [f"{count} {state}" for state, count in progress.states.items() if state != "done"]
+    begun = sum(progress.states.values())
+    counts += [f"{progress.lifetimes - begun} not begun"] if progress.lifetimes > begun else []
+    done = f"{progress.states.get('done', 0)} of {plural(progress.lifetimes, 'lifetime')} done"
     parts = [", ".join([*counts, done])]
-    if found.experts["done"] < found.experts["total"]:
-        parts.append(f"{found.experts['done']} of {plural(found.experts['total'], 'expert')} done")
-    if found.share is not None and not found.over:
-        parts.append(f"{found.share:.0%}".replace("%", " %"))
-    if found.left_s is not None:
-        parts.append(f"about {time_text(found.left_s)} left")
+    if progress.experts["done"] < progress.experts["total"]:
+        parts.append(f"{progress.experts['done']} of {plural(progress.experts['total'], 'expert')} done")
+    if progress.share is not None and not progress.over:
+        parts.append(f"{progress.share:.0%}".replace("%", " %"))
+    if progress.left_s is not None:
+        parts.append(f"about {time_text(progress.left_s)} left")
     return " · ".join(parts)
 
 
-def so_far_text(found: Totals) -> str:
+def so_far_text(progress: Totals) -> str:
     """Return `So far, from 6 of 10 lifetimes`; empty if all are done."""
-    done = found.states.get("done", 0)
-    return "" if found.over else f"So far, from {done} of {plural(found.lifetimes, 'lifetime')}"
+    done = progress.states.get("done", 0)
+    return "" if progress.over else f"So far, from {done} of {plural(progress.lifetimes, 'lifetime')}"
 
 
 def time_text(seconds: float | None) -> str:

@@ -57,7 +57,7 @@ def table(monitor: Monitor, *, rows: int = 40) -> Group:
     shown.add_column("PM", justify="right", no_wrap=True)
     lives = {life.id: life for life in monitor.lifetimes}
     lifetimes = monitor.progress()
-    found, names = monitor.totals(lifetimes), short_names([item.id for item in lifetimes])
+    totals, names = monitor.totals(lifetimes), short_names([item.id for item in lifetimes])
     for item in lifetimes[:rows]:
         shown.add_row(
             escape(names[item.id]),
@@ -73,16 +73,16 @@ def table(monitor: Monitor, *, rows: int = 40) -> Group:
         lines.append(f"and {len(lifetimes) - rows} more lifetimes")
     if len(lines) > _MOST_WARNINGS:
         lines[_MOST_WARNINGS:] = [f"and {len(lines) - _MOST_WARNINGS} more warnings"]
-    standing = monitor.standing()
-    if standing:
-        so_far = so_far_text(found)
-        lines += [f"{so_far}:", *standing] if so_far else standing
+    answers = monitor.answers()
+    if answers:
+        so_far = so_far_text(totals)
+        lines += [f"{so_far}:", *answers] if so_far else answers
     if any(item.verdicts for item in lifetimes):
         marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
         lines.append(f"({marks}; of one lifetime by the spread of its own evaluations)")
     if monitor.age_text:
         lines.append(f"({monitor.age_text})")
-    return Group(Text(headline(found), style="bold"), shown, *map(Text, lines))
+    return Group(Text(headline(totals), style="bold"), shown, *map(Text, lines))
 
 
 def _learning_values(life: ScoredLifetime | None) -> list[float]:

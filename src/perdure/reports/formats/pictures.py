@@ -47,8 +47,8 @@ def opening(data: GroupedSurvey) -> list[Picture]:
         return [lifetime_picture(data, life) for life in data.lifetimes[:1] if thinned(life).blocks]
     if all(group.unit for group in chosen):
         return _shared_matrices(chosen, data)
-    found = [(group, *_median_life(data, group)) for group in chosen]
-    lives = [(group, life, how) for group, life, how in found if life is not None and thinned(life).blocks]
+    medians = [(group, *_median_lifetime(data, group)) for group in chosen]
+    lives = [(group, life, note) for group, life, note in medians if life is not None and thinned(life).blocks]
     # Measured and scaled values are never side by side: one lifetime that must be scaled scales all.
     scaled = any(uses_scaled(thinned(life), FigureView()) for _, life, _ in lives)
     view = FigureView(values="scaled" if scaled else "auto")
@@ -57,9 +57,9 @@ def opening(data: GroupedSurvey) -> list[Picture]:
     return [
         Picture(
             draw_lifetime(drawn, looks, _with_limits(limits.get(drawn.y))).inline(),
-            f"{_group_title(group)}: {life.id}{how}.",
+            f"{_group_title(group)}: {life.id}{note}.",
         )
-        for (group, life, how), drawn in zip(lives, curves, strict=True)
+        for (group, life, note), drawn in zip(lives, curves, strict=True)
     ]
 
 
@@ -75,40 +75,42 @@ def _one_per_learner(groups: Sequence[Group]) -> list[Group]:
 
 def _extremes(groups: Sequence[Group]) -> list[Group]:
     """Return the groups that keep least and most; without values, the first two."""
-    valued = [(kept.mean, at) for at, group in enumerate(groups) if (kept := keeping(group)) and kept.mean is not None]
-    ordered = [groups[at] for _, at in sorted(valued)]
+    valued = [
+        (kept.mean, index) for index, group in enumerate(groups) if (kept := keeping(group)) and kept.mean is not None
+    ]
+    ordered = [groups[index] for _, index in sorted(valued)]
     return [ordered[0], ordered[-1]] if len(ordered) > 1 else list(groups[:2])
 
 
-def _median_life(data: GroupedSurvey, group: Group) -> tuple[ScoredLifetime | None, str]:
-    """Return the median lifetime of a group by what it keeps, and how to say so."""
+def _median_lifetime(data: GroupedSurvey, group: Group) -> tuple[ScoredLifetime | None, str]:
+    """Return the median lifetime of a group by its retention, and a note for the caption."""
     lives = data.of_group(group) or data.partial(group)
     kept = keeping(group)
     valued = [
-        (found.value, life)
+        (measured.value, life)
         for life in lives
-        if kept and (found := life.score.metrics.get(kept.metric)) is not None and found.value is not None
+        if kept and (measured := life.score.metrics.get(kept.metric)) is not None and measured.value is not None
     ]
     if kept is None or len(valued) < 3:
         return (lives[0] if lives else None), (f", the first of {len(lives)}" if len(lives) > 1 else "")
     valued.sort(key=lambda pair: pair[0])
-    how = f", the median lifetime (of {len(valued)}) by {kept.metric.replace('_', ' ')}"
-    return valued[(len(valued) - 1) // 2][1], how
+    note = f", the median lifetime (of {len(valued)}) by {kept.metric.replace('_', ' ')}"
+    return valued[(len(valued) - 1) // 2][1], note
 
 
 def _shared_matrices(groups: Sequence[Group], data: GroupedSurvey) -> list[Picture]:
     """Return accuracy matrices on one scale of colours."""
-    found = []
+    matrices = []
     for group in groups:
         try:
-            found.append(mean_matrix(data, FigureView(group=group.group)))
+            matrices.append(mean_matrix(data, FigureView(group=group.group)))
         except NothingToDrawError:
             continue
-    if not found:
+    if not matrices:
         return []
-    canvas = _with_limits((min(one.limits[0] for one in found), max(one.limits[1] for one in found)))
-    pictures = [Picture(draw_accuracy(matrix, canvas).inline(), f"{matrix.caption}.") for matrix in found]
-    lead = f"How well each task is done after each task was learned: {found[0].y}; "
+    canvas = _with_limits((min(matrix.limits[0] for matrix in matrices), max(matrix.limits[1] for matrix in matrices)))
+    pictures = [Picture(draw_accuracy(matrix, canvas).inline(), f"{matrix.caption}.") for matrix in matrices]
+    lead = f"How well each task is done after each task was learned: {matrices[0].y}; "
     return [Picture(pictures[0].svg, lead + pictures[0].caption), *pictures[1:]]
 
 
@@ -250,20 +252,20 @@ def _flags(flags: Sequence[Flagged]) -> str:
 
 def _scenarios(data: GroupedSurvey) -> Iterator[Picture]:
     """Yield each different order of blocks once."""
-    found: dict[tuple[Any, ...], list[ScoredLifetime]] = {}
+    orders: dict[tuple[Any, ...], list[ScoredLifetime]] = {}
     for life in data.lifetimes:
         order = tuple((block.block.mode, block.block.task, block.block.subtype) for block in thinned(life).blocks)
-        found.setdefault(order, []).append(life)
+        orders.setdefault(order, []).append(life)
     looks = task_looks(data)
-    for lives in list(found.values())[:_MOST_SCENARIOS]:
+    for lives in list(orders.values())[:_MOST_SCENARIOS]:
         blocks = thinned(lives[0]).blocks
         if blocks:
             drawn = draw_scenario(lives[0], looks, _CANVAS)
             others = f" and {plural(len(lives) - 1, 'lifetime')} like it" if len(lives) > 1 else ""
             experiences = sum(block.length for block in blocks)
             yield Picture(drawn.inline(), f"{lives[0].id}{others}: {drawn.label}, {experiences} experiences.")
-    if len(found) > _MOST_SCENARIOS:
-        yield Picture("", f"{plural(len(found) - _MOST_SCENARIOS, 'more task order')} not shown.")
+    if len(orders) > _MOST_SCENARIOS:
+        yield Picture("", f"{plural(len(orders) - _MOST_SCENARIOS, 'more task order')} not shown.")
 
 
 def _group_title(group: Group) -> str:

@@ -1,23 +1,25 @@
-"""The report as Markdown, for a pull request or a notebook."""
+"""The report as Markdown, for a pull request or a notebook, and its tables as LaTeX, for the appendix of a paper."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 
+import msgspec
+
 from perdure.reports import tables
 from perdure.reports.model import Report, given_settings
-from perdure.tables import Table, escape_markdown
+from perdure.tables import Table, escape_latex, escape_markdown
 
 _MARKS = {"met": "✅", "not met": "❌", "undecided": "◻️", "mixed": "🔶", "not measured": "–"}
 
 
 def markdown(report: Report) -> str:
     """Return verdicts, metrics, comparisons, checklist and provenance; figures are on the page only."""
-    return "\n".join(_lines(report)) + "\n"
+    return "\n".join(_markdown_lines(report)) + "\n"
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _markdown_lines(report: Report) -> Iterator[str]:
     data = report.data
     yield f"# {escape_markdown(report.title)}"
     yield ""
@@ -40,8 +42,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _table(tables.metrics(data, group, judged=False))
         for why, names in tables.without_value(group.estimates):
             yield f"- no value of {escape_markdown(names)}: {escape_markdown(why)}"
-    for one in tables.tallied(report.tally) if report.tally else ():
-        yield from _table(one)
+    for table in tables.tallied(report.tally) if report.tally else ():
+        yield from _table(table)
     yield from _table(tables.capabilities(data))
     yield ""
     yield escape_markdown(report.rule)
@@ -93,3 +95,43 @@ def _table(table: Table) -> Iterator[str]:
     if table.rows:
         yield ""
         yield table.to_markdown()
+
+
+def latex(report: Report) -> str:
+    """Return the tables of metrics, comparisons and definitions; they need the package booktabs."""
+    return "\n".join(_latex_lines(report)) + "\n"
+
+
+def _latex_lines(report: Report) -> Iterator[str]:
+    data = report.data
+    yield f"% {_comment(report.title)}, written by Perdure {report.provenance['perdure']}; \\usepackage{{booktabs}}"
+    for line in report.leads:
+        yield f"% {_comment(line)}"
+    for verdict in report.verdicts:
+        yield f"% {_comment(verdict.sentence)}"
+    for index, group in enumerate(data.groups, 1):
+        if report.leads:
+            yield from _float(tables.accuracy(data, group), f"matrix-{index}")
+        judged = tables.metrics(data, group).without("note")
+        note = " ".join(part for part in (judged.note, report.rule) if part)
+        yield from _float(msgspec.structs.replace(judged, note=note), f"metrics-{index}")
+        yield from _float(tables.metrics(data, group, judged=False), f"more-{index}")
+    for index, table in enumerate(tables.tallied(report.tally) if report.tally else (), 1):
+        yield from _float(table, f"thresholds-{index}")
+    for index, compared in enumerate(report.comparisons, 1):
+        yield from _float(tables.comparison(compared), f"comparison-{index}")
+    defined = tables.definitions(data.survey.metrics, report.valued)
+    yield from _float(defined.without("the scenario needs"), "definitions", wide="definition")
+    yield ""
+    yield r"\paragraph{Methods.}"
+    yield escape_latex(report.methods)
+
+
+def _comment(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _float(table: Table, label: str, *, wide: str = "") -> Iterator[str]:
+    if table.rows:
+        yield ""
+        yield table.to_latex(label, wide=wide)
