@@ -267,7 +267,7 @@ ALSO_WORDS = {
     "gather/outputs.py": {"saturation", "experiences_to_saturation"},  # columns of blocks.tsv
     "gather/score_files.py": {"saturation", "experiences_to_saturation"},  # the same, read
     "log/formats/table.py": {"experiences_to_saturation"},  # what tells blocks.tsv from a log
-    "log/formats/triplets.py": {"forgetting", "bwt", "fwt"},  # columns of Avalanche's
+    "log/formats/wide.py": {"forgetting", "bwt", "fwt"},  # columns of Avalanche's
     "reports/figures/matrices.py": {"forgetting"},  # the same
     "reports/formats/pictures.py": {"forgetting"},  # the name of a figure
     "stats/capabilities.py": {"ste_relative", "ste_forward_transfer", "ste_reverse_transfer"},  # what S003 averages

@@ -1,4 +1,4 @@
-"""What was lived, kept: journals written, logs of every kind read, checked and exported."""
+"""Write journals, and read, check and export logs of every kind."""
 
 from perdure.log.blocks import in_order
 from perdure.log.formats.l2logger import L2LOGGER
@@ -7,16 +7,16 @@ from perdure.log.read import READERS, Options, read
 
 __all__ = ["READERS", "STANDARD_COLUMNS", "Options", "in_order", "read"]
 
-# In the order in which they are asked; most logs are the first kind, and the others then cost nothing.
+# Readers are tried in this order. Most logs are of the first kind, and the other readers are then not loaded.
 READERS.add(L2LOGGER.name, L2LOGGER)
 READERS.add_later("learnkit", "perdure.classic.learnkit:LEARNKIT")
 READERS.add_later("bulk", "perdure.log.formats.bulk:BULK")
 READERS.add_later("sb3", "perdure.log.formats.sb3:SB3")
-READERS.add_later("tensorboard", "perdure.log.formats.tensorboard:TENSORBOARD")
-READERS.add_later("wandb", "perdure.log.formats.wandb:WANDB")
-READERS.add_later("mlflow", "perdure.log.formats.mlflow:MLFLOW")
-READERS.add_later("charts", "perdure.log.formats.charts:CHARTS")
-READERS.add_later("avalanche", "perdure.log.formats.avalanche:AVALANCHE")
+READERS.add_later("tensorboard", "perdure.log.formats.trackers:TENSORBOARD")
+READERS.add_later("wandb", "perdure.log.formats.trackers:WANDB")
+READERS.add_later("mlflow", "perdure.log.formats.trackers:MLFLOW")
+READERS.add_later("charts", "perdure.log.formats.trackers:CHARTS")
+READERS.add_later("avalanche", "perdure.log.formats.trackers:AVALANCHE")
 READERS.add_later("results", "perdure.log.formats.results:RESULTS")
 READERS.add_later("evaluations", "perdure.log.formats.evaluations:EVALUATIONS")
 READERS.add_later("matrix", "perdure.log.formats.matrix:MATRIX")

@@ -1,4 +1,4 @@
-"""The accuracy matrix: how well each task is done after each task was learned, and the life it tells of."""
+"""The accuracy matrix, which holds an evaluation of each task after each task was learned, as a lifetime."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ LIMITS: Mapping[Unit, float] = {"percent": 100.0, "fraction": 1.0, "raw": np.inf
 
 
 class AccuracyMatrix(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """How well each learned task was done before any learning, and after each task was learned.
+    """Evaluations of each learned task, before any learning and after each task was learned.
 
     `values[i, j]` is the evaluation of `tasks[i]` after the j-th task was learned, j counted from 1;
-    column 0 is from before any learning. NaN marks what was not evaluated: read cells with the
-    functions of `perdure.metrics.matrix`, which name the one that is missing.
+    column 0 is from before any learning. NaN marks missing evaluations: read cells with the functions
+    of `perdure.metrics.matrix`, which name the one that is missing.
     """
 
     tasks: tuple[str, ...]
     cells: Array | Mapping[Cell, float]
-    """All values, or those that are known by row and column: of many tasks, a log usually knows few."""
+    """All values, or the known ones by row and column: a log of many tasks usually has few."""
     unit: Unit = "raw"
     lowest: tuple[float | None, ...] = ()
     """Per task, its lowest evaluation after it was learned; from a log also those between the columns."""
@@ -49,18 +49,18 @@ class AccuracyMatrix(msgspec.Struct, frozen=True, eq=False, dict=True):
     random_init: tuple[float, ...] | None = None
     joint: tuple[float, ...] | None = None
     seconds: tuple[float, ...] = ()
-    """How long each task was learned, as far as it is recorded; so with the most memory used, in MB."""
+    """The time of learning each task, as far as recorded; likewise the most memory used, in MB."""
     memory_mb: tuple[float, ...] = ()
     others: Mapping[str, Array] = msgspec.field(default_factory=dict)
     """Tasks that were never learned → their evaluations, column by column as in `values`."""
     negated: bool = False
-    """Whether lower was better, and every value here is negated; baselines are given as measured."""
+    """Whether lower was better, so that every value here is negated; baselines are given as measured."""
     flags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @cached_property
     def values(self) -> Array:
-        """Every cell, NaN where it is not known."""
+        """Every cell, NaN if unknown."""
         if not isinstance(self.cells, Mapping):
             return self.cells
         values = np.full((len(self.tasks), len(self.tasks) + 1), np.nan)
@@ -90,18 +90,18 @@ class AccuracyMatrix(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def row(self) -> Mapping[str, int]:
-        """Where each task stands in `tasks`."""
+        """Task → its position in `tasks`."""
         return {task: row for row, task in enumerate(self.tasks)}
 
 
 class MatrixPassage(Passage, frozen=True, eq=False, kw_only=True):
-    """The life that a matrix tells of, with the matrix itself, so that its unit and baselines go along."""
+    """The passage of a matrix, with the matrix for its unit and baselines."""
 
     matrix: AccuracyMatrix
 
 
 def negated(matrix: AccuracyMatrix) -> AccuracyMatrix:
-    """A matrix of errors turned about, so that more is better in every formula."""
+    """Return a matrix of errors with the sign changed, so that higher is better in every formula."""
     values = -matrix.values
     return replace(
         matrix,
@@ -125,7 +125,7 @@ class MatrixLifetime(Lifetime, frozen=True, eq=False, kw_only=True):
         variants: Variants | None = None,
         settled: Settled | None = None,  # noqa: ARG002
     ) -> MatrixPassage:
-        """One evaluation per known cell; what happened while learning is not known."""
+        """Return one evaluation per known cell; learning blocks have no values."""
         self.measured(measure)
         named = next(iter(self.measures))
         if variants == "agnostic":
@@ -141,10 +141,10 @@ def with_baselines(
     unit: Unit | None = None,
     source: str = "baseline",
 ) -> AccuracyMatrix:
-    """The same matrix with the accuracies of an untrained and of a jointly trained learner.
+    """Return the matrix with the accuracies of an untrained and of a jointly trained learner.
 
     Each is one number for all tasks, one number per task in order, or a mapping from task names.
-    `unit` says that the baselines' unit is known to be the matrix's.
+    `unit` is given if the unit of the baselines is known to be that of the matrix.
     """
     if random_init is not None:
         untrained = _baseline(matrix, random_init, "random_init", unit, source)
@@ -155,10 +155,9 @@ def with_baselines(
 
 
 def passage_of(matrix: AccuracyMatrix, name: str) -> MatrixPassage:
-    """The life that a matrix tells of: each task learned in turn, with one evaluation per known cell.
+    """Return the passage of a matrix: each task learned in turn, with one evaluation per known cell.
 
-    What happened while learning is not known, so learning blocks have no values here; only metrics
-    that read evaluations alone have sense.
+    Learning blocks have no values, so only metrics of evaluations can be computed.
     """
     blocks: list[Block] = []
     values: list[float] = []
@@ -194,7 +193,7 @@ class Extremes(TypedDict):
 
 
 def extremes(values: Array) -> Extremes:
-    """Per task, its lowest known cell since it was learned, and its highest of all."""
+    """Return for each task its lowest known cell since it was learned, and its highest of all."""
     learned = np.where(np.triu(np.ones(values.shape, dtype=bool), k=1), values, np.nan)
     return {"lowest": _each_row(np.nanmin, learned), "highest": _each_row(np.nanmax, values)}
 

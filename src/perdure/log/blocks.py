@@ -1,4 +1,4 @@
-"""From rows to blocks: which rows count, and where one block ends and the next begins."""
+"""Cut rows into blocks: select the rows that count, and find the boundaries of blocks."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ _COMPLETE = EXPERIENCE_STATUSES.index("complete")
 
 
 _REASONS = ("incomplete", "missing", "not finite")
-_AT_ONCE = 1 << 16  # rows compared in one go: a long table is never copied for a glance at it
+_AT_ONCE = 1 << 16  # rows compared at once, so that a long table is never copied for the comparison
 
 
-def in_order(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows by block number, experience number, worker id, and their own order.
+def in_order(rows: pl.DataFrame, *first: str) -> pl.DataFrame:
+    """Return the rows by the columns `first`, block number, experience number, worker id, and their own order.
 
-    The result does not depend on the order of files. Logs of one worker usually are in order
-    already; seeing that costs a hundredth of a sort.
+    The result does not depend on the order of files. Logs of one worker are usually in order already, and to see
+    that takes a hundredth of the time of sorting.
     """
-    for start, (block, experience) in _neighbours(rows, "block_num", "exp_num"):
-        same = block[1:] == block[:-1]
-        rising = (block[1:] > block[:-1]) | (same & (experience[1:] > experience[:-1]))
+    for start, columns in _neighbours(rows, *first, "block_num", "exp_num"):
+        rising, same = np.zeros(len(columns[0]) - 1, dtype=bool), np.ones(len(columns[0]) - 1, dtype=bool)
+        for column in columns:
+            rising |= same & (column[1:] > column[:-1])
+            same &= column[1:] == column[:-1]
         if not rising.all():
-            level = same & (experience[1:] == experience[:-1])
-            worker = rows.get_column("worker_id").slice(start, len(block))
-            level &= (worker[1:] >= worker[:-1]).to_numpy()
-            if not (rising | level).all():
-                return rows.sort("block_num", "exp_num", "worker_id", maintain_order=True)
+            worker = rows.get_column("worker_id").slice(start, len(columns[0]))
+            same &= (worker[1:] >= worker[:-1]).to_numpy()
+            if not (rising | same).all():
+                return rows.sort(*first, "block_num", "exp_num", "worker_id", maintain_order=True)
     return rows
 
 
 def _neighbours(rows: pl.DataFrame, *names: str) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:
-    """The columns `names`, as numbers, in pieces that overlap by one row; and where each piece starts."""
+    """Yield pieces of the columns `names`, as numbers, that overlap by one row, with the start of each piece."""
     found = (rows.get_column(name) for name in names)
     columns = [one if one.dtype.is_integer() else one.to_physical() for one in found]  # asking costs a query
     for start in range(0, rows.height - 1, _AT_ONCE):
@@ -57,10 +58,10 @@ def _neighbours(rows: pl.DataFrame, *names: str) -> Iterator[tuple[int, list[npt
 def passage(
     lifetime: Lifetime, measure: str | Mapping[str, str], variants: VariantMode, settled: Settled | None = None
 ) -> Passage:
-    """The experiences of `lifetime` that count for `measure`, or for that of their label, cut into blocks.
+    """Return the experiences of `lifetime` that count for `measure`, or for that of their label, cut into blocks.
 
     Rows that are not complete, have no value, or one that is not finite are dropped and counted
-    before blocks are formed, so a block left empty does not exist.
+    before blocks are formed, so that no block is empty.
     """
     rows = lifetime.experiences
     labels = rows.get_column("task_name")
@@ -109,7 +110,7 @@ def _named(measures: Mapping[str, str]) -> str:
 
 
 def parameter_table(lifetime: Lifetime) -> ParameterTable:
-    """The parameters of the rows that are complete and have a value of some measure, whichever is scored."""
+    """Return the parameters of the rows that are complete and have a value of some measure."""
     rows = lifetime.experiences
     counts = is_complete(rows)
     values = (rows.get_column(name).to_numpy().astype(np.float64, copy=False) for name in lifetime.measures)
@@ -123,7 +124,7 @@ def parameter_table(lifetime: Lifetime) -> ParameterTable:
 def _measured(
     rows: pl.DataFrame, labels: pl.Series, measure: str | Mapping[str, str]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """The value that counts in each row, null as NaN, and which of the log's columns it is from."""
+    """Return the value of each row, null as NaN, and the number of the column that it is from."""
     if isinstance(measure, str):
         values = rows.get_column(measure).to_numpy().astype(np.float64, copy=False)
         return values, np.broadcast_to(np.int64(0), rows.height)
@@ -137,7 +138,7 @@ def _measured(
 
 
 def _by_task(lifetime: Lifetime, scenario: Scenario, columns: list[int]) -> dict[str, str]:
-    """Task → its measure, by the column that each block's values are from."""
+    """Return task → measure, by the column that each block's values are from."""
     found: dict[str, str] = {}
     for block, column in zip(scenario.blocks, columns, strict=True):
         name = lifetime.experiences.columns[column]
@@ -152,13 +153,13 @@ def _by_task(lifetime: Lifetime, scenario: Scenario, columns: list[int]) -> dict
 
 
 def is_complete(rows: pl.DataFrame) -> npt.NDArray[np.bool_]:
-    """Whether each row tells of an experience that came to its end."""
+    """Return whether each row is of a complete experience."""
     complete: npt.NDArray[np.bool_] = rows.get_column("exp_status").to_physical().to_numpy() == _COMPLETE
     return complete
 
 
 def _changed(rows: pl.DataFrame, *names: str) -> npt.NDArray[np.bool_]:
-    """Whether a row differs from the one before it in any of `names`; the first row does."""
+    """Return whether each row differs from the one before it in any of `names`; the first row does."""
     changed = np.ones(rows.height, dtype=bool)
     for start, columns in _neighbours(rows, *names):
         differs = [column[1:] != column[:-1] for column in columns]
@@ -167,13 +168,13 @@ def _changed(rows: pl.DataFrame, *names: str) -> npt.NDArray[np.bool_]:
 
 
 def boundaries(rows: pl.DataFrame) -> npt.NDArray[np.int64]:
-    """Where a block number, mode, subtype or task begins, with the number of rows at the end."""
+    """Return the rows at which a block number, mode, subtype or task begins, and the number of rows."""
     changed = _changed(rows, "block_num", "block_type", "block_subtype", "task_name")
     return np.append(np.flatnonzero(changed), rows.height).astype(np.int64)
 
 
 def experiences(rows: pl.DataFrame, row_starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Where each experience begins: rows that share a number within a block are one."""
+    """Return the first row of each experience: rows with the same number within a block are one."""
     return np.flatnonzero(_begins(rows, row_starts)).astype(np.int64, copy=False)
 
 
@@ -186,7 +187,7 @@ def _begins(rows: pl.DataFrame, row_starts: npt.NDArray[np.int64]) -> npt.NDArra
 def _averaged(
     rows: pl.DataFrame, raw: npt.NDArray[np.float64], row_starts: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """One value per experience, and where each block starts among them."""
+    """Return one value per experience, and the start of each block among them."""
     begins = _begins(rows, row_starts)
     if begins.all():
         return raw, row_starts
@@ -202,7 +203,7 @@ def _noise(lifetime: Lifetime) -> dict[str, frozenset[str]]:
 
 
 def _notes(lifetime: Lifetime) -> Iterator[str]:
-    """Said where a label that is scored as one task holds several parameter sets."""
+    """Yield a note on each label that is scored as one task and holds several parameter sets."""
     for label, found in lifetime.sets.labels.items():
         if found.apart:
             yield (
@@ -215,7 +216,7 @@ def _notes(lifetime: Lifetime) -> Iterator[str]:
 
 
 class _BlockFacts(msgspec.Struct, frozen=True):
-    """What each block's first row says, and the parameters of its last."""
+    """The cells of each block's first row, and the parameters of its last."""
 
     kinds: list[str]
     tasks: list[str]
@@ -236,7 +237,7 @@ class _BlockFacts(msgspec.Struct, frozen=True):
 
     @property
     def plain(self) -> bool:
-        """Whether every label has, as far as its blocks begin and end, one text of parameters."""
+        """Whether every label has one text of parameters, judged by the ends of its blocks."""
         texts = {(label, text) for label, text in zip(self.labels, self.first, strict=True)}
         return self.first == self.last and len(texts) == len(set(self.labels))
 
@@ -250,7 +251,7 @@ def _scenario_of(
     *,
     as_one: bool,
 ) -> Scenario:
-    """The blocks as scored; `as_one`: variants are one task, and each block remembers which it was."""
+    """Return the scenario as scored; with `as_one`, variants are one task and each block keeps its label."""
     params = [
         _params(first, last, noise.get(label, frozenset()))
         for first, last, label in zip(facts.first, facts.last, facts.labels, strict=True)
@@ -266,7 +267,7 @@ def _scenario_of(
 
 
 def _params(first: str | None, last: str | None, noise: frozenset[str]) -> dict[str, Any]:
-    """A block's parameters: those that its first and its last row share, without noise."""
+    """Return a block's parameters: those that its first and its last row share, without noise."""
     found = parameters(first)
     if first != last:
         ends = parameters(last)

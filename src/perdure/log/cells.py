@@ -1,4 +1,4 @@
-"""Cells of text as typed columns; the first cell that does not fit is named with its file and line."""
+"""Convert columns of text into typed ones; an error names the file and line of the first cell that does not fit."""
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ def numbers(table: Table, name: str) -> pl.Series:
 
 
 def is_measurable(column: pl.Series) -> bool:
-    """Whether a column looks like a measure: at least half of what is written in it are numbers.
+    """Return whether a column looks like a measure: at least half of its cells that are not blank are numbers.
 
-    Half rather than all, so that one damaged cell is an error with its line and not a column that
-    silently stops being a measure.
+    Half rather than all, so that one damaged cell is an error with its line, and the column stays a measure.
     """
     if column.dtype != pl.String and not _countable(column):
         return False
@@ -42,7 +41,7 @@ def is_measurable(column: pl.Series) -> bool:
 
 
 def counts(table: Table, name: str) -> pl.Series:
-    """Whole numbers from 0 on; `3.0` is one."""
+    """Return whole numbers that are not negative; `3.0` is one."""
     column = table.rows[name] if _countable(table.rows[name]) else _text(table, name)
     whole = column.cast(pl.Int64, strict=False) if column.dtype == pl.String else _whole(column)
     if whole.null_count() and column.dtype == pl.String:
@@ -52,7 +51,7 @@ def counts(table: Table, name: str) -> pl.Series:
 
 
 def names(table: Table, name: str, *, strip: bool = False) -> pl.Series:
-    """Names as text; a blank cell is an error."""
+    """Return names as text; a blank cell is an error."""
     column = _text(table, name)
     if strip:
         column = _each(column, lambda text: text.strip() or None)
@@ -62,7 +61,7 @@ def names(table: Table, name: str, *, strip: bool = False) -> pl.Series:
 
 
 def labels(table: Table, name: str) -> pl.Series:
-    """What something is called, as text: blank is null, and 3.0 is 3, as a column of numbers with gaps writes it."""
+    """Return labels as text: blank is null, and 3.0 is 3, because a column of numbers with gaps is written so."""
     column = table.rows[name]
     if column.dtype.is_nested():
         raise LogError(f"{table.call(name)} holds {column.dtype}", "expected text or numbers", file=table.parts[0].path)
@@ -77,7 +76,7 @@ def labels(table: Table, name: str) -> pl.Series:
 
 
 def words(table: Table, name: str, meanings: Mapping[str, str], blank: str | None = None) -> pl.Series:
-    """One of a few words, whatever its case, as our own word for it; `blank` is what no word means."""
+    """Return our word for each of a few words in any case; `blank` is the meaning of a blank cell."""
     column = _text(table, name)
     said = _each(column, lambda text: text.strip().lower() or None)
     meant = _each(said, meanings.get)
@@ -86,7 +85,7 @@ def words(table: Table, name: str, meanings: Mapping[str, str], blank: str | Non
 
 
 def objects(table: Table, name: str) -> pl.Series:
-    """Parameters: a JSON object as text, `{}` where the cell is blank."""
+    """Return parameters as JSON objects in text; a blank cell is `{}`."""
     column = table.rows[name]
     if column.dtype == pl.Struct:
         return column.struct.json_encode()
@@ -97,25 +96,25 @@ def objects(table: Table, name: str) -> pl.Series:
 
 
 def moments(table: Table, name: str) -> pl.Series:
-    """Timestamps as text, as recorded; what is stored as a date and time is written as L2Logger writes it."""
+    """Return timestamps as text, as recorded; a column of dates and times is written as L2Logger writes them."""
     column = table.rows[name]
     return column.dt.strftime(_L2LOGGER_TIME) if isinstance(column.dtype, pl.Datetime) else _text(table, name)
 
 
 def standard(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with those of our columns that they have in the types that every reader delivers."""
+    """Return rows with our columns in the types that every reader delivers."""
     return rows.with_columns(pl.col(name).cast(kind) for name, kind in STANDARD_COLUMNS.items() if name in rows.columns)
 
 
 def folded(names: pl.Series) -> pl.Series:
-    """Task names in lower case; looked at once each, not row by row."""
+    """Return task names in lower case, each distinct name converted once."""
     if all(name == name.lower() for name in names.unique().to_list() if name is not None):
         return names
     return _each(names.cast(pl.String), str.lower).cast(names.dtype)
 
 
 def typed(column: pl.Series) -> pl.Series:
-    """A column that is no concern of ours: numbers where every cell is one, else as it is; 007 is a name."""
+    """Return an extra column as numbers if every cell is one, else unchanged; 007 is a name."""
     if column.dtype != pl.String:
         return column
     whole = column.cast(pl.Int64, strict=False)
@@ -126,13 +125,13 @@ def typed(column: pl.Series) -> pl.Series:
 
 
 def _each(column: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
-    """Text with each value changed; a column that repeats a few words is looked at once per word, not row by row."""
+    """Return text with each distinct value changed once."""
     changed = {text: new for text in column.unique().to_list() if text is not None and (new := change(text)) != text}
     return column.replace(changed) if changed else column
 
 
 def as_json(column: pl.Series) -> pl.Series:
-    """Each cell of text as JSON: a number where it reads as one, else a string; null where it is blank."""
+    """Return each cell as JSON text: a number if it is one, else a string; null if it is blank."""
     text = column.cast(pl.String).str.strip_chars().replace("", None)
     real = text.cast(pl.Float64, strict=False)
     written = pl.select(pl.struct(pl.lit(column.cast(pl.String)).alias("x")).struct.json_encode()).to_series()
@@ -140,7 +139,7 @@ def as_json(column: pl.Series) -> pl.Series:
         pl.when(pl.lit(text.is_null()))
         .then(None)
         .when(pl.lit(text.str.contains(_JSON_NUMBER)))
-        .then(pl.lit(text))  # as it stands, so that every digit counts
+        .then(pl.lit(text))  # unchanged, so that every digit counts
         .when(pl.lit(real.is_nan()))
         .then(pl.lit("NaN"))
         .when(pl.lit(real.is_infinite()))
@@ -178,7 +177,7 @@ def _text(table: Table, name: str) -> pl.Series:
 
 
 def _whole(column: pl.Series) -> pl.Series:
-    """Int64 where a number is whole; beyond 2⁵³ a float no longer says which whole number it is."""
+    """Return Int64 if a number is whole, else null; beyond 2⁵³ a float does not determine a whole number."""
     if column.dtype.is_integer():
         return column.cast(pl.Int64, strict=False)
     real = column.cast(pl.Float64, strict=False)
@@ -187,7 +186,7 @@ def _whole(column: pl.Series) -> pl.Series:
 
 
 def is_number(text: str) -> bool:
-    """Whether `text` is a number, which may be infinite or NaN."""
+    """Return whether `text` is a number, which may be infinite or NaN."""
     try:
         float(text)
     except ValueError:
@@ -196,7 +195,7 @@ def is_number(text: str) -> bool:
 
 
 def refuse(table: Table, name: str, bad: pl.Series, expected: str) -> None:
-    """Raise LogError for the first bad row, if there is one: where it is, what it holds, what was expected."""
+    """Raise LogError for the first bad row, if there is one, with its place, its cell and the expected value."""
     if not bad.any():
         return
     row = int(bad.arg_true()[0])

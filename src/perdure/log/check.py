@@ -1,4 +1,4 @@
-"""Checking a log: every problem with its file, its line, what was found and what to do."""
+"""Check a log: list every problem with its file and line, what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from perdure import files
-from perdure.errors import LogError, nearest
+from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import Unit
-from perdure.log.formats.l2logger import L2LOGGER
+from perdure.log.formats.l2logger import L2LOGGER, header_problems
 from perdure.log.formats.matrix import Rows
 from perdure.log.manifest import manifest_in, measures_of, object_in, role_of
 from perdure.log.model import Lifetime
-from perdure.log.places import MANIFEST, SCENARIO_INFO, Source, sources
+from perdure.log.places import MANIFEST, SCENARIO_INFO, sources
 from perdure.log.problem import Check, Level, Note, Problem
 from perdure.log.read import Options, lifetimes, locate, recognise
 from perdure.log.rows import Examined, examine
@@ -24,7 +24,7 @@ from perdure.log.rules import OPTIONAL_COLUMNS, STANDARD_COLUMNS, across, repeat
 from perdure.log.verify import Ledger, Seen, compared, description_problems, ledger_of, seen_in
 from perdure.text import plural
 
-_AT_MOST = 100  # problems of one kind in one file; the rest is counted
+_AT_MOST = 100  # problems of one kind in one file; further ones are counted
 
 
 def check_log(
@@ -35,10 +35,27 @@ def check_log(
     unit: Unit | None = None,
     max_unpacked: float = files.UNPACKED_LIMIT,
 ) -> Check:
-    """Every problem of the log at `path`: L2Logger folders line by line, other kinds up to what stops their reader.
+    """List every problem of a log.
 
-    `rows` and `unit` say what an accuracy matrix is, where its cells do not tell. `max_unpacked` is how many MiB a
-    packed file may unpack to.
+    Folders of L2Logger are checked line by line. Other kinds are checked up to the problem that stops their reader.
+
+    Parameters
+    ----------
+    path
+        The log, or a URL of it.
+    columns
+        Our name → the file's, for tables with other names.
+    rows
+        The meaning of the rows of an accuracy matrix whose cells do not decide it.
+    unit
+        The unit of an accuracy matrix.
+    max_unpacked
+        The number of MiB that a packed file may unpack to.
+
+    Returns
+    -------
+    Check
+        The problems, the number of records, and notes.
     """
     place = locate(path)
     reader = recognise(place)
@@ -46,36 +63,36 @@ def check_log(
     if reader is L2LOGGER:
         return check_l2logger(place, options)
     try:
-        found = tuple(lifetimes(place, options))
+        logged = tuple(lifetimes(place, options))
     except LogError as problem:
         return Check(0, (_as_problem(problem),))
-    records = sum(one.experiences.height for one in found)
+    records = sum(lifetime.height for lifetime in logged)
     if reader.name == "matrix":
-        notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
-        return Check(records, (), _as_matrices(found, records), notes)
-    return Check(records, *_as_read(found))
+        notes = tuple(dict.fromkeys(note for lifetime in logged for note in lifetime.notes))
+        return Check(records, (), _matrices_text(logged, records), notes)
+    problems, further = _problems_and_notes(logged)
+    return Check(records, problems, notes=further)
 
 
-def _as_read(found: Sequence[Lifetime]) -> tuple[tuple[Problem, ...], str, tuple[str, ...]]:
-    """Return the problems that readers worked around, rows that do not count, and notes: all that `score` reports."""
-    every = dict.fromkeys(note for lifetime in found for note in lifetime.notes)
+def _problems_and_notes(logged: Sequence[Lifetime]) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+    """Return the problems that readers worked around, and notes, rows that do not count among them."""
+    every = dict.fromkeys(note for lifetime in logged for note in lifetime.notes)
     problems = tuple(note.problem for note in every if isinstance(note, Note))
     notes = [note for note in every if not isinstance(note, Note)]
-    for lifetime in found:
+    for lifetime in logged:
         with contextlib.suppress(LogError):
             dropped = lifetime.passage().dropped.items()
             notes += [f"{lifetime.id}: {plural(count, 'row')} dropped: {why}" for why, count in dropped if count]
         if lifetime.complete is False:
             notes.append(f"{lifetime.id}: this lifetime is incomplete; score leaves it out of its group")
-    return problems, "", tuple(notes)
+    return problems, tuple(notes)
 
 
-def _as_matrices(found: Sequence[Lifetime], cells: int) -> str:
-    """What a file of accuracy matrices holds, in words."""
-    counts = sorted({len(one.scenario.tasks) for one in found})
+def _matrices_text(logged: Sequence[Lifetime], cells: int) -> str:
+    counts = sorted({len(lifetime.scenario.tasks) for lifetime in logged})
     tasks = f"{' or '.join(map(str, counts))} task{'s' if counts != [1] else ''}"
-    several = f"{len(found)} accuracy matrices" if len(found) > 1 else "an accuracy matrix"
-    return f"{several} of {tasks}, {cells} cell{'s' if cells != 1 else ''} with a value"
+    matrices = f"{len(logged)} accuracy matrices" if len(logged) > 1 else "an accuracy matrix"
+    return f"{matrices} of {tasks}, {cells} cell{'s' if cells != 1 else ''} with a value"
 
 
 def check_l2logger(place: Path, options: Options | None = None) -> Check:
@@ -87,38 +104,42 @@ def check_l2logger(place: Path, options: Options | None = None) -> Check:
         lifetime = L2LOGGER.read(place, options or Options())
     except LogError as problem:
         return Check(checked.rows, (*checked.problems, _as_problem(problem, place)))
-    further, _, notes = _as_read([lifetime])
+    further, notes = _problems_and_notes([lifetime])
     return Check(checked.rows, tuple(dict.fromkeys((*checked.problems, *further))), notes=notes)
 
 
 def check_lines(place: Path, options: Options | None = None) -> Check:
     """Return every problem of an L2Logger folder's lines, JSON files and ledger."""
-    problems = list(_check_facts(place, given=bool(options and options.measures)))
+    problems: list[Problem] = []
     measures: Sequence[str] = ()
-    with contextlib.suppress(LogError):  # said by _check_facts
+    try:
         measures = tuple((options and options.measures) or measures_of(place, {}))
+    except LogError as problem:
+        problems.append(_as_problem(problem, place))
+    problems += _check_descriptions(place)
     written = ledger_of(place)  # before the files, which only grow
     ledger = written or Ledger()
     try:
-        found = sources(place)
+        data_files = sources(place)
     except LogError as problem:
         return Check(0, (*problems, _as_problem(problem, place)))
-    if not found:
+    if not data_files:
         problems.append(Problem("error", ".", None, "no data-log.tsv in any folder below", "nothing was logged here"))
     tables: list[tuple[str, pl.DataFrame]] = []
     headers: dict[bool, str] = {}
     seen: dict[str, Seen] = {}
-    for source in found:
+    for source in data_files:
         try:
             content = files.read_bytes(source.name)[: source.size]
         except OSError as problem:
-            problems.append(_unreadable(source, problem))
+            what = f"cannot be read: {problem.strerror}"
+            problems.append(Problem("error", source.relative, None, what, "check its permissions"))
             seen[source.relative] = Seen(source.size, None)
             continue
         seen[source.relative] = seen_in(content, ledger.closed.get(source.relative))
         examined = examine(source.relative, content)
         problems.extend(_capped(_check_file(source.relative, examined, content, measures)))
-        if examined.table is not None and not any(_header_problems(examined.header, measures)):
+        if examined.table is not None and not any(header_problems(examined.header, measures)):
             tables.append((source.relative, examined.table))
             headers.setdefault("block_subtype" in examined.header, source.relative)
     if len(headers) > 1:
@@ -139,13 +160,8 @@ def check_lines(place: Path, options: Options | None = None) -> Check:
     return Check(sum(table.height for _, table in tables), tuple(problems))
 
 
-def _check_facts(place: Path, *, given: bool) -> Iterator[Problem]:
-    """The JSON files beside the data."""
-    try:
-        if not given:
-            measures_of(place, {})
-    except LogError as problem:
-        yield _as_problem(problem, place)
+def _check_descriptions(place: Path) -> Iterator[Problem]:
+    """Yield the problems of the JSON files beside the data."""
     if not (place / SCENARIO_INFO).exists():
         fix = "write {} into it; l2metrics refuses a log without"
         yield Problem("warning", SCENARIO_INFO, None, "missing", fix)
@@ -166,7 +182,7 @@ def _check_file(file: str, examined: Examined, content: bytes, measures: Sequenc
     if b"\r\n" in content:
         line = content.count(b"\n", 0, content.find(b"\r\n")) + 1
         yield Problem("warning", file, line, "lines end with CR LF", "harmless; L2Logger writes LF", True)
-    wrong = list(_header_problems(examined.header, measures))
+    wrong = list(header_problems(examined.header, measures)) if examined.header else []
     for what, fix in wrong:
         yield Problem("error", file, 1, what, fix)
     if wrong or examined.table is None:
@@ -182,24 +198,8 @@ def _check_file(file: str, examined: Examined, content: bytes, measures: Sequenc
         )
 
 
-def _header_problems(header: Sequence[str], measures: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield what a header lacks or repeats, and how to fix it."""
-    if not header:
-        return
-    names = Counter(header)
-    for name in sorted(name for name, count in names.items() if count > 1):
-        yield f"the header names {name!r} twice", "rename or remove one of the columns"
-    for name in STANDARD_COLUMNS:
-        if name not in names and name not in OPTIONAL_COLUMNS:
-            yield f"no column {name!r}", "every L2Logger file needs it"
-    for name in measures:
-        if name not in names:
-            others = [one for one in header if one not in STANDARD_COLUMNS]
-            yield f"no column for the measure {name!r}", nearest(name, others)
-
-
 def _capped(problems: Iterator[Problem]) -> Iterator[Problem]:
-    """At most a hundred problems of one kind in one file, then how many more there are."""
+    """Yield at most a hundred problems of one kind in one file, then the number of further ones."""
     counts: Counter[tuple[str, Level, str]] = Counter()
     for problem in problems:
         kind = (problem.file, problem.level, problem.fix)
@@ -212,12 +212,7 @@ def _capped(problems: Iterator[Problem]) -> Iterator[Problem]:
 
 
 def _as_problem(error: LogError, root: Path | None = None) -> Problem:
-    """What stopped a reader."""
     file = error.file or "."
     if root is not None and Path(file).is_relative_to(root):
         file = Path(file).relative_to(root).as_posix()
     return Problem("error", file, error.line, error.said, error.fix or "repair it")
-
-
-def _unreadable(source: Source, problem: OSError) -> Problem:
-    return Problem("error", source.relative, None, f"cannot be read: {problem.strerror}", "check its permissions")

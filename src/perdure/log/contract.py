@@ -1,4 +1,4 @@
-"""The contract of a reader: what `perdure.testing.check_reader` holds it to."""
+"""Check that a reader keeps its contract; see `perdure.testing.check_reader`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def require(truth: bool, message: str) -> None:
 
 
 def check_reader(reader: Reader, path: Path, *, options: Options = _DEFAULTS) -> None:
-    """Hold a reader to its contract, on a log at `path` that it should be able to read.
+    """Check a reader with a log at `path` that it should be able to read; raise AssertionError if it fails.
 
-    The log is read twice. An empty folder and a file that does not exist are tried as well.
+    The log is read twice. An empty folder and a missing file are tried as well.
     """
     path = Path(path)
     name = _check_attributes(reader)
@@ -128,7 +128,7 @@ def _check_missing(reader: Reader, path: Path, options: Options, name: str) -> N
 
 
 def _contents(path: Path) -> Seen:
-    """Every file at or below `path`, with its size and time."""
+    """Return size and time of every file at or below `path`."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     states = {str(file): file.lstat() for file in files}
     return {file: (state.st_size, state.st_mtime_ns) for file, state in states.items()}

@@ -1,4 +1,4 @@
-"""Read the files that describe a log: manifest.json, logger_info.json and scenario_info.json."""
+"""Read and write the files that describe a log: manifest.json, logger_info.json and scenario_info.json."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def manifest_in(folder: Path) -> dict[str, Any]:
 
 
 def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]:
-    """The declared measures in order; the manifest knows their directions, logger_info.json does not."""
+    """Return the measures of logger_info.json in order, with their directions from the manifest."""
     file = path / LOGGER_INFO
     if not file.exists():
         raise LogError(
@@ -96,7 +96,7 @@ def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]
 
 
 def object_in(file: Path) -> dict[str, Any]:
-    """The JSON object in `file`; LogError, with line and column, where there is none."""
+    """Return the JSON object in `file`; raise LogError, with its line, if there is none."""
     try:
         content = files.read_bytes(file, files.HEADER_LIMIT, within=file.parent)
     except OSError as problem:
@@ -115,7 +115,7 @@ def object_in(file: Path) -> dict[str, Any]:
 
 
 def _broken_line(content: bytes) -> int | None:
-    """The line on which a text stops being JSON, as Python's own reader counts; None where that reads it."""
+    """Return the line of a syntax error by Python's own decoder, None if it finds none."""
     try:
         json.loads(content)
     except json.JSONDecodeError as problem:
@@ -126,7 +126,7 @@ def _broken_line(content: bytes) -> int | None:
 
 
 def described(scenario: Scenario | Mapping[str, Any] | str | None) -> Mapping[str, Any] | None:
-    """A scenario as the manifest keeps it: its name, its tasks, and its blocks in order."""
+    """Return a scenario for the manifest: its name, its tasks, and its blocks in order."""
     if scenario is None or isinstance(scenario, Mapping):
         return scenario
     if isinstance(scenario, str):
@@ -153,7 +153,7 @@ def described(scenario: Scenario | Mapping[str, Any] | str | None) -> Mapping[st
 
 
 def provenance() -> dict[str, Any]:
-    """What anyone would need to repeat this: versions, git state, machine, command, time."""
+    """Return the facts needed to repeat a run: versions, git state, machine, command, time."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]) if sys.argv else "",
@@ -180,7 +180,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 @cache
 def _git(folder: str) -> dict[str, Any] | None:
-    """The commit checked out in `folder`, and whether files differ from it; None outside a repository."""
+    """Return the commit checked out in `folder` and whether files differ from it; None outside a repository."""
     try:
         said = subprocess.run(
             ["git", "-C", folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no"],
@@ -219,7 +219,7 @@ def write_object(file: Path, content: Mapping[str, Any]) -> None:
 
 
 def object_text(content: Mapping[str, Any], name: str) -> bytes:
-    """A JSON object as text for the file `name`; RecordError where it holds what JSON cannot say."""
+    """Return a JSON object as text for the file `name`; raise RecordError if JSON cannot express it."""
     try:
         return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
     except (TypeError, ValueError, RecursionError) as problem:

@@ -1,4 +1,4 @@
-"""Lifetime and Passage: what was recorded, and what of it counts."""
+"""Lifetime and Passage: the records of a lifetime, and those that count for a measure."""
 
 from __future__ import annotations
 
@@ -35,45 +35,45 @@ __all__ = [
 
 Direction = Literal["higher", "lower"]
 Role = Literal["life", "expert", "twin"]
-"""A life, a learner of one task alone, or a life's stateless twin."""
+"""A lifetime, a learner of a single task, or a lifetime's stateless twin."""
 
 TIMESTAMP_FORMAT = "%Y%m%dT%H%M%S.%f"
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Who a lifetime is: settled when it is read, the same for every source and in every output."""
+    """The identity of a lifetime, determined when it is read and the same in every output."""
 
     id: str
-    """Its path from the argument's own last name down, with `#` and its name inside a file of several."""
+    """Its path from the last name of the argument down, with `#` and its name inside a file of several."""
     learner: str | None = None
     seed: int | None = None
     scenario_type: str | None = None
     order: tuple[str, ...] = ()
-    """The tasks of its learning blocks, one after the other."""
+    """The tasks of its learning blocks, in order."""
     tasks: tuple[str, ...] = ()
     measure: str | None = None
     unit: str | None = None
-    """Of accuracies; None where the measure is the log's own."""
+    """The unit of accuracies, None for other measures."""
     direction: str = "higher"
-    """Which values of the measure are better, `higher` or `lower`; of each measure if they differ."""
+    """The better values of the measure, `higher` or `lower`; of each measure if they differ."""
     variants: str = "name"
-    """Whose variants count as tasks: `name`, `params` or `agnostic`."""
+    """The mode by which variants count as tasks: `name`, `params` or `agnostic`."""
     role: Role = "life"
     recorded: str = ""
-    """What its manifest calls it; two lifetimes of a group never share that and a seed."""
+    """Its id in the manifest; two lifetimes of a group never share that and a seed."""
     source: str = ""
-    """Where it lies."""
+    """Its place."""
     argument: str = ""
-    """The argument that holds it, as typed; blank where the argument is the lifetime itself."""
+    """The argument that holds it, as typed; blank if the argument is the lifetime itself."""
     holder: str = ""
-    """The nearest folder, or file of several lifetimes, that holds it: it stands for a learner that is not named."""
+    """The nearest folder, or file of several lifetimes, that holds it; it names a learner without a name."""
 
 
 class Lifetime(Shown, msgspec.Struct, frozen=True, eq=False, dict=True):
-    """One learner's passage through a scenario, as recorded.
+    """The records of one learner in one scenario.
 
-    `experiences` holds every row, also those that no metric will count, in the order of
-    definitions: block number, experience number, worker id, row.
+    `experiences` holds every row, also those that do not count for any metric, in the order of block number,
+    experience number, worker id and row.
     """
 
     id: str
@@ -83,19 +83,19 @@ class Lifetime(Shown, msgspec.Struct, frozen=True, eq=False, dict=True):
     seed: int | None = None
     role: Role = "life"
     complete: bool | None = None
-    """Whether the life reached its end; None where the log does not say."""
+    """Whether the lifetime reached its end; None if unknown."""
     path: Path | None = None
     info: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    """What `scenario_info.json` holds."""
+    """The content of `scenario_info.json`."""
     manifest: Mapping[str, Any] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    """What the reader had to leave out or repair, in words."""
+    """Remarks of the reader, such as on lines that it left out."""
     inside: str = ""
-    """What it is called inside a file that holds several lifetimes."""
+    """Its name inside a file that holds several lifetimes."""
     stated_type: str | None = None
-    """Its scenario type, where neither `info` nor the manifest states one."""
+    """Its scenario type, used if neither `info` nor the manifest states one."""
     variants: Literal["name", "params"] = "name"
-    """What its source takes for a task where nobody says otherwise: the label, or the label with its parameters."""
+    """The default meaning of a task in its source: the label, or the label with its parameters."""
 
     def __repr__(self) -> str:
         known = {"learner": self.learner, "seed": self.seed, "complete": self.complete}
@@ -108,17 +108,17 @@ class Lifetime(Shown, msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def scenario(self) -> Scenario:
-        """The blocks as lived, derived from the rows that count for the first measure."""
+        """The blocks, derived from the rows that count for the first measure."""
         return self.passage().scenario
 
     @property
     def height(self) -> int:
-        """How many rows were recorded."""
+        """The number of rows."""
         return self.experiences.height
 
     @property
     def scenario_type(self) -> str | None:
-        """Condensed, dispersed, …, as the log states it."""
+        """The type that the log states: condensed, dispersed, …"""
         scenario = self.manifest.get("scenario")
         described = scenario.get("info") if isinstance(scenario, Mapping) else None
         stated = self.info.get("scenario_type") or (described or {}).get("scenario_type")
@@ -133,7 +133,7 @@ class Lifetime(Shown, msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def sets(self) -> Sets:
-        """Its parameter sets, label by label."""
+        """The parameter sets of each label."""
         from perdure.log.variants import sets_of
 
         return sets_of(self)
@@ -144,18 +144,18 @@ class Lifetime(Shown, msgspec.Struct, frozen=True, eq=False, dict=True):
         variants: Variants | None = None,
         settled: Settled | None = None,
     ) -> Passage:
-        """The values that count for `measure` (the first one by default), block by block.
+        """Return the values that count for `measure` (the first one by default), block by block.
 
-        A mapping gives each task a measure of its own, by its label or by its name without variant.
-        `variants` says what is a task, None as its source has it. `settled` is what parameter sets are called
-        where several lifetimes are seen together; without it this one is alone.
+        A mapping gives each task its own measure, by its label or by its name without variant. `variants` decides
+        what is a task; None uses the mode of the source. `settled` names the parameter sets of several lifetimes
+        that are compared; None names those of this lifetime only.
         """
         from perdure.log.blocks import passage
 
         return passage(self, self.measured(measure), variant_mode(variants or self.variants), settled)
 
     def measured(self, measure: str | Mapping[str, str] | None = None) -> str | dict[str, str]:
-        """What is measured: the name of one measure for all tasks, or of one for each label of this log."""
+        """Return the name of one measure for all tasks, or one for each label of this log."""
         if not isinstance(measure, Mapping):
             return self.measure(measure)
         named = {task.lower(): name for task, name in measure.items()}
@@ -171,7 +171,7 @@ class Lifetime(Shown, msgspec.Struct, frozen=True, eq=False, dict=True):
         return {label: self.measure(name) for label, name in found.items()}
 
     def measure(self, name: str | None = None) -> str:
-        """The name of a measure of this log; the first declared one where none is given."""
+        """Return the name of a measure of this log, the first declared one by default."""
         if name is None:
             if not self.measures:
                 raise LogError("no measure is declared", "name one", where=self.id)
@@ -198,17 +198,17 @@ class Passage(msgspec.Struct, frozen=True, eq=False):
     dropped: Mapping[str, int]
     """Rows that do not count, by reason: incomplete, missing, not finite."""
     notes: tuple[str, ...] = ()
-    """What a reader should know of how tasks were told apart."""
+    """Remarks on how tasks were distinguished."""
     measures: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Task → its own measure, where tasks have measures of their own; `measure` then names them all."""
+    """Task → its measure, if tasks have different ones; `measure` then names them all."""
 
     @property
     def columns(self) -> Collection[str]:
-        """What is recorded in each row."""
+        """The columns of the rows."""
         return self.rows.columns
 
     def times(self, block: int) -> tuple[str | None, str | None]:
-        """When the first and the last experience of a block were recorded."""
+        """Return the timestamps of the first and the last row of a block."""
         recorded, (first, end) = self.rows["timestamp"], self.row_starts[block : block + 2].tolist()
         return recorded[first], recorded[end - 1]
 

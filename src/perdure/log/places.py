@@ -37,28 +37,28 @@ PARTS = ("lives", "experts", "twins")
 
 
 def as_text(path: str | os.PathLike[str]) -> str:
-    """A path as it can be written anywhere; a name that is not UTF-8 keeps what is, with � for the rest."""
+    """Return a path as valid text, with � for bytes that are not UTF-8."""
     text = os.fspath(path)
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def printable(text: str) -> str:
-    """Text from a log as a terminal may show it: what would move the cursor or break a line is �."""
+    """Return text with � for characters that would move the cursor or break a line."""
     return text if text.isprintable() else "".join(one if one.isprintable() else "�" for one in text)
 
 
 def logs_folder() -> Path:
-    """Where runs write their logs unless told otherwise."""
+    """Return the folder where runs write their logs by default."""
     return data_folder() / "logs"
 
 
 def taskinfo_file(folder: Path | None = None) -> Path:
-    """Where the 2019 framework states what experts of each task achieve, in a data folder."""
+    """Return the file in which the 2019 framework keeps the values of each task's experts."""
     return (folder or data_folder()) / "taskinfo" / "info.json"
 
 
 def latest_log() -> Path | None:
-    """The log folder that changed last, or None where there is none."""
+    """Return the log folder that changed last, None if there is none."""
     folder = logs_folder()
     try:
         found = [entry for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith(".")]
@@ -134,12 +134,12 @@ _AT_MOST = 64 << 30  # bytes of one log: a bucket given by mistake is not copied
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
-    """Whether a path names something by a scheme, such as `s3://bucket/runs`, in either spelling."""
+    """Return whether a path is a URL such as `s3://bucket/runs`, also with one slash."""
     return _URL.fullmatch(os.fspath(path)) is not None
 
 
 def fetched(path: str | os.PathLike[str]) -> Path:
-    """The local copy of a remote file or folder, made once per process; it keeps the URL's last name."""
+    """Return a local copy of a remote file or folder, made once per process, with the last name of the URL."""
     found = _URL.fullmatch(os.fspath(path))
     assert found is not None, path
     scheme, rest = found["scheme"].lower(), found["rest"].rstrip("/")
@@ -149,7 +149,7 @@ def fetched(path: str | os.PathLike[str]) -> Path:
 
 
 def opened_url(path: str | os.PathLike[str]) -> tuple[str, Any, str]:
-    """The URL as it is written, the file system that it is of, and the path in that."""
+    """Return the normal form of a URL, its file system, and the path in that."""
     found = _URL.fullmatch(os.fspath(path))
     assert found is not None, path
     scheme, rest = found["scheme"].lower(), found["rest"].rstrip("/")
@@ -167,7 +167,7 @@ def _local(place: Path) -> Path:
 @cache
 def _copied(url: str) -> Path:
     files, at = _opened(url)
-    # What comes after ? in an address is a question to the server, and no part of a name.
+    # The query after ? in an address is not part of a name.
     name = PurePosixPath(unquote(urlsplit(url).path if url.startswith("http") else at)).name or "log"
     target = Path(tempfile.mkdtemp(dir=_shelf())) / name
     try:
@@ -176,7 +176,7 @@ def _copied(url: str) -> Path:
         _copy(files, at, target, url)
     except (LogError, MissingExtraError):
         raise
-    except Exception as problem:  # a file system of a stranger may raise anything
+    except Exception as problem:  # a third-party file system may raise anything
         raise LogError(
             f"cannot be read ({_reason(problem)})", "check the address and your credentials", file=url
         ) from problem
@@ -184,11 +184,11 @@ def _copied(url: str) -> Path:
 
 
 def _opened(url: str) -> tuple[Any, str]:
-    """The file system that a URL is of, and the path in it."""
+    """Return the file system of a URL, and the path in it."""
     scheme = url.partition(":")[0]
     url_to_fs = of_extra("fsspec.core", f"reading {url}", "remote").url_to_fs
     try:
-        urlsplit(url)  # which refuses an address that no library could take
+        urlsplit(url)  # raises for an address that is malformed
         files, at = url_to_fs(url)
     except ImportError as problem:
         what = f"a file system for {scheme} ({_reason(problem)})"
@@ -201,7 +201,7 @@ def _opened(url: str) -> tuple[Any, str]:
 
 
 def _copy(files: Any, at: str, target: Path, url: str) -> None:
-    """One file, or every file of a folder that no hidden folder holds; caches are made anew here."""
+    """Copy one file, or every file of a folder that is not in a hidden folder."""
     if files.info(at)["type"] != "directory":
         _bounded(int(files.size(at) or 0), url)
         files.get_file(at, str(target))
@@ -217,7 +217,7 @@ def _copy(files: Any, at: str, target: Path, url: str) -> None:
 
 
 def _within(found: dict[str, dict[str, Any]], root: str) -> Iterator[tuple[tuple[str, ...], tuple[str, int | None]]]:
-    """Each file's path below `root`; a name that leads out of it, or is hidden, is passed by."""
+    """Yield each file's path below `root`; leave out hidden names."""
     for source, facts in found.items():
         relative = PurePosixPath(source.removeprefix(root).lstrip("/")).parts
         if relative and facts.get("type") == "file" and not any(part.startswith(".") for part in relative):
@@ -231,7 +231,7 @@ def _bounded(size: int, url: str) -> None:
 
 @cache
 def _shelf() -> str:
-    """The folder for all copies of this process, removed at its end."""
+    """Return the folder for all copies of this process, which is removed at its end."""
     folder = tempfile.mkdtemp(prefix="perdure-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

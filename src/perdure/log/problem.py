@@ -1,4 +1,4 @@
-"""Problem, Note and Check: what is wrong with a log, as plain data."""
+"""Records of problems: Problem, Note and Check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Level = Literal["error", "warning"]
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One thing that is wrong, where it is, and what to do about it."""
+    """One problem of a log, with its place and a fix."""
 
     JSON: ClassVar = ("level", "file", "line", "what", "fix")
 
@@ -25,7 +25,7 @@ class Problem(msgspec.Struct, frozen=True):
     what: str
     fix: str
     tolerated: bool = False
-    """An error that a reader can work around: it leaves the line out, or orders the rows itself."""
+    """Whether readers work around it: they leave the line out, or order the rows themselves."""
 
     @property
     def place(self) -> str:
@@ -34,7 +34,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Note(str):
-    """What reading worked around, as the words that a lifetime's notes have; it knows its problem."""
+    """A problem that a reader worked around, as text for the notes of a lifetime."""
 
     problem: Problem
 
@@ -48,16 +48,16 @@ class Note(str):
 
 
 class Check(Tabular, msgspec.Struct, frozen=True):
-    """What a check found."""
+    """The result of a check."""
 
     JSON: ClassVar = ("ok", "what", "rows", "notes", "problems")
 
     rows: int
     problems: tuple[Problem, ...]
     what: str = ""
-    """What it is, where that is not a log of records."""
+    """A description, if it is not a log of records."""
     notes: tuple[str, ...] = ()
-    """How it was read, where there was a choice."""
+    """How it was read, if there was a choice."""
 
     def __repr__(self) -> str:
         levels = [one.level for one in self.problems]
@@ -72,10 +72,10 @@ class Check(Tabular, msgspec.Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether there is no error; warnings do not count."""
+        """Return whether there is no error; warnings do not count."""
         return not any(problem.level == "error" for problem in self.problems)
 
     def table(self) -> pl.DataFrame:
-        """One row per problem: where it is, what it is, and what to do about it."""
+        """Return a data frame with a row per problem."""
         texts = dict.fromkeys(("level", "file", "what", "fix"), pl.String())
         return pl.DataFrame([to_plain(one) for one in self.problems], schema={**texts, "line": pl.Int64()})

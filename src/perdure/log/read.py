@@ -1,4 +1,4 @@
-"""Reading any log: find the reader that knows it, and the lifetimes below a folder."""
+"""Read any log: find its reader, and find the logs below a folder."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from perdure.text import listed
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What a caller may say about how a log is read; a reader uses what concerns it."""
+    """Options of reading; a reader uses those that concern it."""
 
     columns: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Perdure's column name → the name in the file, for tables of one's own."""
+    """Our column name → the name in the file, for tables with other names."""
     measures: Mapping[str, Direction] | None = None
-    """Measures and their directions, where the log does not declare them or is to be overruled."""
+    """Measures and their directions, in place of those that the log declares."""
     verified: bool = True
-    """Whether a log that is not what its ledger says is refused; else it is read as it stands, with a note."""
+    """Whether a log that differs from its ledger is refused; else it is read unchanged, with a note."""
     shape: Literal["long", "wide", "triplets", "tagged"] | None = None
-    """How a table is laid out, where its header does not tell."""
+    """The layout of a table whose header does not decide it."""
     rows: Literal["evaluated", "learned"] | None = None
-    """What the rows of an accuracy matrix are, where its cells do not tell."""
+    """The meaning of the rows of an accuracy matrix whose cells do not decide it."""
     unit: Literal["percent", "fraction", "raw"] | None = None
-    """Of an accuracy matrix, where it is not what its cells suggest."""
+    """The unit of an accuracy matrix, if its cells suggest another."""
     as_given: bool = False
     """Whether zeros in an accuracy matrix were measured."""
     measure: str | None = None
-    """The one that will be scored, where it is known: of a table of cells, the column that is read."""
+    """The measure that will be scored, if known; of a table of cells, the column that is read."""
     max_unpacked: float = UNPACKED_LIMIT
-    """MiB that a packed file may unpack to."""
+    """The number of MiB that a packed file may unpack to."""
 
 
 _DEFAULTS = Options()
@@ -47,44 +47,44 @@ _SHOWN = 4  # names in a message
 
 @runtime_checkable
 class Reader(Protocol):
-    """One kind of log. `perdure.testing.check_reader` says whether an object is one."""
+    """The reader of one kind of log; `perdure.testing.check_reader` checks an implementation."""
 
     name: str
     summary: str
-    """One line: what this kind of log looks like."""
+    """One line that describes this kind of log."""
 
     def recognises(self, path: Path) -> bool:
-        """Whether `path` is one lifetime of this kind, seen at a glance: names and first lines only."""
+        """Return whether `path` is a log of this kind, by names and first lines only."""
         ...
 
     def read(self, path: Path, options: Options) -> Lifetime:
-        """The lifetime at `path`; LogError, naming file and line, where it cannot be trusted."""
+        """Return the lifetime at `path`; raise LogError, with file and line, if it cannot be trusted."""
         ...
 
 
 @runtime_checkable
 class ReaderOfMany(Reader, Protocol):
-    """One kind of file or folder that may hold several lifetimes; `read` gives the only one, or refuses."""
+    """The reader of files or folders that may hold several lifetimes; `read` raises if there are several."""
 
     def parts(self, path: Path, options: Options) -> Sequence[str]:
-        """Names of pieces that can be read apart, by several processes; one piece where dividing is not worth it."""
+        """Return names of pieces that several processes can read; one piece if the log is small."""
         ...
 
     def holds_experts(self, path: Path, options: Options) -> bool:
-        """Whether some of its lifetimes are experts, as the others' rows do not tell."""
+        """Return whether some of its lifetimes are experts."""
         ...
 
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
-        """The lifetimes at `path`, or of one piece of it, in order; `Lifetime.inside` tells them apart."""
+        """Yield the lifetimes at `path`, or of one piece of it, in order; `Lifetime.inside` tells them apart."""
         ...
 
 
 @runtime_checkable
 class ReaderOfFiles(Reader, Protocol):
-    """One kind of file of which others look much alike: in a folder, it takes only what it is sure of."""
+    """The reader of files that other files resemble: of those found in a folder, it claims only certain ones."""
 
     def claims(self, path: Path, options: Options) -> bool:
-        """Whether a file that is recognised, and that nobody named, is a log of this kind by its header."""
+        """Return whether a recognised file that was found in a folder is a log of this kind by its header."""
         ...
 
 
@@ -124,7 +124,7 @@ READERS: Registry[Reader] = Registry("reader", "perdure.readers")
 _BY_THEIR_FILES = frozenset(
     "bulk sb3 tensorboard wandb mlflow charts avalanche results matrix table".split()  # noqa: SIM905
 )
-"""Ours that read a file, or a folder with a file in it."""
+"""Our readers of files, and of folders with a file in them."""
 
 
 def read(
@@ -136,12 +136,32 @@ def read(
     verified: bool = True,
     max_unpacked: float = UNPACKED_LIMIT,
 ) -> Lifetime:
-    """The lifetime at `path`, by the reader that recognises it.
+    """Read the lifetime at `path` with the reader that recognises it.
 
-    A bare name that is no file here is looked up under `$L2DATA/logs`. `columns` maps Perdure's
-    column names to those of a table of one's own. A log that is not what its ledger says raises
-    UnverifiedError; with `verified=False` it is read as it stands, and its notes say what is wrong.
-    A packed file that unpacks to more than `max_unpacked` MiB is refused.
+    Parameters
+    ----------
+    path
+        The log, a URL of it, or the name of a log under `$L2DATA/logs`.
+    reader
+        The name of a reader, in place of the one that recognises the log.
+    columns
+        Our name → the file's, for tables with other names.
+    measures
+        Names of measures, with directions if lower is better, in place of those that the log declares.
+    verified
+        Whether a log that differs from its ledger is refused. If False, its notes list the differences.
+    max_unpacked
+        The number of MiB that a packed file may unpack to.
+
+    Returns
+    -------
+    Lifetime
+        Every row of the log.
+
+    Raises
+    ------
+    LogError
+        If the log cannot be read or, as UnverifiedError, differs from its ledger.
     """
     options = Options(dict(columns or {}), _directions(measures), verified, max_unpacked=max_unpacked)
     place = locate(path)
@@ -150,13 +170,13 @@ def read(
 
 
 def parts(place: Path, options: Options) -> Sequence[str | None]:
-    """The pieces in which `place` can be read by several processes; `(None,)` for a log of one lifetime."""
+    """Return the pieces of `place` that several processes can read; `(None,)` for a log of one lifetime."""
     reader = recognise(place)
     return tuple(reader.parts(place, options)) if isinstance(reader, ReaderOfMany) else (None,)
 
 
 def holds_experts(place: Path, options: Options) -> bool:
-    """Whether a file of several lifetimes says that some of them are experts."""
+    """Return whether a file of several lifetimes holds experts."""
     reader = recognise(place)
     return isinstance(reader, ReaderOfMany) and reader.holds_experts(place, options)
 
@@ -164,7 +184,7 @@ def holds_experts(place: Path, options: Options) -> bool:
 def lifetimes(
     place: str | os.PathLike[str], options: Options = _DEFAULTS, part: str | None = None
 ) -> Iterator[Lifetime]:
-    """Every lifetime at `place`, or in one piece of it."""
+    """Yield every lifetime at `place`, or in one piece of it."""
     place = Path(place)
     reader = recognise(place)
     if isinstance(reader, ReaderOfMany):
@@ -174,7 +194,7 @@ def lifetimes(
 
 
 def recognise(place: Path) -> Reader:
-    """The first reader that knows what lies at `place`."""
+    """Return the first reader that recognises `place`; raise NotALogError if none does."""
     failed: list[str] = []
     for candidate in _candidates(place):
         if _knows(candidate, place, failed):
@@ -188,7 +208,7 @@ def recognise(place: Path) -> Reader:
 
 
 def _knows(candidate: Reader, place: Path, failed: list[str] | None = None) -> bool:
-    """Whether the reader recognises what lies at `place`; one that raises knows nothing, and keeps no other from it."""
+    """Return whether the reader recognises `place`. One that raises does not, and others are still asked."""
     try:
         return candidate.recognises(place)
     except Exception as problem:  # a plug-in may raise anything
@@ -204,13 +224,13 @@ def _cause(place: Path) -> tuple[str, str] | None:
 
 
 def locate(path: str | os.PathLike[str]) -> Path:
-    """Where a log is: the path itself, a copy of what a URL names, or, for a bare name, under `$L2DATA/logs`."""
+    """Return the path of a log: the path itself, a copy of a URL, or for a bare name one under `$L2DATA/logs`."""
     from perdure.log.places import logs_folder
 
     place = Path(path)
     if place.exists():
         return place
-    if ":/" in os.fspath(path):  # most paths are none, and need none of it
+    if ":/" in os.fspath(path):  # most paths are not URLs
         from perdure.log.places import fetched, is_url
 
         if is_url(path):
@@ -222,11 +242,11 @@ def locate(path: str | os.PathLike[str]) -> Path:
 
 
 def find(place: str | os.PathLike[str], options: Options = _DEFAULTS) -> Iterator[Path]:
-    """Every log at or below `place`, in the order of their paths; one file may hold several lifetimes.
+    """Yield every log at or below `place`, in the order of their paths; one file may hold several lifetimes.
 
-    Folders that hold a lifetime are not searched further. A link may stand for a lifetime that lies
-    elsewhere; it is not followed to search there, and counts no lifetime a second time. A file that
-    nobody named counts where its reader recognises it and, if it has a say in that, claims it.
+    Folders that hold a lifetime are not searched further. A link may lead to a lifetime elsewhere, which is
+    yielded once; it is not followed to search there. Files found by searching are included only if a reader
+    recognises them and, if it has the method `claims`, claims them.
     """
     place = Path(place)
     if _is_known(place):
@@ -248,7 +268,7 @@ def refuse_overwriting(target: str | os.PathLike[str], inputs: Iterable[str | os
 
     place = Path(os.path.realpath(target))
     around = (place, *place.parents)[: _DEEPEST + 1]
-    # No folder but a lifetime's, or one in it, has such a file.
+    # Only the folder of a lifetime, or one in it, has such a file.
     marks = (LOGGER_INFO, BLOCKS_FILE, DATA_FILE)
     within = next((one for one in around if any((one / name).is_file() for name in marks)), None)
     if within is not None:
@@ -265,10 +285,10 @@ def refuse_overwriting(target: str | os.PathLike[str], inputs: Iterable[str | os
 
 
 def _is_read(file: Path, given: str | os.PathLike[str]) -> bool:
-    """Whether a file is read where `given` is: it is that, or a log below it, or lies in such a log."""
+    """Return whether a file is read if `given` is: it is that file, or a log below it, or part of such a log."""
     try:
         top = Path(os.path.realpath(locate(given)))
-    except LogError:  # what is wrong with it is said when it is read
+    except LogError:  # reading it reports the problem
         return False
     if top == file or top not in file.parents:
         return top == file
@@ -283,9 +303,9 @@ def _is_known(place: Path) -> bool:
 
 
 def _candidates(place: Path) -> Iterator[Reader]:
-    """The readers that may know a place; most folders hold folders alone, and few readers know such a log."""
+    """Yield the readers that may recognise a place; few recognise a folder that holds only folders."""
     first = next(iter(READERS))
-    yield first  # which knows most logs, so that nobody looks further
+    yield first  # recognises most logs, so that the folder is not listed
     try:
         with os.scandir(place) as entries:  # a run of W&B may have its own in "files"
             files = any(not one.is_dir() or one.name == "files" for one in entries)
@@ -359,7 +379,7 @@ def _seen(place: Path) -> str:
 
 
 def _unclaimed(folder: Path, names: Sequence[str]) -> str:
-    """What to say of a file that its reader would read if it were named, and does not claim by its header."""
+    """Return a hint on a file that its reader recognises but does not claim."""
     for name in names:
         for reader in READERS:
             if isinstance(reader, ReaderOfFiles) and _knows(reader, folder / name):

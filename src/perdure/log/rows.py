@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 import numpy as np
@@ -525,6 +525,17 @@ def bytes_of(path: Path) -> bytes:
     """Return the content of a file; raise LogError if it cannot be read."""
     with reading(path):
         return files.read_bytes(path)
+
+
+def json_in(
+    content: bytes, path: Path, fix: str, what: str = "not JSON", kind: Any = Any, line: int | None = None
+) -> Any:
+    """Return the JSON value in `content`; raise LogError if there is none of this kind."""
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        reason = f"{what}: {problem}"
+        raise LogError(reason, fix, file=path, line=line) from problem
 
 
 def unreadable() -> tuple[type[BaseException], ...]:

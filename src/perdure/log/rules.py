@@ -1,7 +1,7 @@
-"""L2Logger's rules, one declaration per field: the writers, the readers, `check` and the reference page derive from it.
+"""Declare L2Logger's rules, one per field, for writers, readers, `check` and the reference page.
 
-A rule speaks of a cell of text. Who writes asks `Rule.sound` of what would stand in the file, and who checks a file
-asks the same of whole columns; so what is written is never refused afterwards.
+A rule applies to a cell of text. Writers test single cells with `Rule.sound`, and `check` tests whole columns with
+`Rule.broken`, so a record that was written is never refused later.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ BLOCK_TYPES = ("train", "test")
 BLOCK_SUBTYPES = ("wake", "sleep")
 EXPERIENCE_STATUSES = ("complete", "incomplete")
 BEYOND = 2**63  # numbers of 64 bits, as every reader takes them
-CONTROL = r"[\x00-\x1f\x7f\ud800-\udfff]"  # half a surrogate pair is no text that a file can hold
+CONTROL = r"[\x00-\x1f\x7f\ud800-\udfff]"  # a file cannot hold half a surrogate pair
 
 # Written so that Python and Polars take the same texts: ASCII alone, and the whole of it.
-_WORKER = r"[0-9A-Za-z_-][0-9A-Za-z_.-]{0,199}"  # a folder's name, and none that is hidden from who reads
+_WORKER = r"[0-9A-Za-z_-][0-9A-Za-z_.-]{0,199}"  # the name of a folder that is not hidden
 _TIME = r"[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])[0-5][0-9][0-5][0-9](\.[0-9]+)?"
 _NUMBER = r" *[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[nN][aA][nN]|[iI][nN][fF]([iI][nN][iI][tT][yY])?)"
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """What a field of a record may hold."""
+    """The rule of one field of a record."""
 
     field: str
     type: str
-    """In which every reader delivers it, as Polars calls it; by name, as who only writes records needs no Polars."""
+    """Its type in Polars, by name because a writer of records does not load Polars."""
     sound: Callable[[str], bool]
-    """Whether a text that is not blank may stand there."""
+    """Return whether a text that is not blank keeps the rule."""
     expected: str
     holds: Callable[[pl.Expr], pl.Expr] | None = None
-    """The same of a column of text; where it is not given, `sound` is asked of each distinct text."""
+    """The same for a column of text; if None, `sound` is called for each distinct text."""
     blank: str | None = None
-    """What a blank cell says; None where one must not be blank."""
+    """The meaning of a blank cell; None if blank is not allowed."""
     optional: bool = False
     """Whether the column may be absent, as in L2Logger 1.0."""
     words: tuple[str, ...] = ()
-    """All that may stand there, where these are few."""
+    """The allowed words, if there are few."""
 
     @property
     def kind(self) -> pl.DataType:
-        """Its type."""
+        """Return its type."""
         made: pl.DataType = getattr(pl, self.type)(*((self.words,) if self.words else ()))
         return made
 
     def broken(self, texts: pl.Series) -> pl.Series:
-        """Which cells of a column of text break this rule."""
+        """Return whether each cell of a column of text breaks this rule."""
         texts = texts.fill_null("")
         if self.holds is not None:
             fine = pl.select(self.holds(pl.lit(texts))).to_series()
@@ -100,7 +100,7 @@ def _choice(field: str, words: tuple[str, ...], *, optional: bool = False) -> Ru
 
 
 def is_object(text: str) -> bool:
-    """Whether `text` is a JSON object."""
+    """Return whether `text` is a JSON object."""
     try:
         return isinstance(msgspec.json.decode(text), dict)
     except (msgspec.DecodeError, RecursionError):
@@ -148,7 +148,7 @@ MEASURE = _pattern("a measure", "Float64", _NUMBER, "a number", blank="no value"
 
 
 class _Kinds(Mapping[str, "pl.DataType"]):
-    """Field → its type, of all rules."""
+    """The type of each field."""
 
     def __getitem__(self, field: str) -> pl.DataType:
         return RULES[field].kind
@@ -174,9 +174,9 @@ _FILE = "\x00file"  # a name that no column of a log can have
 
 
 def within(tables: Sequence[tuple[str, pl.DataFrame]], measures: Sequence[str]) -> Iterator[Problem]:
-    """Every cell that breaks a rule of its own column, file by file and line by line.
+    """Yield a problem for every cell that breaks the rule of its column, file by file and line by line.
 
-    Files are asked together, each rule once: ten thousand small ones take no longer than a large one.
+    Files with the same columns are tested together, because each query takes as long as testing a small file.
     """
     groups: dict[tuple[str, ...], list[tuple[str, pl.DataFrame]]] = {}
     for file, table in tables:
@@ -203,7 +203,7 @@ def _within(table: pl.DataFrame, measures: Sequence[str]) -> Iterator[Problem]:
 
 
 def across(tables: Sequence[tuple[str, pl.DataFrame]]) -> Iterator[Problem]:
-    """What only shows when all files are laid side by side."""
+    """Yield the problems that only a comparison of all files shows."""
     if not tables:
         return
     names, every = _numbered(tables)

@@ -1,7 +1,7 @@
-"""Whose variants: the parameter sets of each label, settled over all lifetimes that are seen together.
+"""Find the variants of tasks: the parameter sets of each label, and their names.
 
-`sets_of` reads one lifetime's, `settle` decides over many what is noise and what each set is called, and
-`names` gives every row of a lifetime its task's name by that.
+`sets_of` returns the sets of one lifetime. `settle` decides for several lifetimes together which parameters are noise
+and names each set. `names` then gives every row of a lifetime the name of its task.
 """
 
 from __future__ import annotations
@@ -30,45 +30,45 @@ _BY_ORDER = re.compile(r"v[0-9]+")
 
 
 class LabelSets(msgspec.Struct, frozen=True):
-    """The parameter sets that one lifetime has under one label, as text that is the same for equal sets."""
+    """The parameter sets of one label in one lifetime, as text that is the same for equal sets."""
 
     sets: tuple[str, ...]
-    """In order of appearance, without what is noise in this lifetime."""
+    """The sets in order of appearance, without parameters that are noise in this lifetime."""
     noise: frozenset[str] = frozenset()
     """Parameters with a run of one experience in a block of two or more."""
     apart: bool = False
     """Whether several of the sets each fill blocks as logged."""
     task: str = ""
-    """The label without the variant that the manifest says it has."""
+    """The label without its variant in the manifest."""
 
 
 class Sets(msgspec.Struct, frozen=True):
-    """The parameter sets of one lifetime, label by label; small, whatever the length of the lifetime."""
+    """The parameter sets of one lifetime, label by label; small even for a long lifetime."""
 
     id: str
     labels: Mapping[str, LabelSets]
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """What every parameter set is called, the same in all lifetimes that were settled together."""
+    """The names of parameter sets, the same in all lifetimes that were settled together."""
 
     names: Mapping[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
     """Label → set → the name of its task."""
     noise: Mapping[str, frozenset[str]] = msgspec.field(default_factory=dict)
-    """Label → the parameters that are no part of a set."""
+    """Label → the parameters that are not part of a set."""
 
     def splits(self, label: str) -> bool:
-        """Whether some set of `label` is called otherwise than the label."""
+        """Return whether some set of `label` has another name than the label."""
         return any(name != label for name in self.names.get(label, {}).values())
 
 
 def task_of(lifetime: Lifetime, label: str) -> Task:
-    """What a label of this lifetime stands for, by its manifest; else by its source: name and variant."""
+    """Return the task of a label, with name and variant, by the manifest or else by the source."""
     return _described(lifetime, label) or (Task(label) if lifetime.variants == "params" else Task.parse(label))
 
 
 def _described(lifetime: Lifetime, label: str) -> Task | None:
-    """What the manifest says that a label stands for; older ones do not say it."""
+    """Return the task of a label in the manifest; None if it has none, as in older ones."""
     tasks = described_tasks(lifetime)
     for one in tasks if isinstance(tasks, Sequence) else ():
         if isinstance(one, Mapping) and str(one.get("label")).lower() == label:
@@ -78,13 +78,13 @@ def _described(lifetime: Lifetime, label: str) -> Task | None:
 
 
 def described_tasks(lifetime: Lifetime) -> object:
-    """What the manifest says of its tasks: a list of objects, where nobody meddled with it."""
+    """Return the tasks of the manifest, which are a list of objects unless it was edited."""
     scenario = lifetime.manifest.get("scenario")
     return scenario.get("tasks") if isinstance(scenario, Mapping) else None
 
 
 def sets_of(lifetime: Lifetime) -> Sets:
-    """The parameter sets of a lifetime, label by label, and which of its parameters are noise."""
+    """Return the parameter sets of a lifetime, label by label, and the parameters that are noise."""
     table = lifetime.parameters
     noise = table.noise()
     found: dict[str, LabelSets] = {}
@@ -103,11 +103,11 @@ def sets_of(lifetime: Lifetime) -> Sets:
 
 
 def settle(several: Sequence[Sets]) -> Settled:
-    """What is noise, and what each set is called, over all lifetimes that are seen together.
+    """Return the noise and the name of each set for several lifetimes.
 
-    Lifetimes are taken in the order of their ids, compared as text, so that the order of files decides nothing.
-    A set that the manifests put under several labels of one task (another syllabus counted its variants in
-    another order, a 2019 tree has the bare name) is one, and is called as where it first appears.
+    Lifetimes are taken in the order of their ids, compared as text, so that the order of files has no effect. A set
+    that the manifests have under several labels of one task (another syllabus counted its variants in another
+    order, a 2019 tree has the bare name) is one set, named as in its first lifetime.
     """
     lives = sorted(several, key=lambda one: one.id)
     noise: dict[str, frozenset[str]] = {}
@@ -119,7 +119,9 @@ def settle(several: Sequence[Sets]) -> Settled:
                 tasks[label] = found.task
     sets: dict[str, dict[str, None]] = {label: {} for label in noise}
     homes: dict[tuple[str, str], dict[str, None]] = {}
-    divided: set[tuple[str, str]] = set()  # what some life has under two labels: they differ in more than the set
+    divided: set[tuple[str, str]] = (
+        set()
+    )  # sets that some lifetime has under two labels, which then differ in more than the set
     for life in lives:
         here: dict[tuple[str, str], str] = {}
         for label, found in life.labels.items():
@@ -158,12 +160,12 @@ def _is_named(label: str, task: str) -> bool:
 
 
 def _rank(label: str, task: str) -> int:
-    """A name that somebody gave before a number, a number before the bare task."""
+    """Return the rank of a label: a name that a user gave, then a number, then the bare task."""
     return 2 if label == task else 0 if _is_named(label, task) else 1
 
 
 def names(lifetime: Lifetime, settled: Settled) -> tuple[pl.Series, dict[str, Task]]:
-    """The name of each row's task by its parameter set, and the task of each name that is not its label."""
+    """Return the name of each row's task by its parameter set, and the task of each name that is not its label."""
     table = lifetime.parameters
     given = lifetime.experiences.get_column("task_name")
     split = [label for label in table.labels if settled.splits(label)]
@@ -189,25 +191,25 @@ def names(lifetime: Lifetime, settled: Settled) -> tuple[pl.Series, dict[str, Ta
     height = given.len() if table.counts is None else int(table.counts.sum())
     by_row = np.repeat(codes, np.diff(np.append(table.starts, height)))
     if table.counts is not None:
-        spread = np.zeros(given.len(), dtype=np.int64)  # what does not count may be called anything
+        spread = np.zeros(given.len(), dtype=np.int64)  # rows that do not count may have any name
         spread[table.counts] = by_row
         by_row = spread
     return pl.Series("task_name", known, pl.String).gather(pl.Series(by_row)).cast(given.dtype), made
 
 
 def _variant(label: str, name: str) -> Task:
-    """The task called `name`, a variant of what was logged as `label`."""
+    """Return the task called `name`, a variant of the task that was logged as `label`."""
     return Task(label, name[len(label) + 1 :]) if name.startswith(f"{label}_") else Task.parse(name)
 
 
 _BARE = "{}"
-_MANY = 4096  # stretches: from here on, what changes with every experience is cut out of the text, not decoded
+_MANY = 4096  # stretches; with more, values that change with every experience are cut out of the text, not decoded
 _VALUE = r'\s*:\s*(?:[^,{}\[\]"\s]+|"[^"]*"|\[[^\[\]{}"]*\])\s*'
 _Codes = npt.NDArray[np.int64]
 
 
 def parameters(text: str | None) -> dict[str, Any]:
-    """The parameters that a cell of `task_params` holds; none where it is no JSON object."""
+    """Return the parameters in a cell of `task_params`; none if it is not a JSON object."""
     if not text or text == _BARE:
         return {}
     try:
@@ -224,29 +226,29 @@ class ParameterTable(msgspec.Struct, frozen=True, eq=False):
     """The parameters of a lifetime in columns, one row per *stretch*: rows of one block whose text is the same."""
 
     starts: _Codes
-    """Where each stretch begins among the rows that count."""
+    """The first row of each stretch among the rows that count."""
     block: _Codes
-    """Which block, as logged, it lies in."""
+    """Its block, as logged."""
     label: _Codes
-    """Which of `labels` it has."""
+    """Its position in `labels`."""
     experiences: _Codes
-    """How many experiences begin in it."""
+    """The number of experiences that begin in it."""
     inside: npt.NDArray[np.bool_]
     """Whether it begins inside an experience."""
     text: _Codes
-    """Which of `found` it holds."""
+    """Its position in `found`."""
     labels: tuple[str, ...]
     found: tuple[Mapping[str, Any], ...]
     """Each distinct text, decoded."""
     values: Mapping[str, _Codes]
-    """Parameter → for each of `found` which value it has, numbered so that equal values have equal numbers."""
+    """Parameter → a number for its value in each of `found`, the same for equal values."""
     counts: npt.NDArray[np.bool_] | None
-    """Which rows of the lifetime count; None for all."""
+    """Whether each row of the lifetime counts; None for all."""
     plain: Mapping[str, frozenset[str]]
-    """Label → noise that was seen at once, and is left out of `found` where it could be."""
+    """Label → noise that was cut out of the text before decoding."""
 
     def noise(self) -> dict[str, frozenset[str]]:
-        """Label → its parameters with a run of one experience, or of less, in a block of two or more."""
+        """Return label → its parameters with a run of at most one experience in a block of two or more."""
         first = np.flatnonzero(np.diff(self.block, prepend=-1))
         short = np.repeat(np.add.reduceat(self.experiences, first) < 2, np.diff(np.append(first, len(self.block))))
         found: dict[str, set[str]] = {label: set(self.plain.get(label, ())) for label in self.labels}
@@ -262,7 +264,7 @@ class ParameterTable(msgspec.Struct, frozen=True, eq=False):
         return {label: frozenset(names) for label, names in found.items()}
 
     def sets(self, noise: Mapping[str, frozenset[str]]) -> dict[str, tuple[_Codes, _Codes, tuple[str, ...]]]:
-        """Label → its stretches, which set each has, and the sets in order of appearance, without `noise`."""
+        """Return label → its stretches, the set of each, and the sets in order of appearance, without `noise`."""
         found: dict[str, tuple[_Codes, _Codes, tuple[str, ...]]] = {}
         for number, label in enumerate(self.labels):
             where = np.flatnonzero(self.label == number)
@@ -286,7 +288,7 @@ class ParameterTable(msgspec.Struct, frozen=True, eq=False):
 def table_of(
     rows: pl.DataFrame, block_starts: _Codes, experience_starts: _Codes, counts: npt.NDArray[np.bool_] | None
 ) -> ParameterTable:
-    """The parameters of rows in columns; `counts` says which rows of their lifetime they are."""
+    """Return the parameters of rows in columns; `counts` marks these rows in their lifetime."""
     texts = rows.get_column("task_params").fill_null(_BARE)
     starts = _stretches(texts, block_starts)
     plain: dict[str, frozenset[str]] = {}

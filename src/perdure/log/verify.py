@@ -1,7 +1,7 @@
-"""Whether a log is what its journal wrote: the ledger `blocks.jsonl`, and what is found in its place.
+"""Compare a log with its ledger `blocks.jsonl`, which the journal wrote.
 
-Reading and checking take the same way: the checksums of what the ledger closed are taken from the bytes
-that are read anyway, and compared here. Blocks that the ledger has not closed are not verified, and that is said.
+Reading and checking use the same functions: the checksums of closed blocks are taken from the bytes that are read
+anyway, and compared here. Blocks that the ledger has not closed are not verified, and a note says so.
 """
 
 from __future__ import annotations
@@ -21,47 +21,47 @@ from perdure.log.problem import Problem
 from perdure.log.rows import records_in
 
 _RESTORE = "restore it from a copy"
-_AT_MOST = 3  # problems named in one message; the rest is counted
+_AT_MOST = 3  # problems named in one message; further ones are counted
 
 
 class Closed(msgspec.Struct, frozen=True):
-    """A block as the journal ended it."""
+    """A block when the journal ended it."""
 
     block_num: int
     rows: int
     bytes: int
     crc32: int
     line: int
-    """Of the ledger."""
+    """Its line in the ledger."""
     may_grow: bool
-    """Whether a journal took it up again, and has not ended it since."""
+    """Whether a journal continued it and has not ended it since."""
 
 
 class Ledger(msgspec.Struct, frozen=True):
-    """What the journal says it wrote."""
+    """The contents of a ledger."""
 
     closed: Mapping[str, Closed] = msgspec.field(default_factory=dict)
-    """By file, relative to the log."""
+    """Relative path of a file → its block."""
     abandoned: frozenset[str] = frozenset()
-    """Files that a journal began and did not finish, which nothing closes any more."""
+    """Files that a journal began and did not finish, and that no journal will close."""
     described: Mapping[str, tuple[int, ...]] = msgspec.field(default_factory=dict)
-    """The checksums of the files that describe the log, by name."""
+    """Name of a file that describes the log → its checksums."""
     ended: bool = False
     """Whether every worker that wrote closed its part."""
     problems: tuple[Problem, ...] = ()
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """A data file as it was found: its size, the checksum of as many bytes as the ledger closed, and its records."""
+    """A data file as it is: its size, the checksum of the bytes that the ledger closed, and its records."""
 
     size: int
     crc32: int | None
     rows: int | None = None
-    """None where they were not counted: equal bytes have as many."""
+    """None if not counted: equal bytes have equally many."""
 
 
 class _Event(msgspec.Struct):
-    """One line of the ledger: a block's end, a block taken up again, a torn line cut off, or how a worker ended."""
+    """One line of the ledger: a block ended or continued, a torn line cut off, or how a worker ended."""
 
     event: str
     worker: str
@@ -125,7 +125,7 @@ def ledger_of(place: Path) -> Ledger | None:
 
 
 def _unread(number: int, line: bytes, why: str) -> Problem:
-    """A line that does not read. A full disk or a power cut may have torn it, so that its block counts as open."""
+    """Return the problem of a line that cannot be decoded; the block of a torn line counts as open."""
     if line.endswith(b"}"):
         return Problem("error", BLOCKS_FILE, number, f"not written by a journal: {why}", _RESTORE)
     what = "the line is torn, so that the block it closed cannot be verified"
@@ -162,7 +162,7 @@ def ended(place: Path) -> bool:
 
 
 def compared(ledger: Ledger, found: Mapping[str, Seen]) -> Iterator[Problem]:
-    """Where the files are not what the ledger closed: gone, altered, cut short, or longer."""
+    """Yield an error for each file that differs from the ledger: missing, altered, cut short, or longer."""
     yield from ledger.problems
     for file, closed in ledger.closed.items():
         seen = found.get(file)
@@ -214,7 +214,7 @@ def _difference(closed: Closed, seen: Seen) -> str | None:
 
 
 def seen_in(content: bytes, closed: Closed | None) -> Seen:
-    """What stands in a file, for comparison with what the ledger closed."""
+    """Return the state of a file, for comparison with the block that the ledger closed."""
     if closed is None:
         return Seen(len(content), None)
     part = content[: closed.bytes]
@@ -223,7 +223,7 @@ def seen_in(content: bytes, closed: Closed | None) -> Seen:
 
 
 def verify(place: Path, wanted: Callable[[Closed], bool] = lambda _: True) -> tuple[Problem, ...]:
-    """Every error of a log against its ledger, all of it read; or of the blocks that are `wanted`."""
+    """Return every difference of a log from its ledger, after reading all blocks or those that are `wanted`."""
     ledger = ledger_of(place)
     if ledger is None:
         return ()
@@ -242,12 +242,12 @@ def verify(place: Path, wanted: Callable[[Closed], bool] = lambda _: True) -> tu
 
 
 def errors_in(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Those for which a log is not believed."""
+    """Return the problems that are errors."""
     return tuple(one for one in problems if one.level == "error")
 
 
 def notes_on(ledger: Ledger | None, found: Sequence[Source]) -> list[str]:
-    """What was not verified, in one short sentence; nothing where all was."""
+    """Return notes on the parts of a log that were not verified."""
     if ledger is None:
         return [f"not verified: there is no {BLOCKS_FILE} to compare the records with"]
     closed = ledger.closed
@@ -261,7 +261,7 @@ def notes_on(ledger: Ledger | None, found: Sequence[Source]) -> list[str]:
 
 
 def as_it_stands(problems: Sequence[Problem]) -> list[str]:
-    """What is wrong with a log that is read all the same."""
+    """Return notes on the errors of a log that is read unverified."""
     said = [f"unverified: {one.file}: {one.what}" for one in problems[:_AT_MOST]]
     return [*said, f"unverified: {len(problems) - _AT_MOST} more"] if len(problems) > _AT_MOST else said
 
@@ -269,7 +269,7 @@ def as_it_stands(problems: Sequence[Problem]) -> list[str]:
 def refusal(
     place: Path, problems: Sequence[Problem], otherwise: str = "read it as it is with --unverified"
 ) -> UnverifiedError:
-    """Why a log is not believed, and what to do."""
+    """Return the error for a log that differs from its ledger."""
     first = problems[0]
     where = f"{place / first.file}" + (f":{first.line}" if first.line else "")
     more = f" ({len(problems) - 1} more: perdure check {place})" if len(problems) > 1 else ""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import perdure
 from perdure.errors import LogError
-from perdure.log.formats.charts import CHARTS
+from perdure.log.formats.trackers import CHARTS
 from perdure.log.read import Options, find, lifetimes
 from perdure.testing import check_reader
 

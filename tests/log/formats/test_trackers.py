@@ -21,12 +21,9 @@ from hypothesis import strategies as st
 import perdure
 from perdure.errors import LogError
 from perdure.log.accuracy_matrix import MatrixLifetime
-from perdure.log.formats import protobuf
-from perdure.log.formats.avalanche import AVALANCHE
-from perdure.log.formats.mlflow import MLFLOW
-from perdure.log.formats.runs import RunReader
-from perdure.log.formats.tensorboard import TENSORBOARD, scalars_in
-from perdure.log.formats.wandb import WANDB
+from perdure.log.formats import tensorboard
+from perdure.log.formats.tensorboard import scalars_in
+from perdure.log.formats.trackers import AVALANCHE, MLFLOW, TENSORBOARD, WANDB, RunReader
 from perdure.log.read import Options, find
 from perdure.testing import check_reader
 
@@ -84,10 +81,7 @@ def message(number: int, content: bytes) -> bytes:
 
 def record(content: bytes) -> bytes:
     size = struct.pack("<Q", len(content))
-    checked = [
-        struct.pack("<I", int(protobuf.masked(protobuf.checksums(part, [0], [len(part)]))[0]))
-        for part in (size, content)
-    ]
+    checked = [struct.pack("<I", int(tensorboard.checksums(part, [0], [len(part)])[0])) for part in (size, content)]
     return size + checked[0] + content + checked[1]
 
 
@@ -122,12 +116,13 @@ def test_a_file_of_tensorboards_own_gives_its_scalars_of_all_three_kinds(tmp_pat
     assert not notes
 
 
-def test_the_checksum_is_that_of_rfc_3720() -> None:
-    """Its appendix B.4: 32 bytes of zeros, of ones, rising, falling."""
+def test_the_checksum_is_that_of_rfc_3720_masked() -> None:
+    """The values of its appendix B.4, for 32 bytes of zeros, of ones, rising and falling, masked by TFRecord's rule."""
     rising = bytes(range(32))
     given = [bytes(32), b"\xff" * 32, rising, rising[::-1]]
-    found = protobuf.checksums(b"".join(given), [0, 32, 64, 96], [32] * 4)
-    assert [hex(int(one)) for one in found] == ["0x8a9136aa", "0x62a8ab43", "0x46dd794e", "0x113fdb5c"]
+    plain = [0x8A9136AA, 0x62A8AB43, 0x46DD794E, 0x113FDB5C]
+    masked = [((value >> 15 | value << 17) + 0xA282EAD8) % 2**32 for value in plain]
+    assert tensorboard.checksums(b"".join(given), [0, 32, 64, 96], [32] * 4).tolist() == masked
 
 
 def test_a_run_of_tensorboard_is_a_lifetime_by_its_tags(tmp_path: Path) -> None:

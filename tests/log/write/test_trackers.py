@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 import perdure
 from perdure.gather.trackers import send
-from perdure.log.formats.tensorboard import scalars_in
-from perdure.log.write.events import records
+from perdure.log.formats.tensorboard import event_records, scalars_in
 
 TASKS = ("pong", "Freeway é")
 
@@ -70,7 +69,7 @@ def lived(into: Path, name: str = "life", **more: Any) -> Path:
 def test_what_is_written_as_events_is_what_is_read(tmp_path_factory: Any, rows: list[tuple[Any, ...]]) -> None:
     tags = [("train/a/x", "train/a/y"), ("eval/ü/x", "eval/ü/y"), ("t" * 200, "u")]
     which, steps, moments, first, second = map(np.array, zip(*rows, strict=True))
-    content = records(tags, which, steps, moments, np.stack([first, second], axis=1))
+    content = event_records(tags, which, steps, moments, np.stack([first, second], axis=1))
     file = tmp_path_factory.mktemp("events") / "events.out.tfevents.1"
     file.write_bytes(content)
     notes: list[str] = []

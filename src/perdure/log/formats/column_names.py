@@ -1,4 +1,4 @@
-"""What the columns of a table are, by their names: identity, bookkeeping, and the shape they make together."""
+"""Interpret the names of columns: identity, bookkeeping, tags, and the shape of a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Shape = Literal["long", "wide", "triplets", "tagged"]
 Mode = Literal["learn", "evaluate"]
 
 TAG_COLUMNS: tuple[Mode, Mode] = ("learn", "evaluate")
-"""What a pattern of tags is given as: `--column evaluate=eval/{task}/{measure}`."""
+"""The columns of `--column evaluate=eval/{task}/{measure}`, which gives a pattern of tags."""
 
 MODES: Mapping[str, Mode] = {
     **dict.fromkeys(("train", "training", "learn", "learning"), "learn"),
@@ -43,7 +43,7 @@ _PATTERNS = tuple(
     )
 )
 _CALLED = {"Top1_Acc_Exp": "accuracy", "class_acc": "accuracy"}
-"""What a tool's own name of a measure means; by it the unit is known."""
+"""A tool's own name of a measure → ours, which determines the unit."""
 _HOLE = re.compile(r"\{(task|measure)\}")
 
 IDENTITY: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -55,7 +55,7 @@ IDENTITY: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "role": ("role",),
     }
 )
-"""Columns that say whose a row is, with the names that are understood; in this order they name a lifetime."""
+"""Our identity columns, with the names that files may have for them; in this order they name a lifetime."""
 
 ACTIVE_TASK = (
     "active_task",
@@ -68,13 +68,13 @@ ACTIVE_TASK = (
     "current_task_name",
     "current_env",
 )
-"""What the column of a wide table is called that says which task is being learned."""
+"""Names of the column of a wide table that holds the task that is being learned."""
 
 _COUNTED = ("step", "steps", "timestep", "timesteps", "frame", "frames")
 _COUNTING = ("total", "global", "env", "environment", "total_env", "num", "n", "current_task", "train", "training")
 
 STEPS = frozenset((*_COUNTED, *("_".join(pair) for pair in product(_COUNTING, _COUNTED))))
-"""Names for how far learning has come, counted from 0."""
+"""Names of columns that count the steps of learning."""
 
 _TIMES = (
     *("time", "times", "timestamp", "datetime", "date", "wall_time", "walltime", "wallclock", "wall_clock"),
@@ -116,27 +116,27 @@ NEEDED: Mapping[Shape, Mapping[str, str]] = MappingProxyType(
         "tagged": {},
     }
 )
-"""Columns that each shape cannot do without, with an example of what a file may call them."""
+"""The columns that each shape needs, with an example of a file's name for them."""
 
 
 def plain(name: str) -> str:
-    """A column's name without its folder, its case and its punctuation: `time/Total Steps` is `total_steps`."""
+    """Return a column's name without folder, case and punctuation: `total_steps` for `time/Total Steps`."""
     return re.sub(r"[^0-9a-z]+", "_", name.rpartition("/")[2].lower()).strip("_")
 
 
 def is_bookkeeping(name: str) -> bool:
-    """Whether a column of this name is never a measure: identity, a seed, a step, a cost, a running number."""
+    """Return whether a column of this name is never a measure: identity, a seed, a step, a cost, a running number."""
     return plain(name) in _BOOKKEEPING or _INDEX.fullmatch(name) is not None
 
 
 class TableLayout(msgspec.Struct, frozen=True):
-    """How a header is understood: its shape, and which of the file's columns each of ours is."""
+    """The interpretation of a header: its shape, and the file's column for each of ours."""
 
     shape: Shape
     pairs: tuple[tuple[str, str], ...]
-    """Our name and the file's, in our order: what was mapped, what was understood, the rest under its own name."""
+    """Our name and the file's: mapped columns first, then those with known names, then the rest."""
     identity: tuple[str, ...]
-    """Which of `IDENTITY` are there."""
+    """The columns of `IDENTITY` that it has."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -146,16 +146,16 @@ class TableLayout(msgspec.Struct, frozen=True):
 
     @property
     def called(self) -> Mapping[str, str]:
-        """What the file calls a column that has another name here."""
+        """Our name → the file's, of the columns whose names differ."""
         return {ours: theirs for ours, theirs in self.pairs if ours != theirs}
 
     def missing(self) -> tuple[str, ...]:
-        """The columns that this shape needs and the file does not have."""
+        """Return the columns that this shape needs and the file does not have."""
         return tuple(name for name in NEEDED[self.shape] if name not in self.columns)
 
 
 def table_shape(header: Sequence[str], options: Options) -> Shape | None:
-    """How a table with this header is laid out, as declared or as its names tell; None where they do not.
+    """Return the shape of a table with this header, as declared or by its names; None if they do not determine it.
 
     A name of the long table (task_name, block_type, or a column mapped to one of the standard ones) makes it
     long; eval_exp with training_exp, triplets; a column that names the active task, wide; tags of tasks, tagged.
@@ -174,9 +174,9 @@ def table_shape(header: Sequence[str], options: Options) -> Shape | None:
 
 
 def layout(header: Sequence[str], path: Path, options: Options) -> TableLayout:
-    """The columns under our names; one that ours displaces is kept as `<name>_in_file`.
+    """Return the layout of a header; a column whose name one of ours takes becomes `<name>_in_file`.
 
-    LogError where a mapping names a column that is not there, or two columns would have one name.
+    Raise LogError if a mapping names a missing column, or if two columns would have the same name.
     """
     mapping = {ours: theirs for ours, theirs in options.columns.items() if ours not in TAG_COLUMNS}
     for ours, theirs in mapping.items():
@@ -197,13 +197,13 @@ def layout(header: Sequence[str], path: Path, options: Options) -> TableLayout:
     if twice := {name for name, count in Counter(taken).items() if count > 1}:
         raise LogError(f"two columns would be called {', '.join(sorted(twice))}", "rename one in the file", file=path)
     sources = [*mapping.values(), *(name for name in header if name not in used)]
-    # The first measure is the one that is scored: what a user mapped comes first, then the file's order.
+    # The first measure is scored: mapped columns come first, then the order of the file.
     pairs = tuple(zip(taken, sources, strict=True))
     return TableLayout(shape, pairs, tuple(name for name in IDENTITY if name in mapping), tuple(notes))
 
 
 def _understood(header: Sequence[str], ours: str, names: Sequence[str], used: set[str], notes: list[str]) -> str | None:
-    """The file's column for one of ours: the first of its names that is there and not used otherwise."""
+    """Return the file's column for one of ours: the first of its names that is present and not used otherwise."""
     folded = _plain_names(ours, header)
     found = [theirs for name in names for theirs in header if folded[theirs] == name and theirs not in used]
     if len(found) > 1:
@@ -215,12 +215,12 @@ def _understood(header: Sequence[str], ours: str, names: Sequence[str], used: se
 
 
 def _plain_names(ours: str, header: Sequence[str]) -> Mapping[str, str]:
-    """Whose a row is stands outside any folder of names: `env/agent` is no learner, `train/active_env` is active."""
+    """Return the names to compare. Identity columns are in no folder: `env/agent` is not a learner."""
     return {name: name.strip().lower() if ours in IDENTITY else plain(name) for name in header}
 
 
 def offer(name: str, present: Sequence[str]) -> str:
-    """The nearest column, and all there are."""
+    """Return a hint that names the nearest column, and all columns."""
     found = f" (found: {some(present)})" if closest(name, present) else ""
     return f"{nearest(name, present)}{found}"
 
@@ -229,23 +229,23 @@ def offer(name: str, present: Sequence[str]) -> str:
 
 
 class Tag(msgspec.Struct, frozen=True):
-    """What a tag says."""
+    """The meaning of a tag."""
 
     mode: Mode
     task: str | None
-    """None where a pattern of one's own does not say: then there is one task, called as its run is."""
+    """None if a custom pattern has no task: then there is one task, with the name of its run."""
     measure: str
     number: int | None = None
-    """Of an experience, in the order of learning, where the tool counts them."""
+    """The number of an experience in the order of learning, if the tool counts them."""
 
 
 def tags_of(names: Iterable[str], given: Mapping[str, str]) -> dict[str, Tag]:
-    """The names that are tags and what each says, by patterns of one's own in `given`, else by known ones."""
+    """Return the meaning of each name that is a tag, by the custom patterns in `given`, else by known ones."""
     return {name: tag for name in names if (tag := _tag_of(name, given)) is not None}
 
 
 def _tag_of(name: str, given: Mapping[str, str]) -> Tag | None:
-    """What a tag says; None where it names no task."""
+    """Return the meaning of a tag, None if it names no task."""
     own = [(mode, given[mode]) for mode in TAG_COLUMNS if mode in given]
     if own:
         return next((tag for mode, pattern in own if (tag := _by(mode, pattern, name))), None)
@@ -262,7 +262,7 @@ def _tag_of(name: str, given: Mapping[str, str]) -> Tag | None:
 
 
 def _by(mode: Mode, pattern: str, name: str) -> Tag | None:
-    """What a tag says by a pattern of one's own, in which {task} and {measure} stand for any text."""
+    """Return the meaning of a tag by a custom pattern, in which {task} and {measure} match any text."""
     parts = _HOLE.split(pattern)
     found = re.fullmatch(
         "".join(f"(?P<{part}>.+)" if at % 2 else re.escape(part) for at, part in enumerate(parts))

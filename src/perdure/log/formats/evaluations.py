@@ -1,15 +1,16 @@
-"""Results of language-model evaluations, one folder per step of training, as one lifetime.
+"""Read results of language-model evaluations, one folder per step of training, as one lifetime.
 
 lm-evaluation-harness writes `results_DATE.json` with the scores of many tasks (its `evaluation_tracker.py`);
 inspect_ai writes one log per task, `.json` or `.eval`, which is a zip with the same facts in `header.json`
-(its documentation, "Eval Logs"). Neither says what was trained: the folder's name does, `0-base`, `1-math`.
+(its documentation, "Eval Logs"). Neither holds what was trained: the folder's name does, `0-base`, `1-math`.
 """
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -31,19 +32,16 @@ _BEFORE = ("", "base", "before", "pretrained", "initial", "none")
 _PREFERRED = ("acc_norm", "acc", "accuracy", "exact_match", "f1", "pass@1", "mean")
 _LIMIT = 64 << 20
 
-
-class _Scores(msgspec.Struct, frozen=True):
-    """What one file says: task → metric → value, and who was evaluated."""
-
-    values: Mapping[str, Mapping[str, float]]
-    model: str = ""
+Scores = dict[str, dict[str, float]]
+"""Task → metric → value."""
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """One of the numbered folders: what was learned before its evaluations."""
+    """One of the numbered folders."""
 
     number: int
     learned: str
+    """The task that was learned before its evaluations, as the folder names it."""
     folder: Path
 
 
@@ -52,158 +50,147 @@ class _Evaluations:
     summary = "folders 0-base, 1-TASK, 2-TASK, … with results of lm-evaluation-harness or logs of inspect_ai"
 
     def recognises(self, path: Path) -> bool:
-        """A folder of numbered folders, the first of which holds a file of results."""
+        """Return whether it is a folder of numbered folders, the first of which holds a file of results."""
         steps = _steps(path)
-        return len(steps) > 1 and any(_looks_like_results(file) for file in _candidates(steps[0].folder))
+        return len(steps) > 1 and any(True for _ in _result_files(steps[0].folder))
 
     def read(self, path: Path, options: Options) -> MatrixLifetime:
-        """The accuracy matrix: evaluated tasks after each step, those that were never learned beside it."""
-        # Asked of every folder of folders whether it is one, a reader loads for that no more than it takes.
+        """Return the evaluations after each step as an accuracy matrix."""
+        # Every folder of folders is offered to this reader, so the matrix modules are loaded only for its own.
         from perdure.log.formats.matrix import lifetime_of, matrix_of_cells
 
         steps = _steps(path)
         if len(steps) < 2:
             raise NotALogError("no folders 0-base, 1-TASK, … in it", f"expected {self.summary}", file=path)
-        scores = [_of(one.folder) for one in steps]
-        evaluated = list(dict.fromkeys(task for one in scores for task in one.values))
-        learned = [_learned(one, evaluated) for one in steps]
-        before = learned[0] is None
+        models: dict[str, None] = {}
+        scores = [_scores_in(step.folder, models) for step in steps]
+        evaluated = list(dict.fromkeys(task for step in scores for task in step))
+        learned = [_learned(step, evaluated) for step in steps]
         if None in learned[1:]:
-            at = steps[1 + learned[1:].index(None)]
-            raise LogError("says of no task that it was learned", "call it NUMBER-TASK", file=at.folder)
+            step = steps[1 + learned[1:].index(None)]
+            raise LogError("says of no task that it was learned", "call it NUMBER-TASK", file=step.folder)
         tasks = [task for task in learned if task is not None]
         if twice := {task for task in tasks if tasks.count(task) > 1}:
-            raise LogError(
-                f"{min(twice)} is learned twice", "a matrix has each task once: log it in a journal", file=path
-            )
-        chosen = _chosen(scores, options, path)
-        first = 0 if before else 1
-        cells = {
-            task: np.full(len(tasks) + 1, np.nan) for task in (*tasks, *(one for one in evaluated if one not in tasks))
-        }
-        for column, one in enumerate(scores, first):
-            for task, values in one.values.items():
-                cells[task][column] = values.get(chosen[task], np.nan)
-        others = {task: cells[task] for task in cells if task not in tasks}
+            what = f"{min(twice)} is learned twice"
+            raise LogError(what, "a matrix has each task once: log it in a journal", file=path)
+        metrics = _metrics(scores, options, path)
+        cells = {task: np.full(len(tasks) + 1, np.nan) for task in (*tasks, *evaluated)}
+        for column, step_scores in enumerate(scores, 0 if learned[0] is None else 1):
+            for task, values in step_scores.items():
+                cells[task][column] = values.get(metrics[task], np.nan)
+        others = {task: row for task, row in cells.items() if task not in tasks}
         matrix = matrix_of_cells(np.array([cells[task] for task in tasks]), tasks, options.unit, str(path), others)
-        made = lifetime_of(matrix, as_text(path.absolute().name), path, options.measure or "accuracy")
-        models = dict.fromkeys(one.model for one in scores if one.model)
-        used = dict.fromkeys(chosen.values())
-        notes = (f"scores by {', '.join(used)}", *((f"models: {', '.join(models)}",) if models else ()))
-        return replace(made, notes=(*made.notes, *notes))
+        lifetime = lifetime_of(matrix, as_text(path.absolute().name), path, options.measure or "accuracy")
+        notes = [f"scores by {', '.join(dict.fromkeys(metrics.values()))}"]
+        notes += [f"models: {', '.join(models)}"] if models else []
+        return replace(lifetime, notes=(*lifetime.notes, *notes))
+
+
+EVALUATIONS = _Evaluations()
 
 
 def _steps(path: Path) -> list[_Step]:
-    if not path.is_dir():
-        return []
     try:
-        folders = [one for one in path.iterdir() if one.is_dir()]
+        folders = [folder for folder in path.iterdir() if folder.is_dir()] if path.is_dir() else []
     except OSError:
         return []
-    found = [_Step(int(said[1]), said[2], one) for one in folders if (said := re.fullmatch(_STEP, one.name))]
-    return sorted(found, key=lambda one: (one.number, one.folder.name))
+    steps = [
+        _Step(int(match[1]), match[2], folder) for folder in folders if (match := re.fullmatch(_STEP, folder.name))
+    ]
+    return sorted(steps, key=lambda step: (step.number, step.folder.name))
 
 
 def _learned(step: _Step, evaluated: Sequence[str]) -> str | None:
-    """The task that a step's folder names, as evaluations call it where they know it."""
+    """Return the task that a folder names, spelled as in the evaluations if they have it."""
     if step.learned.lower() in _BEFORE:
         return None
     return next((task for task in evaluated if task.lower() == step.learned.lower()), step.learned)
 
 
-def _candidates(folder: Path) -> list[Path]:
-    """Files that may hold results; lm-evaluation-harness puts them into a folder called after the model."""
+def _result_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of results; lm-evaluation-harness puts them into a folder called after the model."""
     try:
-        return sorted(
-            one for kind in ("json", "eval") for one in (*folder.glob(f"*.{kind}"), *folder.glob(f"*/*.{kind}"))
-        )
+        found = [file for kind in ("json", "eval") for depth in ("", "*/") for file in folder.glob(f"{depth}*.{kind}")]
     except OSError:
-        return []
-
-
-def _looks_like_results(file: Path) -> bool:
-    if file.suffix == ".eval":
-        return True
-    try:
-        with file.open("rb") as opened:
-            head = opened.read(1 << 12)
-    except OSError:
-        return False
-    return (file.name.startswith("results") and b'"results"' in head) or (b'"eval"' in head and b'"status"' in head)
-
-
-def _of(folder: Path) -> _Scores:
-    """All scores of a folder; a task that was evaluated twice counts as it was last."""
-    values: dict[str, Mapping[str, float]] = {}
-    model = ""
-    for file in _candidates(folder):
-        if not _looks_like_results(file):
+        return
+    for file in sorted(found):
+        try:
+            with file.open("rb") as opened:
+                head = opened.read(1 << 12)
+        except OSError:
             continue
+        harness = file.name.startswith("results") and b'"results"' in head
+        if file.suffix == ".eval" or harness or (b'"eval"' in head and b'"status"' in head):
+            yield file
+
+
+def _scores_in(folder: Path, models: dict[str, None]) -> Scores:
+    """Return all scores of a folder, the last one of a task; add the first model's name to `models`."""
+    scores: Scores = {}
+    model = ""
+    for file in _result_files(folder):
         content = _content(file)
-        found = _inspect(content, file) if "eval" in content else _harness(content)
-        values.update(found.values)
-        model = model or found.model
-    if not values:
+        if "eval" in content:
+            about = _mapping(content["eval"])
+            scores |= _inspect(content, about, file)
+            model = model or _text(about.get("model"))
+        else:
+            scores |= _harness(content)
+            model = model or _text(content.get("model_name"))
+    if not scores:
         raise LogError("no scores in it", "expected results_….json, or logs of inspect_ai", file=folder)
-    return _Scores(values, model)
+    models |= {model: None} if model else {}
+    return scores
 
 
 def _content(file: Path) -> dict[str, Any]:
-    import zipfile
-
     try:
         content = files.read_bytes(file, _LIMIT)
         if file.suffix == ".eval":
-            with zipfile.ZipFile(io.BytesIO(content)) as packed, packed.open("header.json") as inside:
-                content = inside.read(_LIMIT)
-        said = msgspec.json.decode(content)
+            with zipfile.ZipFile(io.BytesIO(content)) as archive, archive.open("header.json") as header:
+                content = header.read(_LIMIT)
+        decoded = msgspec.json.decode(content)
     except (OSError, KeyError, zipfile.BadZipFile, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise LogError(
-            f"cannot be read: {problem}", "expected results as their tool wrote them", file=file
-        ) from problem
-    if not isinstance(said, dict):
+        what = f"cannot be read: {problem}"
+        raise LogError(what, "expected results as their tool wrote them", file=file) from problem
+    if not isinstance(decoded, dict):
         raise LogError("no JSON object", "expected results as their tool wrote them", file=file)
-    return said
+    return decoded
 
 
-def _harness(said: Mapping[str, Any]) -> _Scores:
-    """lm-evaluation-harness: "results": {"hellaswag": {"acc,none": 0.5, "acc_stderr,none": …}}; groups are left out."""
-    groups = said.get("groups") if isinstance(said.get("groups"), Mapping) else {}
-    results = said.get("results")
-    values: dict[str, Mapping[str, float]] = {}
-    for task, found in results.items() if isinstance(results, Mapping) else ():
-        numbers = (
-            {
-                str(name).partition(",")[0]: float(value)
-                for name, value in found.items()
-                if _is_number(value) and "stderr" not in str(name)
-            }
-            if isinstance(found, Mapping)
-            else {}
-        )
-        if numbers and task not in (groups or {}):
-            values[as_text(task).lower()] = numbers
-    return _Scores(values, _text(said.get("model_name")))
+def _harness(content: Mapping[str, Any]) -> Scores:
+    """Return {"hellaswag": {"acc": 0.5}} for "results": {"hellaswag": {"acc,none": 0.5, "acc_stderr,none": …}}."""
+    groups = _mapping(content.get("groups"))
+    scores: Scores = {}
+    for task, metrics in _mapping(content.get("results")).items():
+        numbers = {
+            name.partition(",")[0]: float(value)
+            for name, value in _mapping(metrics).items()
+            if _is_number(value) and "stderr" not in name
+        }
+        if numbers and task not in groups:
+            scores[as_text(task).lower()] = numbers
+    return scores
 
 
-def _inspect(said: Mapping[str, Any], file: Path) -> _Scores:
-    """inspect_ai: one task, "results": {"scores": [{"name": "match", "metrics": {"accuracy": {"value": 0.5}}}]}."""
-    about = said["eval"] if isinstance(said["eval"], Mapping) else {}
+def _inspect(content: Mapping[str, Any], about: Mapping[str, Any], file: Path) -> Scores:
+    """Return the metrics of one task: {"scores": [{"name": "match", "metrics": {"accuracy": {"value": 0.5}}}]}."""
     task = _text(about.get("task")).rpartition("/")[2].lower()
-    if not task or said.get("status") not in (None, "success"):
-        raise LogError(
-            f"the evaluation of {task or 'no task'} ended with {said.get('status')!r}", "evaluate it again", file=file
-        )
-    results = said.get("results")
-    scores = results.get("scores") if isinstance(results, Mapping) else None
+    if not task or content.get("status") not in (None, "success"):
+        what = f"the evaluation of {task or 'no task'} ended with {content.get('status')!r}"
+        raise LogError(what, "evaluate it again", file=file)
+    scores = _mapping(content.get("results")).get("scores")
     values: dict[str, float] = {}
     for score in scores if isinstance(scores, list) else ():
-        metrics = score.get("metrics") if isinstance(score, Mapping) else None
-        for name, one in metrics.items() if isinstance(metrics, Mapping) else ():
-            value = one.get("value") if isinstance(one, Mapping) else None
-            if _is_number(value) and "std" not in str(name):
-                values.setdefault(str(name), float(value))
-    return _Scores({task: values} if values else {}, _text(about.get("model")))
+        for name, metric in _mapping(_mapping(score).get("metrics")).items():
+            value = _mapping(metric).get("value")
+            if _is_number(value) and "std" not in name:
+                values.setdefault(name, float(value))
+    return {task: values} if values else {}
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -214,20 +201,17 @@ def _text(value: object) -> str:
     return as_text(value) if isinstance(value, str) else ""
 
 
-def _chosen(scores: Sequence[_Scores], options: Options, path: Path) -> dict[str, str]:
-    """Task → which of its scores counts: the measure that was named, else the first of the usual ones."""
-    known: dict[str, dict[str, None]] = {}
-    for one in scores:
-        for task, values in one.values.items():
-            known.setdefault(task, {}).update(dict.fromkeys(values))
-    chosen: dict[str, str] = {}
-    for task, names in known.items():
-        wanted = [options.measure] if options.measure else [*_PREFERRED, *names]
-        found = next((name for name in wanted if name in names), None)
-        if found is None:
-            raise LogError(f"{task} has no score {options.measure!r}", f"it has {', '.join(names)}", file=path)
-        chosen[task] = found
-    return chosen
-
-
-EVALUATIONS = _Evaluations()
+def _metrics(scores: Sequence[Scores], options: Options, path: Path) -> dict[str, str]:
+    """Return the metric of each task: the measure that was named, else the first of the usual ones."""
+    names: dict[str, dict[str, None]] = {}
+    for step in scores:
+        for task, values in step.items():
+            names.setdefault(task, {}).update(dict.fromkeys(values))
+    metrics: dict[str, str] = {}
+    for task, known in names.items():
+        wanted = [options.measure] if options.measure else [*_PREFERRED, *known]
+        metric = next((name for name in wanted if name in known), None)
+        if metric is None:
+            raise LogError(f"{task} has no score {options.measure!r}", f"it has {', '.join(known)}", file=path)
+        metrics[task] = metric
+    return metrics

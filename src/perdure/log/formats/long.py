@@ -1,11 +1,16 @@
-"""A long table, one row per experience, as lifetimes: every column is read once for all of them."""
+"""Read long tables, one row per experience: the lifetime of each row by its identity columns, then its values.
+
+Wide tables and tables of tags become long ones in `stacked_lifetimes`. Every column is read once for all lifetimes.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
@@ -14,31 +19,29 @@ from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.blocks import in_order
-from perdure.log.formats.column_names import is_bookkeeping, offer
-from perdure.log.formats.row_identity import Counts, Lives
-from perdure.log.model import EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.formats.column_names import IDENTITY, is_bookkeeping, offer
+from perdure.log.manifest import ROLES
+from perdure.log.model import EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction, Lifetime, Role
 from perdure.log.problem import Level, Note
 from perdure.log.read import Options
 from perdure.log.rows import Table
 from perdure.text import plural, some
 
+Counts = npt.NDArray[np.int64]
+
 BLOCKS = ("block_num", "block_type", "task_name")
-"""Where one of these changes, a block ends."""
+"""A block ends if one of these changes."""
 
 _MODES = {
     "train": "train",
     "test": "test",
-    "learn": "train",
-    "training": "train",
-    "evaluate": "test",
-    "eval": "test",
-    "evaluation": "test",
-    "testing": "test",
+    **dict.fromkeys(("learn", "training"), "train"),
+    **dict.fromkeys(("evaluate", "eval", "evaluation", "testing"), "test"),
 }
 _SUBTYPES = {"wake": "wake", "sleep": "sleep"}
 _STATUSES = {status: status for status in EXPERIENCE_STATUSES}
 
-# What L2Logger writes where its caller says nothing. It has no word for a time that nobody noted.
+# The values that L2Logger writes by default. It has no word for an unknown time.
 _DEFAULTS: Mapping[str, str | None] = {
     "worker_id": "worker-default",
     "block_subtype": "wake",
@@ -46,40 +49,171 @@ _DEFAULTS: Mapping[str, str | None] = {
     "exp_status": "complete",
     "timestamp": None,
 }
-_DISTINCT = 20  # different rows of a lifetime, below which equal halves may be chance
-_TIMES = 10  # that a table may hold every row
-_OWNER = "\0owner"  # whose a row is, while they are sorted; no column of a file is called so
+_NEVER_BLANK = ("learner", "lifetime", "seed")
+_LARGEST_SEED = 2**63 - 1
+_DISTINCT = 20  # different rows of a lifetime; with fewer, equal halves may be chance
+_TIMES = 10  # the largest number of copies of every row that is looked for
+_OWNER = "\0owner"  # a name that no column of a file has
 
 
-def lifetimes(table: Table, whose: Lives, options: Options) -> Iterator[Lifetime]:
-    """The lifetimes of a table under our names, in order of appearance."""
+# --- the lifetime of each row --------------------------------------------------------------------
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """One lifetime of a table, as its identity columns describe it."""
+
+    inside: str = ""
+    """Its name inside the file; empty if the file holds no other."""
+    learner: str | None = None
+    seed: int | None = None
+    stated_type: str | None = None
+    role: Role = "life"
+
+
+class Owners(msgspec.Struct, frozen=True, eq=False):
+    """The lifetimes of a table in order of appearance, and the one that each row belongs to."""
+
+    each: tuple[Owner, ...]
+    of_row: Counts
+    columns: tuple[str, ...] = ()
+    """The columns that hold identity and nothing that was experienced."""
+    notes: tuple[str, ...] = ()
+
+    def between(self, first: int, last: int) -> tuple[Owners, Counts]:
+        """Return the lifetimes from `first` to before `last`, and the rows that belong to them."""
+        rows = np.flatnonzero((self.of_row >= first) & (self.of_row < last))
+        return Owners(self.each[first:last], self.of_row[rows] - first, self.columns, self.notes), rows
+
+
+def owners_of(table: Table, identity: Sequence[str], declared: Sequence[str], blocks: Sequence[str]) -> Owners:
+    """Return the owner of each row: a lifetime is a distinct combination of the columns `identity`.
+
+    `declared` are those that the user mapped. A seed that is not declared, in a table without lifetime and learner,
+    is identity only if each of its values spans at least two blocks, which are runs of equal cells in `blocks` (rows,
+    if there are no such columns). Otherwise it is noise, with a note.
+    """
+    alone = np.zeros(table.rows.height, np.int64)
+    if not identity:
+        return Owners((Owner(),), alone)
+    # Rows of one lifetime are usually adjacent, so only the first row of each run is looked at.
+    rows = table.rows.select(identity)
+    heads = np.flatnonzero(_changes(rows).to_numpy())
+    runs = table.taken(rows[heads], heads)
+    keys = {name: cells.labels(runs, name) for name in identity}
+    keys = {name: key for name, key in keys.items() if key.null_count() < key.len()}
+    if "role" in keys:
+        unknown = ~keys["role"].str.to_lowercase().is_in(list(ROLES))
+        expected = f"one of {', '.join(ROLES)} (rename a column that means something else)"
+        cells.refuse(runs, "role", unknown.fill_null(True), expected)
+    notes: tuple[str, ...] = ()
+    if "seed" in keys and not {"lifetime", "learner"} & keys.keys() and "seed" not in declared:
+        notes = _noise_notes(table, [name for name in blocks if name in table.rows.columns])
+        if notes:
+            del keys["seed"]
+    for name in _NEVER_BLANK:
+        if name in keys:
+            cells.refuse(runs, name, keys[name].is_null(), f"a value in every row; it says which {name} a row is of")
+    if not keys:
+        return Owners((Owner(),), alone, (), notes)
+    known = pl.DataFrame(keys)
+    combinations = known.unique(maintain_order=True)
+    numbered = combinations.with_row_index("number")
+    number = known.join(numbered, on=list(keys), how="left", nulls_equal=True, maintain_order="left")["number"]
+    of_row = np.repeat(number.to_numpy().astype(np.int64), np.diff(np.append(heads, table.rows.height)))
+    return Owners(_owners(combinations), of_row, tuple(keys), notes)
+
+
+def _noise_notes(table: Table, blocks: Sequence[str]) -> tuple[str, ...]:
+    """Return a note if the seed does not tell lifetimes apart."""
+    seeds = table.rows.select("seed", *blocks).sort("seed", maintain_order=True)
+    spans = (seeds.filter(_changes(seeds)) if blocks else seeds)["seed"].value_counts()["count"]
+    short = int((spans < 2).sum())
+    if not short or len(spans) == 1:
+        return ()
+    note = (
+        f"the column {table.call('seed')} is taken for noise: {short} of its {len(spans)} values stand in one block "
+        "only; where each value is a lifetime of its own, say --column lifetime=seed"
+    )
+    return (note,)
+
+
+def _changes(rows: pl.DataFrame) -> pl.Series:
+    """Return whether each row differs from the one before it; the first does."""
+    differs = [pl.col(name).ne_missing(pl.col(name).shift()) for name in rows.columns]
+    changed = rows.select(pl.any_horizontal(differs).alias("changed"))["changed"]
+    return changed.scatter(0, True) if rows.height else changed
+
+
+def _owners(combinations: pl.DataFrame) -> tuple[Owner, ...]:
+    rows = combinations.to_dicts()
+    if len(rows) == 1:
+        names = [""]
+    elif "lifetime" in combinations.columns and combinations["lifetime"].n_unique() == len(rows):
+        names = combinations["lifetime"].to_list()
+    else:
+        names = ["/".join(_name_parts(row)) for row in rows]
+        count = Counter(names)
+        # `a/b` of learner a and learner `a/b` read the same; their place in the file tells them apart.
+        names = [f"{name} ({place})" if count[name] > 1 else name for place, name in enumerate(names, start=1)]
+    return tuple(
+        Owner(name, row.get("learner"), _seed(row.get("seed")), row.get("scenario"), _role(row))
+        for row, name in zip(rows, names, strict=True)
+    )
+
+
+def _name_parts(row: Mapping[str, str | None]) -> Iterator[str]:
+    if _role(row) == "expert":
+        yield "expert"
+    for name in IDENTITY:
+        if name != "role" and (value := row.get(name)):
+            yield value
+
+
+def _seed(text: str | None) -> int | None:
+    if text is None or not text.isdecimal() or len(text) >= 20 or int(text) > _LARGEST_SEED:
+        return None
+    return int(text)
+
+
+def _role(row: Mapping[str, str | None]) -> Role:
+    return ROLES[(row.get("role") or "life").lower()]
+
+
+# --- experiences ---------------------------------------------------------------------------------
+
+
+def lifetimes(table: Table, owners: Owners, options: Options) -> Iterator[Lifetime]:
+    """Yield the lifetimes of a table under our names, in order of appearance."""
     path = table.parts[0].path
-    measures = measures_of(table, path, options, whose.columns)
-    rows, starts, repeated = _experiences(table, measures, whose)
-    notes = (*_infinite(table, rows, measures), *repeated, *_half_numbers(table, options, whose.columns))
-    logged = _logged(rows, measures, starts)
-    for number, who in enumerate(whose.who):
+    measures = measures_of(table, path, options, owners.columns)
+    rows, starts, repeated = _experiences(table, measures, owners)
+    notes = (*_infinite(table, rows, measures), *repeated, *_half_numbers(table, options, owners.columns))
+    logged = {
+        name: np.logical_or.reduceat(rows[name].is_not_null().to_numpy(), starts[:-1]) if rows.height else [False]
+        for name in measures
+    }
+    for number, owner in enumerate(owners.each):
         own = rows.slice(starts[number], starts[number + 1] - starts[number])
         names = [name for name in measures if logged[name][number]] or list(measures)
-        if len(names) < len(measures):  # another lifetime's measure is none of this one's
+        if len(names) < len(measures):  # a measure of other lifetimes only
             own = own.select(*STANDARD_COLUMNS, *names, pl.exclude(*STANDARD_COLUMNS, *names))
         yield Lifetime(
-            id=who.inside or path.name,
+            id=owner.inside or path.name,
             experiences=own,
             measures={name: measures[name] for name in names},
-            learner=who.learner,
-            seed=who.seed,
-            role=who.role,
+            learner=owner.learner,
+            seed=owner.seed,
+            role=owner.role,
             path=path,
-            inside=who.inside,
-            stated_type=who.stated_type,
+            inside=owner.inside,
+            stated_type=owner.stated_type,
             notes=notes,
         )
 
 
 def stacked_lifetimes(
     table: Table,
-    whose: Lives,
+    owners: Owners,
     options: Options,
     *,
     names: Sequence[str],
@@ -108,7 +242,86 @@ def stacked_lifetimes(
             **{name: cells.typed(table.rows[name])[origins] for name in steps if name not in measured},
         }
     )
-    return lifetimes(table.taken(rows, origins), replace(whose, of_row=whose.of_row[origins], columns=()), options)
+    owners = replace(owners, of_row=owners.of_row[origins], columns=())
+    return lifetimes(table.taken(rows, origins), owners, options)
+
+
+def measures_of(table: Table, path: Path, options: Options, identity: tuple[str, ...]) -> dict[str, Direction]:
+    """Return the declared measures, or every column of numbers that is neither ours nor bookkeeping by its name."""
+    others = [name for name in table.rows.columns if name not in STANDARD_COLUMNS and name not in identity]
+    if options.measures is not None:
+        for name in options.measures:
+            if name not in others:
+                raise LogError(f"no column for the measure {name!r}", offer(name, others), file=path)
+        return dict(options.measures)
+    measures: dict[str, Direction] = {
+        name: "higher"
+        for name in others
+        if (name in options.columns or not is_bookkeeping(name)) and cells.is_measurable(table.rows[name])
+    }
+    if not measures:
+        passed = [name for name in others if is_bookkeeping(name)]
+        hint = f" ({some(passed)}: by their names no measures)" if passed else ""
+        raise LogError(
+            f"no measure: none of the columns {some(others) or '(none left)'} holds numbers{hint}",
+            "log a number per experience, such as a reward",
+            file=path,
+        )
+    return measures
+
+
+def _experiences(
+    table: Table, measures: Mapping[str, Direction], owners: Owners
+) -> tuple[pl.DataFrame, Counts, tuple[Note, ...]]:
+    """Return the rows of every lifetime in order, the start of each lifetime, and notes on repeated rows."""
+    rows = cells.standard(_read(table, measures, owners)).with_columns(pl.Series(_OWNER, owners.of_row, pl.UInt32))
+    starts = np.append(0, np.cumsum(np.bincount(owners.of_row, minlength=len(owners.each)))).astype(np.int64)
+    if (np.diff(owners.of_row) < 0).any():
+        rows = rows.sort(_OWNER, maintain_order=True)
+    if "exp_num" not in rows.columns:
+        number = np.arange(rows.height) - np.repeat(starts[:-1], np.diff(starts))
+        rows = rows.with_columns(pl.Series("exp_num", number, pl.Int64))
+    if "block_num" not in rows.columns:
+        rows = rows.with_columns(pl.Series("block_num", _block_numbers(rows, starts), pl.Int64))
+    repeated = tuple(_repeated(table, rows, measures, np.argsort(owners.of_row, kind="stable"), starts))
+    rows = in_order(rows, _OWNER).drop(_OWNER)
+    extras = [name for name in rows.columns if name not in STANDARD_COLUMNS and name not in measures]
+    return rows.select(*STANDARD_COLUMNS, *measures, *extras), starts, repeated
+
+
+def _read(table: Table, measures: Mapping[str, Direction], owners: Owners) -> pl.DataFrame:
+    """Return the columns in their types, in the order of the file; raise LogError for the first unsound cell."""
+    rows = table.rows
+    readings: Mapping[str, Callable[[], pl.Series]] = {
+        "task_name": lambda: cells.folded(cells.names(table, "task_name", strip=True)),
+        "block_type": lambda: cells.words(table, "block_type", _MODES),
+        "block_num": lambda: cells.counts(table, "block_num"),
+        "exp_num": lambda: cells.counts(table, "exp_num"),
+        "worker_id": lambda: cells.names(table, "worker_id", strip=True),
+        "block_subtype": lambda: cells.words(table, "block_subtype", _SUBTYPES, blank="wake"),
+        "task_params": lambda: cells.objects(table, "task_params"),
+        "exp_status": lambda: cells.words(table, "exp_status", _STATUSES, blank="complete"),
+        "timestamp": lambda: cells.moments(table, "timestamp"),
+    }
+    columns = {name: read() for name, read in readings.items() if name in rows.columns}
+    columns |= {name: cells.numbers(table, name) for name in measures}
+    known = {*STANDARD_COLUMNS, *measures, *owners.columns}
+    columns |= {name: cells.typed(rows[name]) for name in rows.columns if name not in known}
+    blank = [
+        pl.lit(text, STANDARD_COLUMNS[name]).alias(name) for name, text in _DEFAULTS.items() if name not in columns
+    ]
+    return rows.select(column.alias(name) for name, column in columns.items()).with_columns(blank)
+
+
+def _block_numbers(rows: pl.DataFrame, starts: Counts) -> Counts:
+    """Return the number of each row's block in its lifetime: a block begins where the mode or the task changes."""
+    changed = _changes(rows.select("block_type", "task_name")).to_numpy().copy()
+    changed[starts[:-1]] = True
+    number: Counts = np.cumsum(changed, dtype=np.int64)
+    return number - np.repeat(number[starts[:-1]], np.diff(starts))
+
+
+# --- notes ---------------------------------------------------------------------------------------
 
 
 def _infinite(table: Table, rows: pl.DataFrame, measures: Mapping[str, Direction]) -> Iterator[Note]:
@@ -124,35 +337,34 @@ def _infinite(table: Table, rows: pl.DataFrame, measures: Mapping[str, Direction
 def _repeated(
     table: Table, given: pl.DataFrame, measures: Mapping[str, Direction], order: Counts, starts: Counts
 ) -> Iterator[Note]:
-    """Yield a note on the first row that is in the table again; `order` gives the row of the table for each of `given`.
+    """Yield a note on the first repeated row; `order` gives the row of the table for each of `given`.
 
     Rows with numbers of their own are compared with each other. Rows without may be equal by chance, so that only a
     lifetime is reported whose rows all appear several times, one after the other or all of them again.
     """
-    owner = pl.Series(_OWNER, np.repeat(np.arange(len(starts) - 1), np.diff(starts)))
-    numbered = "exp_num" in table.rows.columns
     names = ["task_name", "block_type", *measures]
-    if numbered:
-        keys = [*("block_num", "exp_num", "worker_id"), *names]
+    if "exp_num" in table.rows.columns:
+        keys = [_OWNER, "block_num", "exp_num", "worker_id", *names]
         for columns, level, what in (
             (keys, "error", "this row repeats an earlier one"),
-            (keys[:3], "warning", "an earlier row has the same experience; such rows are averaged"),
+            (keys[:4], "warning", "an earlier row has the same experience; such rows are averaged"),
         ):
-            again = ~given.select(columns).with_columns(owner).hash_rows().is_first_distinct()
+            again = ~given.select(columns).hash_rows().is_first_distinct()
             if again.any():
                 row = int(order[again.to_numpy()].min())
                 yield table.note(row, cast("Level", level), what, "number experiences once, and keep each row once")
                 return
         names.append("exp_num")
-    rows = given.select(names).hash_rows().to_numpy()
+    hashes = given.select(names).hash_rows().to_numpy()
     for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        own = rows[start:end]
+        own = hashes[start:end]
         if np.unique(own).size < _DISTINCT:
             continue
         for times in (times for times in range(2, _TIMES + 1) if len(own) % times == 0):
             whole, each = own.reshape(times, -1), own.reshape(-1, times)
-            if (whole == whole[0]).all() or (each == each[:, :1]).all():
-                first = start + (1 if (each == each[:, :1]).all() else whole.shape[1])
+            adjacent = bool((each == each[:, :1]).all())
+            if adjacent or (whole == whole[0]).all():
+                first = start + (1 if adjacent else whole.shape[1])
                 yield table.note(int(order[first]), "error", "this row repeats an earlier one", "keep each row once")
                 return
 
@@ -170,111 +382,3 @@ def _half_numbers(table: Table, options: Options, identity: tuple[str, ...]) -> 
                 f"the column {table.call(name)} is not a measure: only {numbers} of its {written} cells are numbers; "
                 "repair it, or name the measure (--measure)"
             )
-
-
-def measures_of(table: Table, path: Path, options: Options, identity: tuple[str, ...]) -> dict[str, Direction]:
-    """The measures as declared, or every column of numbers that is neither ours nor bookkeeping by its name."""
-    others = [name for name in table.rows.columns if name not in STANDARD_COLUMNS and name not in identity]
-    if options.measures is not None:
-        for name in options.measures:
-            if name not in others:
-                raise LogError(f"no column for the measure {name!r}", offer(name, others), file=path)
-        return dict(options.measures)
-    found: dict[str, Direction] = {
-        name: "higher"
-        for name in others
-        if (name in options.columns or not is_bookkeeping(name)) and cells.is_measurable(table.rows[name])
-    }
-    if not found:
-        passed = [name for name in others if is_bookkeeping(name)]
-        hint = f" ({some(passed)}: by their names no measures)" if passed else ""
-        raise LogError(
-            f"no measure: none of the columns {some(others) or '(none left)'} holds numbers{hint}",
-            "log a number per experience, such as a reward",
-            file=path,
-        )
-    return found
-
-
-def _experiences(
-    table: Table, measures: Mapping[str, Direction], whose: Lives
-) -> tuple[pl.DataFrame, Counts, tuple[Note, ...]]:
-    """Return the rows of every lifetime, each in order, where each begins, and notes on repeated rows."""
-    given = cells.standard(_read(table, measures, whose))
-    count = len(whose.who)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(whose.of_row, minlength=count))]).astype(np.int64)
-    if count > 1:
-        given = given.with_columns(pl.Series(_OWNER, whose.of_row))
-        if (np.diff(whose.of_row) < 0).any():
-            given = given.sort(_OWNER, maintain_order=True)
-    lengths = np.diff(starts)
-    if "exp_num" not in given.columns:
-        number = np.arange(given.height) - np.repeat(starts[:-1], lengths)
-        given = given.with_columns(pl.Series("exp_num", number, pl.Int64))
-    if "block_num" not in given.columns:
-        number = _runs(given, starts)
-        given = given.with_columns(pl.Series("block_num", number, pl.Int64))
-    repeated = tuple(_repeated(table, given, measures, np.argsort(whose.of_row, kind="stable"), starts))
-    extras = [name for name in given.columns if name not in STANDARD_COLUMNS and name not in measures]
-    given = given.select(*STANDARD_COLUMNS, *measures, *extras)
-    if count == 1:
-        return in_order(given), starts, repeated
-    if not _rising(given):
-        given = given.sort(_OWNER, "block_num", "exp_num", "worker_id", maintain_order=True)
-    return given.drop(_OWNER), starts, repeated
-
-
-def _read(table: Table, measures: Mapping[str, Direction], whose: Lives) -> pl.DataFrame:
-    """The columns in their types, in the order of the file; the first cell that breaks a rule is named."""
-    rows = table.rows
-    column: dict[str, pl.Series | pl.Expr] = {
-        "task_name": cells.folded(cells.names(table, "task_name", strip=True)),
-        "block_type": cells.words(table, "block_type", _MODES),
-    }
-    readings: Mapping[str, Callable[[], pl.Series]] = {
-        "block_num": lambda: cells.counts(table, "block_num"),
-        "exp_num": lambda: cells.counts(table, "exp_num"),
-        "worker_id": lambda: cells.names(table, "worker_id", strip=True),
-        "block_subtype": lambda: cells.words(table, "block_subtype", _SUBTYPES, blank="wake"),
-        "task_params": lambda: cells.objects(table, "task_params"),
-        "exp_status": lambda: cells.words(table, "exp_status", _STATUSES, blank="complete"),
-        "timestamp": lambda: cells.moments(table, "timestamp"),
-    }
-    for name, reading in readings.items():
-        if name in rows.columns:
-            column[name] = reading()
-        elif name in _DEFAULTS:
-            column[name] = pl.lit(_DEFAULTS[name], STANDARD_COLUMNS[name])
-    column |= {name: cells.numbers(table, name) for name in measures}
-    known = {*STANDARD_COLUMNS, *measures, *whose.columns}
-    column |= {name: cells.typed(rows[name]) for name in rows.columns if name not in known}
-    given = rows.select(one.alias(name) for name, one in column.items() if isinstance(one, pl.Series))
-    return given.with_columns(one.alias(name) for name, one in column.items() if isinstance(one, pl.Expr))
-
-
-def _runs(rows: pl.DataFrame, starts: Counts) -> Counts:
-    """The number of each row's block within its lifetime: a new one wherever the mode or the task changes."""
-    differs = [pl.col(name).ne_missing(pl.col(name).shift()) for name in ("block_type", "task_name")]
-    changed = rows.select(pl.any_horizontal(differs))["block_type"].to_numpy().copy()
-    changed[starts[:-1]] = True
-    run: Counts = np.cumsum(changed, dtype=np.int64)
-    return run - np.repeat(run[starts[:-1]], np.diff(starts))
-
-
-def _rising(rows: pl.DataFrame) -> bool:
-    """Whether each row comes after the one before it by owner, block and experience, so that nothing need be sorted."""
-    owner, block, experience = (rows[name].to_numpy() for name in (_OWNER, "block_num", "exp_num"))
-    same = (owner[1:] == owner[:-1]) & (block[1:] == block[:-1])
-    later = (block[1:] > block[:-1]) | (owner[1:] != owner[:-1]) | (same & (experience[1:] > experience[:-1]))
-    return bool(later.all())
-
-
-def _logged(rows: pl.DataFrame, measures: Mapping[str, Direction], starts: Counts) -> dict[str, npt.NDArray[np.bool_]]:
-    """Whether each lifetime has a value of each measure at all."""
-    everyone = np.ones(len(starts) - 1, dtype=bool)
-    return {
-        name: everyone
-        if not rows[name].null_count()
-        else np.logical_or.reduceat(rows[name].is_not_null().to_numpy(), starts[:-1])
-        for name in measures
-    }

@@ -18,14 +18,10 @@ from perdure.log.accuracy_matrix import Array, Baseline, Unit
 from perdure.log.formats import packed
 from perdure.log.formats.column_names import table_shape
 from perdure.log.read import Options
-from perdure.log.rows import cells, rows_of, separator_of
+from perdure.log.rows import cells, json_in, rows_of, separator_of
 
 Mask = npt.NDArray[np.bool_]
 
-_KEYS = (
-    *("matrix", "matrices", "tasks", "unit", "as_given", "random_init", "joint", "learner", "seed", "seeds"),
-    *("seconds", "memory_mb"),
-)
 _GLANCE = 1 << 16
 # A list of rows or of single numbers, or an object that has a matrix; a list of records is another kind of file.
 _JSON = re.compile(r'\s*(?:\[\s*[\]\[\d.nN-]|\{.*"matri(?:x|ces)"\s*:)', re.DOTALL)
@@ -33,6 +29,18 @@ _JSON = re.compile(r'\s*(?:\[\s*[\]\[\d.nN-]|\{.*"matri(?:x|ces)"\s*:)', re.DOTA
 _LARGEST_LABELLED = 1 << 22  # bytes of a matrix with names about it: about 450 tasks
 
 _NumberOrTasks = float | tuple[float, ...] | dict[str, float]
+# The keys beside "matrix" or "matrices" in JSON.
+_FACTS: Mapping[str, Any] = {
+    "tasks": tuple[str, ...],
+    "unit": Unit,
+    "random_init": _NumberOrTasks,
+    "joint": _NumberOrTasks,
+    "learner": str,
+    "as_given": bool,
+    "seconds": tuple[float, ...],
+    "memory_mb": tuple[float, ...],
+}
+_KEYS = ("matrix", "matrices", "seed", "seeds", *_FACTS)
 _NOTHING = frozenset({"", "nan", "-", "–", "—"})
 # The labels that may be left out, a first row and a first column, most of them first.
 _LABELS = ((1, 1), (1, 0), (0, 1), (0, 0))
@@ -158,11 +166,7 @@ def _loaded(path: Path, loaders: Mapping[str, Callable[..., Any]], what: str, li
 # --- text ----------------------------------------------------------------------------------------
 
 
-def _from_text(path: Path, content: bytes, _limit: float) -> Iterator[RawMatrix]:
-    yield _text_matrix(path, content)
-
-
-def _text_matrix(path: Path, content: bytes) -> RawMatrix:
+def _text_matrix(path: Path, content: bytes, _limit: float) -> RawMatrix:
     """Return the matrix in comma- or tab-separated text, with or without names about it."""
     try:
         text = content.decode("utf-8-sig")
@@ -176,10 +180,10 @@ def _text_matrix(path: Path, content: bytes) -> RawMatrix:
     return parse_text(lines, str(path))
 
 
-def _baseline_from_text(path: Path, content: bytes, _limit: float) -> Baseline:
-    found = _text_matrix(path, content)
-    numbers = _one_per_task(path, found.cells)
-    names = found.column_names or found.row_names
+def _baseline_from_text(path: Path, content: bytes, limit: float) -> Baseline:
+    table = _text_matrix(path, content, limit)
+    numbers = _one_per_task(path, table.cells)
+    names = table.column_names or table.row_names
     return dict(zip(names, numbers, strict=True)) if names and len(names) == len(numbers) else numbers
 
 
@@ -306,41 +310,29 @@ def _counting_notes(values: Array, header: int, index: int) -> tuple[str, ...]:
 
 def _from_json(path: Path, content: bytes, _limit: float) -> Iterator[RawMatrix]:
     """Yield the matrices in a list of rows, in several such lists, or in an object with further keys."""
-    try:
-        found = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise LogError(f"not JSON: {problem}", "undefined cells are null (NaN is no JSON)", file=path) from problem
-    said: Mapping[str, Any] = found if isinstance(found, dict) else {"matrix": found}
-    for key in said:
+    found = json_in(content, path, "undefined cells are null (NaN is no JSON)")
+    document: Mapping[str, Any] = found if isinstance(found, dict) else {"matrix": found}
+    for key in document:
         if key not in _KEYS:
             raise UnknownNameError("key", key, _KEYS).at(file=path)
-    given = [key for key in ("matrix", "matrices") if key in said]
+    given = [key for key in ("matrix", "matrices") if key in document]
     if len(given) != 1:
         raise LogError(
-            f"{'both' if given else 'neither'} of the keys of a matrix (found: {', '.join(said) or 'nothing'})",
+            f"{'both' if given else 'neither'} of the keys of a matrix (found: {', '.join(document) or 'nothing'})",
             'give "matrix", a list of rows, or "matrices", several of them',
             file=path,
         )
-    facts = {
-        "tasks": _converted(path, said, "tasks", tuple[str, ...]),
-        "unit": _converted(path, said, "unit", Unit),
-        "random_init": _converted(path, said, "random_init", _NumberOrTasks),
-        "joint": _converted(path, said, "joint", _NumberOrTasks),
-        "learner": _converted(path, said, "learner", str),
-        "as_given": _converted(path, said, "as_given", bool),
-        "seconds": _converted(path, said, "seconds", tuple[float, ...]),
-        "memory_mb": _converted(path, said, "memory_mb", tuple[float, ...]),
-    }
-    tables = said[given[0]]
+    facts = {key: _converted(path, document, key, kind) for key, kind in _FACTS.items()}
+    tables = document[given[0]]
     if given == ["matrix"] and not _is_stack(tables):
-        yield RawMatrix.of(_json_cells(path, tables), str(path), seed=_converted(path, said, "seed", int), **facts)
+        yield RawMatrix.of(_json_cells(path, tables), str(path), seed=_converted(path, document, "seed", int), **facts)
         return
     if not isinstance(tables, dict | list) or not tables:
         raise LogError(
             "matrices are a list of matrices, or an object of them by name", f"found {_kind(tables)}", file=path
         )
     named = tables.items() if isinstance(tables, dict) else ((str(at), table) for at, table in enumerate(tables))
-    seeds = _seeds(path, _converted(path, said, "seeds", tuple[int, ...]), len(tables))
+    seeds = _seeds(path, _converted(path, document, "seeds", tuple[int, ...]), len(tables))
     for (name, table), seed in zip(named, seeds, strict=True):
         source = f"{path}#{name}"
         yield RawMatrix.of(_json_cells(source, table), source, inside=name, seed=seed, **facts)
@@ -360,14 +352,16 @@ def _json_cells(source: object, rows: Any) -> Array:
         raise LogError(
             "the matrix is a list of rows, each a list of numbers or null", f"found {_kind(rows)}", file=source
         )
-    for at, row in enumerate(rows, start=1):
+    for number, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
             raise LogError(
-                f"row {at} has {len(row)} cells, row 1 has {len(rows[0])}", "write null for none", file=source
+                f"row {number} has {len(row)} cells, row 1 has {len(rows[0])}", "write null for none", file=source
             )
-        for place, cell in enumerate(row, start=1):
+        for column, cell in enumerate(row, start=1):
             if cell is not None and (isinstance(cell, bool) or not isinstance(cell, int | float)):
-                raise LogError(f"row {at}, cell {place}: {cell!r} is no number", "write null for none", file=source)
+                raise LogError(
+                    f"row {number}, cell {column}: {cell!r} is no number", "write null for none", file=source
+                )
     try:
         return np.array([[np.nan if cell is None else float(cell) for cell in row] for row in rows], dtype=np.float64)
     except OverflowError as problem:
@@ -376,11 +370,11 @@ def _json_cells(source: object, rows: Any) -> Array:
         ) from problem
 
 
-def _converted(path: Path, said: Mapping[str, Any], key: str, kind: Any) -> Any:
-    if said.get(key) is None:
+def _converted(path: Path, document: Mapping[str, Any], key: str, kind: Any) -> Any:
+    if document.get(key) is None:
         return None
     try:
-        return msgspec.convert(said[key], kind)
+        return msgspec.convert(document[key], kind)
     except msgspec.ValidationError as problem:
         raise LogError(str(problem), "write it as the documents show", file=path, where=f'"{key}"') from problem
 
@@ -398,13 +392,9 @@ def _kind(found: Any) -> str:
 
 
 def _baseline_from_json(path: Path, content: bytes, _limit: float) -> Baseline:
-    try:
-        found: Baseline = msgspec.json.decode(content, type=_NumberOrTasks)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise LogError(
-            f"no baseline: {problem}", "expected a number, a list, or task names and numbers", file=path
-        ) from problem
-    return found
+    fix = "expected a number, a list, or task names and numbers"
+    baseline: Baseline = json_in(content, path, fix, "no baseline", _NumberOrTasks)
+    return baseline
 
 
 # --- NumPy ---------------------------------------------------------------------------------------
@@ -488,8 +478,8 @@ def _baseline_from_numpy(path: Path, content: bytes, limit: float) -> Baseline:
 
 
 _LOADERS: Mapping[str, Callable[[Path, bytes, float], Iterator[RawMatrix]]] = {
-    ".csv": _from_text,
-    ".tsv": _from_text,
+    ".csv": lambda *file: iter((_text_matrix(*file),)),
+    ".tsv": lambda *file: iter((_text_matrix(*file),)),
     ".json": _from_json,
     ".npz": _from_numpy,
     ".npy": _from_numpy,

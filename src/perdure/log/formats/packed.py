@@ -1,4 +1,4 @@
-"""Files that hold a table: which they are, their header at a glance, and their bytes, unpacked within bounds."""
+"""Open files that hold a table: by their suffix, in a zip or gzip, unpacked to a limited size."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ BINARY = (".parquet", ".arrow", ".feather", ".ipc")
 _GLANCE = 1 << 20
 _CHUNK = 1 << 24
 _BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
-# RuntimeError is what zipfile raises where a password is needed.
+# zipfile raises RuntimeError if a password is needed.
 
 
 def kind(path: Path) -> str:
-    """What the file is by its name: its last suffix, in lower case, and the one before it where that is `.gz`."""
+    """Return the last suffix of a name in lower case, with the one before it if that is `.gz`."""
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]]
     return "".join(suffixes) if suffixes[-1:] == [".gz"] else "".join(suffixes[-1:])
 
 
 def inner_kind(path: Path) -> str:
-    """What the file is once it is unpacked; a zip that holds no single table stays one."""
+    """Return the suffix of the unpacked file; `.zip` if an archive does not hold exactly one table."""
     suffix = kind(path)
     if suffix != ".zip" or not path.is_file():
         return suffix.removesuffix(".gz")
@@ -45,22 +45,22 @@ def inner_kind(path: Path) -> str:
 
 
 def is_table_name(path: Path) -> bool:
-    """Whether a file of this name may hold a table."""
+    """Return whether a file of this name may hold a table."""
     return kind(path) in _KINDS
 
 
 def stem(path: Path) -> str:
-    """The file's name without what `kind` says."""
+    """Return the file's name without the suffixes that `kind` returns."""
     return path.name[: len(path.name) - len(kind(path))] if is_table_name(path) else path.stem
 
 
 def shown_suffixes() -> str:
-    """Every suffix that is read, for messages."""
+    """Return every suffix that is read, for messages."""
     return ", ".join(_KINDS)
 
 
 def first_line(path: Path) -> list[str] | None:
-    """The cells of the first line of a text table, without their blanks; None where there is no such line."""
+    """Return the cells of the first line of a text table without surrounding blanks, None if it cannot be read."""
     try:
         with _opened(path) as (file, suffix):
             line = file.readline(_GLANCE)
@@ -79,7 +79,7 @@ def beginning(path: Path, most: int) -> str:
 
 
 def trouble(path: Path) -> tuple[str, str] | None:
-    """What is wrong with a file whose name promises a text table, and what to do; None where it seems to be one."""
+    """Return what is wrong with a file that has the name of a text table, and what to do; None if it seems sound."""
     if kind(path) not in _TEXTS:
         return None
     try:
@@ -173,7 +173,7 @@ def _unpacking(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
-    """The text of a table as a stream, and the suffix that says how it is separated."""
+    """Open the text of a table, unpacked; yield the stream and the suffix of the table."""
     suffix = kind(path)
     with io.BufferedReader(files.opened(path)) as plain:
         if suffix == ".zip":
@@ -190,7 +190,7 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
 
 def _only_table(path: Path, archive: zipfile.ZipFile) -> str:
     names = [name for name in archive.namelist() if not name.endswith("/")]
-    # What macOS adds beside each file is no file of the user's.
+    # macOS adds a hidden file for each file.
     own = [name for name in names if not name.startswith("__MACOSX/") and not PurePosixPath(name).name.startswith(".")]
     found = [name for name in own if PurePosixPath(name).suffix.lower() in SEPARATORS]
     if len(found) == 1:

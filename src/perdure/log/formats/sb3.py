@@ -1,7 +1,7 @@
-"""What Stable-Baselines3 leaves behind: `monitor.csv` of what was learned, `evaluations.npz` of what was tested.
+"""Read files of Stable-Baselines3: `monitor.csv` of episodes while learning, `evaluations.npz` of evaluations.
 
 Both as its 2.x sources write them (`common/monitor.py`, `common/callbacks.py`): a monitor's first line is `#` and JSON
-with `t_start` and `env_id`, then a CSV of `r,l,t` and whatever keywords were asked for; `EvalCallback` saves the
+with `t_start` and `env_id`, then a CSV of `r,l,t` and the keywords that the user configured; `EvalCallback` saves the
 arrays `timesteps`, `results`, `ep_lengths` and, of tasks that can succeed, `successes`.
 """
 
@@ -26,7 +26,7 @@ from perdure.log.formats.table import rows_lifetimes
 from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
-from perdure.log.rows import Table, bytes_of, table_in
+from perdure.log.rows import Table, bytes_of, json_in, table_in
 
 Array = npt.NDArray[np.float64]
 
@@ -42,13 +42,13 @@ _ALONE = (
 
 
 class _Monitor(msgspec.Struct, frozen=True):
-    """One monitor file: when it began, whose episodes it holds, and these."""
+    """One monitor file."""
 
     task: str
     start: float
     tested: bool
     rows: pl.DataFrame
-    """reward, steps, elapsed, and what else was asked for."""
+    """reward, steps, elapsed, and the columns that the user configured."""
 
 
 class _StableBaselines:
@@ -59,13 +59,13 @@ class _StableBaselines:
     )
 
     def recognises(self, path: Path) -> bool:
-        """By names and first bytes: a monitor begins with `#{`, and evaluations hold timesteps and results."""
+        """Return whether a monitor begins with `#{`, or evaluations hold timesteps and results."""
         if path.is_dir():
             return bool(_monitors(path))
         return _is_monitor(path) or _is_evaluations(path)
 
     def read(self, path: Path, options: Options) -> Lifetime:
-        """The life in a folder, or the one task in a file."""
+        """Return the lifetime in a folder, or the only task in a file."""
         notes: list[str] = []
         if path.is_dir():
             rows = _life(path, notes, options.max_unpacked)
@@ -111,7 +111,7 @@ def _is_evaluations(path: Path) -> bool:
 
 
 def _called(path: Path) -> str:
-    """What says most about a place: its own name, or its folder's where that is the same everywhere."""
+    """Return the name of a file or folder, or of its parent if its own name is generic."""
     own = path.name.removesuffix(_MONITOR).removesuffix(".npz").strip("._-") if path.suffix else path.name
     return as_text(own if not _GENERIC.fullmatch(own) else path.absolute().parent.name) or "task"
 
@@ -122,17 +122,14 @@ def _called(path: Path) -> str:
 def _monitor(path: Path, notes: list[str]) -> _Monitor:
     content = bytes_of(path)
     first, newline, rest = content.partition(b"\n")
-    try:
-        said = msgspec.json.decode(first.removeprefix(b"#"))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise LogError(f"the first line is no JSON: {problem}", "expected #{…}", file=path, line=1) from problem
-    if not first.startswith(b"#") or not isinstance(said, dict) or not newline:
+    header = json_in(first.removeprefix(b"#"), path, "expected #{…}", "the first line is no JSON", line=1)
+    if not first.startswith(b"#") or not isinstance(header, dict) or not newline:
         raise LogError("no monitor", "expected #{…} on the first line, and r,l,t on the second", file=path, line=1)
     table = table_in(rest, path, ",", notes, line=2)
     if table is None or not {"r", "l", "t"} <= set(table.rows.columns):
         raise LogError("no columns r, l and t", "a monitor has a line per episode", file=path, line=2)
-    start = said.get("t_start")
-    task = said.get("env_id")
+    start = header.get("t_start")
+    task = header.get("env_id")
     return _Monitor(
         task=_task(task if isinstance(task, str) and task not in ("", "None") else _called(path)),
         start=float(start) if isinstance(start, int | float) and abs(start) < 1e15 else 0.0,
@@ -157,7 +154,7 @@ def _task(name: str) -> str:
 
 
 def _learned(monitors: Sequence[_Monitor], path: Path) -> pl.DataFrame:
-    """The episodes of several monitors in the order in which they ended, `at` so many steps of learning."""
+    """Return the episodes of several monitors in the order of their ends; `at` counts the steps of learning."""
     stacked = pl.concat(
         [
             one.rows.with_columns(
@@ -179,7 +176,7 @@ def _learned(monitors: Sequence[_Monitor], path: Path) -> pl.DataFrame:
 
 
 def _evaluations(path: Path, task: str, limit: float) -> pl.DataFrame:
-    """A row per episode of evaluation, `at` so many steps of learning."""
+    """Return a row per episode of evaluation; `at` counts the steps of learning."""
     arrays = arrays_of(path, bytes_of(path), limit)
     try:
         steps, results = arrays["timesteps"].astype(np.float64), arrays["results"].astype(np.float64)
@@ -202,7 +199,7 @@ def _evaluations(path: Path, task: str, limit: float) -> pl.DataFrame:
 
 
 def _evaluated_alone(path: Path, limit: float) -> pl.DataFrame:
-    """One task, learned between its evaluations; what it was worth while learning is what these say."""
+    """Return the rows of one task that was learned between its evaluations, whose means stand for learning too."""
     tested = _evaluations(path, _task(_called(path)), limit)
     means = tested.group_by("at", "task_name", maintain_order=True).agg(pl.exclude("block_type").mean())
     learned = means.with_columns(pl.lit("train").alias("block_type"))
@@ -210,7 +207,7 @@ def _evaluated_alone(path: Path, limit: float) -> pl.DataFrame:
 
 
 def _ordered(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Learning and evaluations in one order: what was learned up to a step comes before what was tested there."""
+    """Return learning and evaluations in one order: learning up to a step comes before the evaluation there."""
     rows = pl.concat(parts, how="diagonal_relaxed").sort("at", maintain_order=True)
     return rows.rename({"at": "total_steps"})
 
@@ -219,7 +216,7 @@ def _ordered(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _life(folder: Path, notes: list[str], limit: float) -> pl.DataFrame:
-    """The monitors of a folder in order of time, and the evaluations beside and below it by their steps."""
+    """Return the monitors of a folder in order of time, with the evaluations in and below it by their steps."""
     lived = _learned([_monitor(path, notes) for path in _monitors(folder)], folder)
     tasks = lived["task_name"].unique(maintain_order=True).to_list()
     places = [folder / _EVALUATIONS, *sorted(folder.glob(f"*/{_EVALUATIONS}"))]
@@ -241,7 +238,7 @@ def _life(folder: Path, notes: list[str], limit: float) -> pl.DataFrame:
 
 
 def _evaluated(place: Path, folder: Path, tasks: Sequence[str]) -> str:
-    """Which task evaluations are of: the only one there is, else the one that their folder is called after."""
+    """Return the task of evaluations: the only one, else the one that gave their folder its name."""
     if len(tasks) == 1:
         return tasks[0]
     if place.parent == folder:
@@ -255,5 +252,5 @@ def _evaluated(place: Path, folder: Path, tasks: Sequence[str]) -> str:
 
 
 def _letters(name: str) -> str:
-    """A name without what a folder's cannot have: `ALE/Pong-v5` is `alepongv5`."""
+    """Return the letters and digits of a name, which a folder can have: `alepongv5` for `ALE/Pong-v5`."""
     return re.sub(r"[^0-9a-z]", "", name.lower())

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from perdure import files
 from perdure.errors import LogError
 from perdure.lazy import of_extra, pl
+from perdure.log.formats.tensorboard import EventFile, event_records
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
 from perdure.log.read import refuse_overwriting
-from perdure.log.write.events import EventFile, records
 
 WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
     ".parquet": lambda table, file: table.write_parquet(file),
@@ -33,16 +33,16 @@ WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
 
 
 _FORMULA = r"^[=+\-@\t\r\n|%＝＋－＠]"
-"""How a cell begins that a spreadsheet may take for a formula (OWASP, CSV injection)."""
+"""The beginning of a cell that a spreadsheet may take for a formula (OWASP, CSV injection)."""
 
 
 def without_formula(text: str) -> str:
-    """The text with an apostrophe before it, where a spreadsheet may run it."""
+    """Return the text, with an apostrophe before it if a spreadsheet may run it."""
     return f"'{text}" if re.match(_FORMULA, text) else text
 
 
 def without_formulas(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with an apostrophe before texts, and names of columns, that a spreadsheet may run; numbers stay."""
+    """Return a table with an apostrophe before texts and names of columns that a spreadsheet may run."""
     texts = pl.col(pl.String, pl.Categorical, pl.Enum).cast(pl.String)
     harmless = table.with_columns(pl.when(texts.str.contains(_FORMULA)).then("'" + texts).otherwise(texts).name.keep())
     return harmless.rename({name: without_formula(name) for name in table.columns})
@@ -72,17 +72,17 @@ _MIRROR_EVERY_S = 1.0
 
 
 class Scalars(msgspec.Struct, frozen=True, eq=False):
-    """Records as a tracker takes them, in their order."""
+    """Records in the form that trackers take, in order."""
 
     tags: tuple[tuple[str, ...], ...]
-    """Per kind of record, the tag of each measure."""
+    """Kind of record → the tag of each measure."""
     which: npt.NDArray[np.int64]
     """Row → kind."""
     steps: npt.NDArray[np.int64]
     moments: npt.NDArray[np.float64]
     """Seconds since 1970."""
     values: npt.NDArray[np.float64]
-    """Rows × measures; NaN where nothing was measured."""
+    """Rows × measures, NaN if a value is missing."""
 
 
 class Tracker(Protocol):
@@ -92,11 +92,11 @@ class Tracker(Protocol):
         """Add records."""
 
     def close(self, metrics: Mapping[str, float], step: int) -> None:
-        """End the run, with what it scored."""
+        """End the run, with its scores."""
 
 
 def scalars_of(lifetime: Lifetime) -> Scalars:
-    """Every complete record of a lifetime that is of learning or evaluation."""
+    """Return every complete record of a lifetime."""
     rows = lifetime.experiences.with_row_index("row", offset=0)
     rows = rows.filter(pl.col("block_type").cast(pl.String).is_in(list(_MODES)))
     if "exp_status" in rows.columns:
@@ -115,7 +115,7 @@ def scalars_of(lifetime: Lifetime) -> Scalars:
 
 
 def _tags(block_type: str, task: str, measures: Sequence[str]) -> tuple[str, ...]:
-    """As logs are read: the names of tasks in small letters."""
+    """Return the tags of a task, whose name is in lower case as in a log that was read."""
     named = task.lower().replace("/", "_")
     return tuple(f"{_MODES[block_type]}/{named}/{measure.replace('/', '_')}" for measure in measures)
 
@@ -141,7 +141,7 @@ class _TensorBoard:
             raise LogError(f"cannot be written: {problem.strerror}", "choose another folder", file=folder) from problem
 
     def put(self, scalars: Scalars) -> None:
-        self._file.append(records(scalars.tags, scalars.which, scalars.steps, scalars.moments, scalars.values))
+        self._file.append(event_records(scalars.tags, scalars.which, scalars.steps, scalars.moments, scalars.values))
 
     def close(self, metrics: Mapping[str, float], step: int) -> None:
         if metrics:
@@ -225,7 +225,7 @@ class _Aim:
 
 
 def _each(scalars: Scalars) -> list[tuple[str, float, int, float]]:
-    """Tag, value, step and moment of every number there is, record after record."""
+    """Return tag, value, step and moment of every number, record after record."""
     row, column = np.nonzero(~np.isnan(scalars.values))
     tags = [scalars.tags[kind][at] for kind, at in zip(scalars.which[row].tolist(), column.tolist(), strict=True)]
     numbers = scalars.values[row, column].tolist()
@@ -233,7 +233,7 @@ def _each(scalars: Scalars) -> list[tuple[str, float, int, float]]:
 
 
 def _plain(tag: str) -> str:
-    """A tag in the characters that MLflow allows."""
+    """Return a tag in the characters that MLflow allows."""
     return re.sub(r"[^\w\-. :/]", "_", tag, flags=re.ASCII)
 
 
@@ -243,26 +243,26 @@ TRACKERS: Mapping[str, Callable[[str, str, Mapping[str, Any]], Tracker]] = {
     "wandb": _WandB,
     "aim": _Aim,
 }
-"""Name → what opens a run there, given where, the run's name, and what is known of it."""
+"""Name → the function that opens a run, given a place, the name of the run, and facts about it."""
 
 
 def is_tracker(target: str) -> bool:
-    """Whether a target names a tracker, as `tensorboard:runs` does."""
+    """Return whether a target names a tracker, such as `tensorboard:runs`."""
     kind, colon, _ = target.partition(":")
     return bool(colon) and kind in TRACKERS
 
 
 def open_tracker(target: str, run: str, facts: Mapping[str, Any]) -> Tracker:
-    """A new run at `target`, TRACKER:WHERE; what is None among the facts is not known."""
+    """Open a new run at `target`, TRACKER:PLACE; facts that are None are left out."""
     kind, _, where = target.partition(":")
     return TRACKERS[kind](where, run, {name: value for name, value in facts.items() if value is not None})
 
 
-# -- while it is lived ----------------------------------------------------------------------------
+# -- the mirror of a journal ----------------------------------------------------------------------
 
 
 class Mirror:
-    """What a journal writes, in a tracker too, a second later at most; a tracker that fails never stops a journal."""
+    """Send the records of a journal to a tracker, at most a second later; its failures never stop the journal."""
 
     def __init__(self, target: str, run: str, measures: Sequence[str], facts: Mapping[str, Any]) -> None:
         if not is_tracker(target):
@@ -277,7 +277,7 @@ class Mirror:
         self._sent = time.monotonic()
 
     def add(self, block_type: str, task: str, exp_status: str, values: Mapping[str, Any]) -> None:
-        """Take one record; the number of a record counts all, also those that are not shown."""
+        """Take one record; the step counts all records, also those that are not sent."""
         if block_type in _MODES and exp_status == "complete":
             kind = self._kinds.setdefault((block_type, task), len(self._kinds))
             numbers = tuple(np.nan if values.get(name) is None else float(values[name]) for name in self._measures)
@@ -287,7 +287,7 @@ class Mirror:
             self.send()
 
     def add_many(self, block_type: Any, task: Any, exp_status: Any, values: Mapping[str, Any]) -> None:
-        """Take records from columns, or single values that hold for all of them."""
+        """Take records from columns, or single values for all of them."""
         columns = [block_type, task, exp_status, *values.values()]
         size = max((len(one) for one in columns if not isinstance(one, str) and hasattr(one, "__len__")), default=1)
         each = [[one] * size if isinstance(one, str) or not hasattr(one, "__len__") else list(one) for one in columns]
@@ -295,7 +295,7 @@ class Mirror:
             self.add(kind, name, status, dict(zip(values, numbers, strict=True)))
 
     def send(self) -> None:
-        """Hand over what is waiting."""
+        """Send the waiting records."""
         waiting, self._waiting = self._waiting, []
         self._sent = time.monotonic()
         if not waiting or self._tracker is None:
@@ -308,7 +308,7 @@ class Mirror:
         self._try(lambda tracker: tracker.put(scalars))
 
     def close(self) -> None:
-        """Hand over the rest, and end the run."""
+        """Send the rest, and end the run."""
         self.send()
         self._try(lambda tracker: tracker.close({}, self._step))
         self._tracker = None

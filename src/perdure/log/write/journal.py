@@ -1,4 +1,4 @@
-"""Journal: write a lifetime as it is lived, so that no returned record is ever lost."""
+"""Write the journal of a lifetime while it runs, so that no acknowledged record is lost."""
 
 from __future__ import annotations
 
@@ -45,15 +45,31 @@ _open_journals: weakref.WeakSet[Journal] = weakref.WeakSet()
 
 
 class Journal:
-    """One lifetime on disk, in L2Logger 1.1's form with a manifest beside it.
+    """The journal of one lifetime: a folder in L2Logger 1.1's layout, with a manifest.
 
-    `into/name` is made, and must not exist unless `join=True`, which lets further workers (threads
-    or processes) write the same lifetime, each under its own `worker_id`. When `log` returns, the
-    record is with the kernel and survives the death of this process; it is on the platter within a
-    second, and at each block's end.
+    When `log` returns, the record survives the death of this process. It is on disk within a second, and at the end
+    of each block.
 
-    `mirror` shows the records in a tracker as well, while they are written: `tensorboard:FOLDER`,
-    `mlflow:URI`, `wandb:PROJECT` (offline) or `aim:REPOSITORY`.
+    Parameters
+    ----------
+    into
+        The folder in which the folder `name` is made.
+    name
+        The id of the lifetime.
+    measures
+        The names of the measures; with directions if lower is better.
+    learner, seed, role, protocol
+        Entries of the manifest.
+    scenario
+        The scenario, or its name, for the manifest.
+    info
+        The content of `scenario_info.json`.
+    join
+        Whether the lifetime may exist, so that further workers (threads or processes) write to it, each under its
+        own `worker_id`.
+    mirror
+        A tracker that gets the records too: `tensorboard:FOLDER`, `mlflow:URI`, `wandb:PROJECT` (offline) or
+        `aim:REPOSITORY`.
     """
 
     def __init__(
@@ -96,11 +112,11 @@ class Journal:
             "protocol": protocol,
             "measures": self.measures,
         }
-        # Made into text before the folder is made, so that what cannot be written leaves nothing behind.
+        # Encoded before the folder is made, so that values which JSON cannot express leave nothing behind.
         facts = {
             LOGGER_INFO: {"metrics_columns": list(self.measures), "log_format_version": "1.1"},
             SCENARIO_INFO: dict(info or {}),
-            MANIFEST: {**manifest, **provenance()},  # last: who joins waits for it
+            MANIFEST: {**manifest, **provenance()},  # last: a journal that joins waits for it
         }
         texts = {name: object_text(content, name) for name, content in facts.items()}
         if self._make_folder(join):
@@ -135,10 +151,10 @@ class Journal:
         exp_status: str = "complete",
         **values: Any,
     ) -> None:
-        """Write one experience; when this returns, the record is safe from the death of this process.
+        """Write one experience.
 
         The measures, and any other columns, are given by name, and must be the same in every call.
-        A record that breaks a rule raises RecordError, and nothing of it is written.
+        Raise RecordError, and write nothing, if the record breaks a rule.
         """
         with self._lock:
             if self._refusal is not None:
@@ -147,8 +163,8 @@ class Journal:
                 block_num = whole_number("block_num", block_num)
             if type(exp_num) is not int or not 0 <= exp_num < BEYOND:
                 exp_num = whole_number("exp_num", exp_num)
-            # Most records differ from the one before in their numbers alone, so words are checked
-            # and written out only when they change.
+            # Most records differ from the one before only in their numbers, so words are checked
+            # and encoded only when they change.
             words = (worker_id, block_type, block_subtype, task_name, exp_status)
             bare = task_params is None or (not task_params and type(task_params) is dict)
             params = b"{}" if bare else params_json(task_params)
@@ -163,7 +179,7 @@ class Journal:
             cells = ""
             for name in columns:
                 value = values[name]
-                # A finite float or a plain int, which most measures are, needs no second look.
+                # Most measures are finite floats or plain ints, which need no further check.
                 if type(value) is float and value - value == 0.0:
                     cells += f"\t{value!r}"
                 elif type(value) is int and -BEYOND < value < BEYOND:
@@ -192,7 +208,7 @@ class Journal:
         exp_status: Any = "complete",
         **values: Any,
     ) -> None:
-        """Write many experiences at once, from columns: arrays or lists of one length, or single values for all.
+        """Write many experiences from columns: arrays or lists of one length, or single values for all.
 
         The rules are those of `log`, and all are checked before anything is written.
         """
@@ -226,19 +242,19 @@ class Journal:
                 self._mirror.add_many(block_type, task_name, exp_status, values)
 
     def sync(self) -> None:
-        """Put everything on the platter now."""
+        """Write everything to disk now."""
         with self._lock:
             for stream in self._streams.values():
                 stream.sync()
 
     def end_blocks(self) -> None:
-        """Close every worker's block in the ledger now, rather than when the next one begins."""
+        """Close every worker's block in the ledger now, before the next one begins."""
         with self._lock:
             for stream in self._streams.values():
                 stream.end_block()
 
     def close(self, interrupted: str | None = None) -> None:
-        """End the lifetime's part that this journal wrote; closing twice is harmless."""
+        """End the part of the lifetime that this journal wrote; closing twice is harmless."""
         problems: list[PerdureError] = []
         with self._lock:
             if self._closed:
@@ -250,7 +266,7 @@ class Journal:
             for stream in self._streams.values():
                 try:
                     stream.close(interrupted)
-                except PerdureError as problem:  # the other workers are closed all the same
+                except PerdureError as problem:  # the other workers are still closed
                     problems.append(problem)
             if self._mirror is not None:
                 self._mirror.close()
@@ -320,7 +336,7 @@ class Journal:
             stream.columns = columns
 
     def _stream(self, worker: str) -> Stream:
-        """The worker's own file, taken up where it stands; nothing is written yet."""
+        """Return the stream of a worker, which continues its file; nothing is written yet."""
         validate("worker_id", worker)
         stream = Stream(self.path, worker, self.path / BLOCKS_FILE, one_type_per_block=self._one_type_per_block)
         stream.columns = self._columns
@@ -331,7 +347,7 @@ class Journal:
     _one_type_per_block = True
 
     def _now(self) -> str:
-        """Local time as L2Logger writes it; the whole seconds are formatted once per second."""
+        """Return the local time as L2Logger writes it; whole seconds are formatted once per second."""
         second, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
         if second != self._second:
             self._second = second
@@ -339,7 +355,7 @@ class Journal:
         return f"{self._second_text}.{nanoseconds // 1000:06d}"
 
     def sync_waiting(self) -> None:
-        """Put on the platter what was written since the last time, without holding up who logs."""
+        """Write new records to disk without blocking the threads that log."""
         with self._lock:
             waiting = [stream.borrowed() for stream in self._streams.values() if stream.dirty]
         for descriptor in waiting:
@@ -362,7 +378,7 @@ class Journal:
 
 
 def _sync_regularly(journal: weakref.ref[Journal], stop: threading.Event) -> None:
-    """The syncing thread's life; it does not keep a forgotten journal alive."""
+    """Run the syncing thread, which does not keep an unused journal alive."""
     while not stop.wait(_SYNC_EVERY_S):
         found = journal()
         if found is None:
@@ -396,13 +412,13 @@ if hasattr(os, "register_at_fork"):
 
 
 class Recorder:
-    """Where a lifetime stands: which task is learned or evaluated, and how many records there are.
+    """A journal that numbers blocks and experiences itself, for loops and callbacks that do not.
 
-    A block lasts while mode and task stay the same; `begin` opens one of the same kind anew.
+    A block lasts while mode and task stay the same; `begin` opens another block of the same kind.
     """
 
     def __init__(self, journal: Journal) -> None:
-        self._journal = weakref.proxy(journal)  # whoever keeps recorders by journal keeps no journal open
+        self._journal = weakref.proxy(journal)  # a cache of recorders by journal must not keep a journal open
         self._block = -1
         self._experience = 0
         self._at: tuple[str, str] | None = None
@@ -415,7 +431,7 @@ class Recorder:
         self._at = (mode, task)
 
     def log(self, mode: str, task: str, params: Mapping[str, Any] | None = None, /, **values: Any) -> None:
-        """Write one experience, with its task's parameters; a new block is opened where mode or task changed."""
+        """Write one experience, with its task's parameters; open a new block if mode or task changed."""
         if (mode, task) != self._at:
             self.begin(mode, task)
         self._journal.log(

@@ -1,4 +1,4 @@
-"""A record as text, by the rules of L2Logger 1.1: single values, for journals and for columns of them."""
+"""Encode records as text by the rules of L2Logger 1.1, one by one or as columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MUST_QUOTE = re.compile(r'[\t\n\r"]')
 
 
 def whole_number(field: str, value: Any) -> int:
-    """A number of a block or an experience: whole, not negative, not a bool, at most 2⁶³ − 1."""
+    """Return the number of a block or an experience; raise RecordError if it is not whole, negative or a bool."""
     try:
         number = -1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
@@ -38,15 +38,15 @@ def whole_number(field: str, value: Any) -> int:
 
 
 def validate(field: str, value: Any) -> None:
-    """A field of text must keep the rule of its column."""
+    """Raise RecordError if a text breaks the rule of its field."""
     rule = RULES[field]
     if not isinstance(value, str) or not rule.sound(value):
         raise RecordError(f"{field} is {reprlib.repr(value)}", f"expected {rule.expected}")
 
 
 def params_json(value: Any) -> bytes:
-    """Task parameters as JSON. They must be an object, and all of it must be JSON."""
-    if type(value) is not dict and not isinstance(value, Mapping):  # asking for a Mapping takes longer than encoding
+    """Return task parameters, a mapping, as JSON."""
+    if type(value) is not dict and not isinstance(value, Mapping):  # the check for a Mapping takes longer than encoding
         raise RecordError(f"task_params is {value!r}", f"expected {RULES['task_params'].expected}, a dict")
     try:
         return _encode(value)
@@ -55,7 +55,7 @@ def params_json(value: Any) -> bytes:
 
 
 def params_text(value: Any) -> str:
-    """Task parameters as JSON text, which a parameter must not change on its way to: NaN is refused."""
+    """Return task parameters as JSON text; raise RecordError for NaN, which JSON would change."""
     text = params_json(value).decode()
     if "null" in text:  # the encoder writes NaN so
         try:
@@ -81,7 +81,7 @@ _encode = msgspec.json.Encoder(enc_hook=_plain).encode
 
 
 def value_columns(names: Mapping[str, Any], measures: Mapping[str, Any]) -> tuple[str, ...]:
-    """The columns after the standard ones, in alphabetical order, as the first record fixes them."""
+    """Return the columns of the first record after the standard ones, in alphabetical order."""
     for measure in measures:
         if measure not in names:
             raise RecordError(
@@ -96,7 +96,7 @@ def value_columns(names: Mapping[str, Any], measures: Mapping[str, Any]) -> tupl
 
 
 def measure_cell(name: str, value: Any) -> str:
-    """A measure as text: None and NaN are blank, a bool counts 0 or 1, infinity is refused."""
+    """Return a measure as text: None and NaN are blank, a bool is 0 or 1. Raise RecordError for infinity."""
     if value is None:
         return ""
     if isinstance(value, np.generic):
@@ -115,7 +115,7 @@ def measure_cell(name: str, value: Any) -> str:
 
 
 def cell(name: str, value: Any) -> str:
-    """Any other column as text: None and NaN are blank, infinity is refused."""
+    """Return any other value as text: None and NaN are blank. Raise RecordError for infinity."""
     if value is None:
         return ""
     if isinstance(value, np.generic):
@@ -131,14 +131,14 @@ def cell(name: str, value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """`text` as one TSV field: quoted only where it must be."""
+    """Return `text` as one TSV field, quoted if necessary."""
     return '"' + text.replace('"', '""') + '"' if _MUST_QUOTE.search(text) else text
 
 
 def checked_words(
     worker_id: str, block_type: str, block_subtype: str, task_name: str, exp_status: str, task_params: Any
 ) -> str:
-    """The fields between the numbers and the timestamp, as they stand in the file."""
+    """Return the fields between the numbers and the timestamp as text; raise RecordError if one is unsound."""
     words = {"worker_id": worker_id, "block_type": block_type, "block_subtype": block_subtype}
     for field, value in {**words, "exp_status": exp_status, "task_name": task_name}.items():
         validate(field, value)
@@ -147,7 +147,7 @@ def checked_words(
 
 
 def declared_measures(measures: Sequence[str] | Mapping[str, Direction]) -> dict[str, Direction]:
-    """The measures and which way each is better; a list means that higher is."""
+    """Return the measures with their directions; in a list, higher is better."""
     if isinstance(measures, str):
         raise RecordError(f"measures is the text {measures!r}", f"expected a list of names, [{measures!r}]")
     if len(set(measures)) != len(measures):
@@ -167,7 +167,7 @@ def declared_measures(measures: Sequence[str] | Mapping[str, Direction]) -> dict
 
 
 def changed_columns(columns: Sequence[str], values: Mapping[str, Any]) -> RecordError:
-    """The error of a record whose columns are not those of the first."""
+    """Return the error for a record whose columns are not those of the first."""
     missing = [name for name in columns if name not in values]
     new = [name for name in values if name not in columns]
     said = [f"without {', '.join(missing)}"] if missing else []
@@ -182,7 +182,7 @@ _ROWS_AT_ONCE = 1 << 14
 
 
 class BlockRecords(msgspec.Struct, frozen=True, eq=False):
-    """What goes into one file: consecutive records of one worker, block and mode."""
+    """Records for one file: consecutive ones of one worker, block and mode."""
 
     worker: str
     block_num: int
@@ -192,7 +192,7 @@ class BlockRecords(msgspec.Struct, frozen=True, eq=False):
     table: pl.DataFrame
 
     def texts(self) -> Iterator[memoryview]:
-        """The records as TSV, a few megabytes at a time."""
+        """Yield the records as TSV, a few megabytes at a time."""
         for start in range(0, self.table.height, _ROWS_AT_ONCE):
             text = io.BytesIO()
             self.table[start : start + _ROWS_AT_ONCE].write_csv(
@@ -204,21 +204,21 @@ class BlockRecords(msgspec.Struct, frozen=True, eq=False):
 def parts(
     fields: Mapping[str, Any], values: Mapping[str, Any], measures: Mapping[str, Any]
 ) -> tuple[BlockRecords, ...]:
-    """The records as text, cut where worker, block or mode changes; RecordError if any breaks a rule."""
+    """Return the records as text, cut where worker, block or mode changes; raise RecordError if one breaks a rule."""
     length = _length({**fields, **values})
     numbers = [_numbers(name, fields[name], length) for name in ("block_num", "exp_num")]
     words = {name: _words(name, value) for name, value in fields.items() if name not in ("block_num", "exp_num")}
     own = [_values(name, value, length, name in measures) for name, value in values.items()]
     if not length:
         return ()
-    # Words that are the same in every record are joined once, and written as one column.
+    # Words that are the same in every record are joined once into one column.
     if all(isinstance(one, str) for one in words.values()):
         joined = pl.repeat("\t".join(map(quoted, words.values())), length, eager=True)  # type: ignore[arg-type]
     else:
         joined = pl.select(pl.concat_str([_quoted(one) for one in words.values()], separator="\t")).to_series()
     table = pl.DataFrame([*numbers, joined.alias("words"), *own])
     if not any(_many(fields[name]) for name in ("block_num", "worker_id", "block_type")):
-        # The usual call, a whole block: one file takes it all.
+        # Usually the records are one block, in one file.
         block, experiences = numbers
         _refuse_fall(experiences)
         return (
@@ -254,7 +254,7 @@ def _many(value: Any) -> bool:
 
 
 def _words(name: str, value: Any) -> str | pl.Series:
-    """A standard column of text, checked: one for all records, or one for each."""
+    """Return a standard column of text, after checks: one text for all records, or one for each."""
     if not _many(value):
         if name == "task_params":
             return params_text(value)
@@ -298,7 +298,7 @@ def _numbers(name: str, value: Any, length: int) -> pl.Series:
 
 
 def _values(name: str, value: Any, length: int, measure: bool) -> pl.Series:
-    """A column of one's own: numbers as they are with NaN blank, everything else as `log` would write it."""
+    """Return another column: numbers unchanged with NaN blank, everything else as `log` writes it."""
     if not _many(value):
         text = measure_cell(name, value) if measure else cell(name, value)
         return pl.repeat(text or None, length, dtype=pl.String, eager=True).alias(name)
@@ -324,7 +324,7 @@ def _series(name: str, value: Any) -> pl.Series | None:
 
 
 def _check_order(table: pl.DataFrame) -> None:
-    """Numbers must not fall, worker by worker, and a block has one mode."""
+    """Raise RecordError if numbers fall for some worker, or if a block has two modes."""
     for group in table.partition_by("worker_id", maintain_order=True) if _several(table) else (table,):
         _refuse_fall(group["block_num"])
         _refuse_fall(group["exp_num"])

@@ -1,4 +1,4 @@
-"""One worker's part of a journal: its open file, what stands in it, and how it ends."""
+"""Write the files of one worker of a journal, and its lines of the ledger."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Stream:
-    """The file that one worker appends to. Not thread-safe: the journal holds a lock around it."""
+    """The files of one worker, of which one is open. Not thread-safe: the journal holds a lock."""
 
     def __init__(self, lifetime: Path, worker: str, ledger: Path, one_type_per_block: bool) -> None:
         self.columns: tuple[str, ...] | None = None
@@ -42,10 +42,10 @@ class Stream:
         self._descriptor = -1
         self._claim = -1
         self._writes = False
-        """Whether it has its folder, and so something to close."""
+        """Whether it holds its folder, and so has something to close."""
         self._file = lifetime
         self._unnoted: dict[str, object] | None = None
-        """The ledger's line on the last file, until the ledger has it."""
+        """The line on the last file that the ledger does not have yet."""
         self._block: tuple[int, str] | None = None
         self._last_block = -1
         self._last_type = ""
@@ -59,7 +59,7 @@ class Stream:
     # -- rules that need memory -----------------------------------------------------------------
 
     def follow(self, block_num: int, exp_num: int, block_type: str) -> None:
-        """Refuse a record that does not follow what this worker wrote before."""
+        """Raise RecordError if a record does not follow the earlier ones of this worker."""
         if block_num < self._last_block:
             raise RecordError(f"block_num falls from {self._last_block} to {block_num}", "it must never decrease")
         if exp_num < self._last_experience:
@@ -79,7 +79,7 @@ class Stream:
         if self._block != (block_num, block_type):
             self._turn(block_num, block_type)
         if not self._size:
-            # Header and record go down together, so that a killed process leaves both or none.
+            # One write for header and record, so that a killed process leaves both or none.
             record = self._header() + record
         try:
             if os.write(self._descriptor, record) != len(record):
@@ -95,7 +95,7 @@ class Stream:
     def write_many(self, part: BlockRecords) -> None:
         """Append all records of `part`, or none of them."""
         with ThreadPoolExecutor(1) as maker:
-            # Formatting goes ahead while the last block is synced and the last text written.
+            # The next text is formatted while the last block is synced and the last text is written.
             coming = _ahead(maker, part.texts())
             if self._block != (part.block_num, part.block_type):
                 self._turn(part.block_num, part.block_type)
@@ -116,7 +116,7 @@ class Stream:
         self.dirty = True
 
     def sync(self) -> None:
-        """Put this worker's file on the platter."""
+        """Write this worker's file to disk."""
         if self._descriptor >= 0 and self.dirty:
             try:
                 os.fsync(self._descriptor)
@@ -129,12 +129,12 @@ class Stream:
             self.dirty = False
 
     def borrowed(self) -> int:
-        """A second descriptor of the file, to be synced and closed by someone who does not hold the lock."""
+        """Return a second descriptor of the file, for the caller to sync and close without the lock."""
         self.dirty = False
         return os.dup(self._descriptor)
 
     def end_block(self) -> None:
-        """Put the block that is written on the platter, and close it in the ledger."""
+        """Write the current block to disk, and close it in the ledger."""
         if self._block is not None and self._rows:
             self._unnoted = {
                 "event": "block",
@@ -161,7 +161,7 @@ class Stream:
             self._unnoted = None
 
     def close(self, interrupted: str | None = None) -> None:
-        """End the last block and say how the worker ended."""
+        """End the last block, and note in the ledger how the worker ended."""
         try:
             self.end_block()
             if self._writes:
@@ -174,7 +174,7 @@ class Stream:
                 self._claim = -1
 
     def abandon(self) -> None:
-        """Let go of the descriptors a forked child inherited; the parent's stay open."""
+        """Close the descriptors that a forked child inherited; those of the parent stay open."""
         for descriptor in (self._descriptor, self._claim):
             if descriptor >= 0:
                 os.close(descriptor)
@@ -189,7 +189,7 @@ class Stream:
         self._file = folder / DATA_FILE
         self._size = self._rows = self._checksum = 0
         try:
-            for part in (folder.parent, folder):  # no further up: a lifetime that was removed is not made anew
+            for part in (folder.parent, folder):  # only these: a lifetime that was removed is not made again
                 part.mkdir(exist_ok=True)
             self._take_claim()
             self._descriptor = files.descriptor(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -205,7 +205,7 @@ class Stream:
             ) from problem
 
     def _take_claim(self) -> None:
-        """Hold the worker's folder, so that no second process writes as the same worker."""
+        """Lock the worker's folder, so that no second process writes as the same worker."""
         if self._writes:
             return
         if fcntl is not None and self._claim < 0:
@@ -225,9 +225,9 @@ class Stream:
                     raise
             self._claim = claim
         ledger = ledger_of(self._lifetime)
-        # Before any file of this journal, so that its files count as unfinished, not as foreign, if it is killed.
+        # Noted before any file is made, so that the files of a killed journal count as unfinished, not as foreign.
         self._note({"event": "opened", "worker": self._worker})
-        # Nothing will close the files that an earlier journal of this worker left, or of any if the ledger was lost.
+        # Files that an earlier journal of this worker left open are never closed; nor is any if the ledger was lost.
         unfinished = (self._lifetime / (self._worker if ledger else "")).rglob(DATA_FILE)
         for file in sorted(path.relative_to(self._lifetime).as_posix() for path in unfinished):
             if ledger is None or (file not in ledger.closed and file not in ledger.abandoned):
@@ -235,7 +235,7 @@ class Stream:
         self._writes = True
 
     def _continue_file(self) -> None:
-        """Take up a file that is there already; a torn last line is cut off and kept in the ledger."""
+        """Continue a file; a torn last line is cut off and kept in the ledger."""
         content = files.read_bytes(self._file)
         whole = end_of_records(content)
         if whole < len(content):
@@ -245,13 +245,13 @@ class Stream:
             content = content[:whole]
         if not content:
             return
-        # Noted before anything is added, so that whoever finds more than the ledger closed knows why.
+        # Noted before anything is added, so that a file longer than its closed block is explained.
         self._note({"event": "continued", "worker": self._worker, "file": self._relative()})
         self._size, self._checksum = len(content), zlib.crc32(content)
         self._rows = records_in(content)
 
     def _take_up(self) -> None:
-        """Learn from an earlier journal's files of this worker where its numbers and columns stand."""
+        """Take the last block and experience from the files of an earlier journal of this worker."""
         numbered = []
         for file in (self._lifetime / self._worker).glob(f"*/{DATA_FILE}"):
             number, _, kind = file.parent.name.partition("-")
@@ -262,14 +262,14 @@ class Stream:
         block_num, _, kind, file = max(numbered)
         _, start = header_of(file)
         body = files.read_bytes(file)[start:]
-        whole = body[: end_of_records(body)]  # a torn last line says nothing
+        whole = body[: end_of_records(body)]  # without a torn last line
         last = whole[end_of_records(whole[:-1]) :].split(b"\t")
         if len(last) > 1 and last[1].isdigit():
             self._last_experience = int(last[1])
         self._last_block, self._last_type = block_num, kind
 
     def _note(self, event: dict[str, object]) -> None:
-        """Append one line to the ledger that all workers share; a single write keeps lines whole."""
+        """Append one line to the ledger that all workers share."""
         try:
             append_event(self._ledger, event)
         except OSError as problem:
@@ -288,16 +288,16 @@ class Stream:
         return self._file.relative_to(self._lifetime).as_posix()
 
     def _undone(self, what: str, problem: OSError) -> WriteError:
-        """Take back what was written in part, and say what is safe."""
+        """Remove a partly written record; return an error that lists the safe records."""
         try:
             os.ftruncate(self._descriptor, self._size)
-        except OSError:  # then a torn last line stays, which every reader leaves out and reports
+        except OSError:  # then a torn last line remains, which every reader leaves out and reports
             self._unnoted = {"event": "abandoned", "worker": self._worker, "file": self._relative()}
             self._block = None
         return WriteError(f"{what} could not be written ({problem.strerror})", self._what_is_safe(), file=self._file)
 
     def _what_is_safe(self) -> str:
-        """Which records are where they were written, by looking: every file that was closed, and the one at hand."""
+        """Return which records are safe, after checking the size of every closed file and of the open one."""
         if not self._lifetime.is_dir():
             return "the folder of this lifetime is gone, with all its records: make sure that nothing removes it"
         found = ledger_of(self._lifetime)
@@ -320,7 +320,7 @@ def _size_of(file: Path) -> int:
 
 
 def _ahead(maker: ThreadPoolExecutor, items: Iterator[T]) -> Iterator[T]:
-    """The same items, the next one being made from now on while the last one is used."""
+    """Yield the same items; each is computed in the background while the one before it is used."""
     first = maker.submit(next, items, None)
 
     def rest() -> Iterator[T]:
