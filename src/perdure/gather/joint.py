@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from perdure.curves.model import Curves
 from perdure.errors import LogError
-from perdure.gather.copies import count_once
 from perdure.gather.find import Found
-from perdure.gather.model import ScoredLifetime
+from perdure.gather.model import ScoredLifetime, count_once
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Identity
 from perdure.metrics.declare import Metric

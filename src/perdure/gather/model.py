@@ -1,9 +1,10 @@
-"""ScoredLifetime and Survey: what every verb looks at."""
+"""ScoredLifetime and Survey: the scores that every verb shows, and which lifetimes count."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import product
 from typing import Any, ClassVar
 
 import msgspec
@@ -18,17 +19,17 @@ from perdure.results import LeftOut, Tabular, sealed, to_plain
 from perdure.text import plural
 
 SCHEMA = 2
-"""The form of the JSON; raised where a field changes its meaning or goes."""
+"""The form of the JSON; raised when a field changes its meaning or is removed."""
 
 
 class ScoredLifetime(msgspec.Struct, frozen=True, eq=False):
-    """One lifetime of a survey: what it scored, what was seen of its curves, and what its log says of itself."""
+    """One lifetime of a survey: its score, what was kept of its curves, and the manifest of its log."""
 
     score: Score
     seen: Any = None
-    """What `look` made of its curves; None where nobody looked, or there are no curves."""
+    """Result of `look` for its curves; None without `look` or without curves."""
     manifest: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    """Of lifetimes that were looked at."""
+    """Empty without `look`."""
     info: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
     @property
@@ -38,7 +39,7 @@ class ScoredLifetime(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def sketch(self) -> Any:
-        """What was seen, where it was sketched for figures."""
+        """What was kept of the curves for figures."""
         return self.seen
 
 
@@ -62,11 +63,11 @@ class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
     metrics: Mapping[str, Metric]
     """The declarations behind the ids."""
     settings_from: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Setting → where its value came from."""
+    """Setting → the source of its value."""
     written: Mapping[str, Threshold] = msgspec.field(default_factory=dict)
-    """What metrics that only a file of scores knows are held against."""
+    """Thresholds of metrics that only a file of scores declares."""
     name: str = ""
-    """What the place or places are called."""
+    """Names of the places."""
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -76,14 +77,14 @@ class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
         return iter(self.scores)
 
     def __repr__(self) -> str:
-        learners = len({one.learner for one in self.scores})
-        told = [plural(len(self), "lifetime"), plural(learners, "learner"), f"preset {self.preset}"]
-        return f"Survey({', '.join(told)}{f', {len(self.left_out)} left out' if self.left_out else ''})"
+        learners = len({score.learner for score in self.scores})
+        facts = [plural(len(self), "lifetime"), plural(learners, "learner"), f"preset {self.preset}"]
+        return f"Survey({', '.join(facts)}{f', {len(self.left_out)} left out' if self.left_out else ''})"
 
     @cached_property
     def scores(self) -> tuple[Score, ...]:
-        """The lifetimes' scores."""
-        return tuple(one.score for one in self.lifetimes)
+        """The scores of the lifetimes."""
+        return tuple(lifetime.score for lifetime in self.lifetimes)
 
     @cached_property
     def faults(self) -> tuple[tuple[str, str], ...]:
@@ -93,36 +94,35 @@ class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def bars(self) -> dict[str, Threshold]:
-        """Metric → what it is held against, in the order in which tables show them."""
+        """Metric → its threshold, in the order of tables."""
         known = {name: metric.criterion for name, metric in self.metrics.items()}
         return {**known, **{name: bar for name, bar in self.written.items() if name not in known}}
 
     def by_task(self, metric: str) -> dict[str, npt.NDArray[np.float64]]:
-        """Task, or pair of tasks → the values of `metric` there, one per lifetime that has any (its mean).
+        """Return task, or pair of tasks → the values of `metric`: the mean of each lifetime that has any.
 
-        What the robust summaries take: `stratified_bootstrap(list(found.by_task(…).values()), …)`.
+        Robust summaries take them: `stratified_bootstrap(list(survey.by_task(…).values()), …)`.
         """
         metric = METRICS.canonical(metric)
-        found: dict[str, list[float]] = {}
-        for one in self.scores:
-            if metric in one.metrics:
-                for key, values in one.metrics[metric].by.items():
-                    if values:
-                        found.setdefault(key, []).append(float(np.mean(values)))
-        return {key: np.array(values) for key, values in found.items()}
+        means: dict[str, list[float]] = {}
+        for score in self.scores:
+            for key, values in score.metrics[metric].by.items() if metric in score.metrics else ():
+                if values:
+                    means.setdefault(key, []).append(float(np.mean(values)))
+        return {key: np.array(values) for key, values in means.items()}
 
     def table(self) -> pl.DataFrame:
-        """One row per lifetime: who lived it, and the value of each metric."""
+        """Return one row per lifetime: its learner and seed, and the value of each metric."""
         rows = [
             {
-                "lifetime": one.id,
-                "learner": one.learner,
-                "seed": one.seed,
-                "scenario_type": one.scenario_type,
-                "measure": one.measure,
-                **{name: one.value(name) for name in self.bars},
+                "lifetime": score.id,
+                "learner": score.learner,
+                "seed": score.seed,
+                "scenario_type": score.scenario_type,
+                "measure": score.measure,
+                **{name: score.value(name) for name in self.bars},
             }
-            for one in self.scores
+            for score in self.scores
         ]
         texts = dict.fromkeys(("lifetime", "learner", "scenario_type", "measure"), pl.String())
         schema = {**texts, "seed": pl.Int64(), **dict.fromkeys(self.bars, pl.Float64())}
@@ -131,7 +131,7 @@ class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @property
     def guarded(self) -> bool:
-        """Whether a performance was given at which a task counts as learned."""
+        """Whether the settings give a performance at which a task counts as learned."""
         return bool(self.settings.get("learned"))
 
     @property
@@ -149,3 +149,57 @@ class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
     def as_json(self) -> dict[str, Any]:
         """Return everything as one JSON object, as `score.schema.json` describes it."""
         return sealed(to_plain(self))
+
+
+# --- copies ---------------------------------------------------------------------------------------
+
+_ONCE = " in the same tasks and blocks, and counts once; if both were lived, record the learner and seed of each"
+_ANY = object()  # any learner, or any seed
+
+
+class CountedLifetimes(msgspec.Struct, frozen=True, eq=False):
+    """Lifetimes that count, and the copies that do not."""
+
+    lifetimes: tuple[ScoredLifetime, ...]
+    copies: tuple[tuple[str, str], ...] = ()
+    """Path and reason of each copy."""
+    notes: tuple[str, ...] = ()
+
+
+def count_once(lifetimes: Iterable[ScoredLifetime]) -> CountedLifetimes:
+    """Leave out lifetimes with the tasks, blocks and values of an earlier one of the same learner and seed.
+
+    A learner or seed that is not recorded may be any. Lifetimes that differ in their recorded seeds all count,
+    because a deterministic learner repeats its values; a note says so.
+    """
+    counted: list[ScoredLifetime] = []
+    copies: list[tuple[str, str]] = []
+    repeated: list[tuple[Score, Score]] = []
+    seen: dict[tuple[object, ...], Score] = {}
+    for lifetime in lifetimes:
+        score = lifetime.score
+        if not score.digest:
+            counted.append(lifetime)
+            continue
+        values = (score.digest, score.preset, score.how)
+        learners = (score.learner, None) if score.learner else (_ANY,)
+        seeds = (_ANY,) if score.seed is None else (score.seed, None)
+        original = next((seen[key] for key in product((values,), learners, seeds) if key in seen), None)
+        if original is not None:
+            copies.append((score.identity.source or score.id, f"{score.id} has the values of {original.id}{_ONCE}"))
+            continue
+        repeated += [(score, seen[key]) for key in product((values,), learners, (_ANY,)) if key in seen][:1]
+        for key in product((values,), (score.learner, _ANY), (score.seed, _ANY)):
+            seen.setdefault(key, score)
+        counted.append(lifetime)
+    return CountedLifetimes(tuple(counted), tuple(copies), tuple(_repeat_notes(repeated)))
+
+
+def _repeat_notes(repeated: list[tuple[Score, Score]]) -> Iterable[str]:
+    if repeated:
+        again, first = repeated[0]
+        count = "1 lifetime has" if len(repeated) == 1 else f"{len(repeated)} lifetimes have"
+        yield (
+            f"{count} the same values as one with another seed, as {again.id} and {first.id}: all are counted, "
+            "though a learner that ignores its seed is observed only once"
+        )

@@ -6,16 +6,15 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 import numpy.typing as npt
 from msgspec.structs import replace
 
 from perdure.errors import NotALogError, PerdureError
-from perdure.gather.copies import count_once
 from perdure.gather.find import Found, find_lifetimes, named_apart, unused_experts
 from perdure.gather.joint import compare_with_joint, finals, is_joint, joint_accuracies, needing, place_of
-from perdure.gather.model import ScoredLifetime, Survey
+from perdure.gather.model import ScoredLifetime, Survey, count_once
 from perdure.gather.pool import parallel_map, process_count
 from perdure.gather.worker import CurveHook, ScoreJob, ScoreResult, ScoreWorker, settle_sets
 from perdure.lazy import pl
@@ -35,8 +34,7 @@ if TYPE_CHECKING:
 
 Place = str | os.PathLike[str]
 Source = Place | Lifetime
-"""What can be surveyed: a path, or a lifetime that was read before. Tables in memory hold lifetimes as those in files
-do (Polars, pandas, Arrow, or arrays by the names of columns); lists and arrays of numbers are matrices."""
+"""A path, or a lifetime in memory."""
 
 
 class InMemory(Protocol):
@@ -65,28 +63,46 @@ def survey(
     address: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Survey:
-    """Every lifetime at or below `logs`, scored the same way: logs, tables, matrices, and scores made before.
+    """Score every lifetime at or below `logs` in the same way.
 
-    One that cannot be read is left out with the reason; where none can, that reason is raised.
-    `look` says what to keep of each lifetime's curves, which else are dropped once they are scored.
-    `progress` is told how many of how many are done. `jobs` is the number of processes; by default
-    as many as there are cores, and one for a few lifetimes. With `engine` "ray" the lifetimes are sent to
-    the cluster at `address`, at RAY_ADDRESS, or one started here.
+    A lifetime that cannot be read is left out with the reason. If none can be read, that reason is raised.
+
+    Parameters
+    ----------
+    logs
+        Logs, folders of logs, tables, matrices, files of scores, or lifetimes in memory.
+    experts
+        Logs of single-task experts.
+    settings
+        How lifetimes are read and scored.
+    look
+        Returns what to keep of the curves of a lifetime, which are dropped otherwise.
+    jobs
+        Number of processes. By default one per core, and one for a few lifetimes.
+    engine
+        "ray" sends lifetimes to a Ray cluster.
+    address
+        The cluster: by default RAY_ADDRESS, or one that is started here.
+    progress
+        Called with the number of lifetimes that are done, and of all.
     """
-    settings, of_joint, without = _with_joint(Settings.given_or_default(settings))
-    given, experts = _several(logs, settings.reading()), _several(experts)
+    settings, joint_notes, joint_left_out = _with_joint(Settings.given_or_default(settings))
+    given, experts = _sources(logs, settings.reading()), _sources(experts)
     if not given:
         raise NotALogError("no logs were given", _TAKEN)
-    scorer = Scorer(settings)  # what is misspelt fails here, before any log is read
-    files, kept = _score_files([one for one in given if not isinstance(one, Lifetime)], settings)
-    places = [one for one in given if not isinstance(one, Lifetime) and one not in files]
-    there = find_lifetimes(places, [one for one in experts if not isinstance(one, Lifetime)], settings.reading())
-    own, found = there.experts, (*(_in_memory(one) for one in given if isinstance(one, Lifetime)), *there.lifetimes)
-    stated = _stated(scorer) if not experts and not own else ()
+    scorer = Scorer(settings)  # a misspelt setting fails here, before any log is read
+    paths, score_files = _score_files([source for source in given if not isinstance(source, Lifetime)], settings)
+    places = [source for source in given if not isinstance(source, Lifetime) and source not in paths]
+    findings = find_lifetimes(
+        places, [expert for expert in experts if not isinstance(expert, Lifetime)], settings.reading()
+    )
+    own_experts = findings.experts
+    found = (*(_in_memory(source) for source in given if isinstance(source, Lifetime)), *findings.lifetimes)
+    stated = _stated_experts(scorer) if not experts and not own_experts else ()
     job = ScoreJob(
         settings,
-        experts=stated or tuple(one if isinstance(one, Lifetime) else os.fspath(one) for one in experts),
-        own_experts=own,
+        experts=stated or tuple(expert if isinstance(expert, Lifetime) else os.fspath(expert) for expert in experts),
+        own_experts=own_experts,
         look=look,
         count=len(found),
     )
@@ -99,81 +115,88 @@ def survey(
     if engine == "ray" and found:
         from perdure.gather.on_ray import score_on_ray
 
-        done = score_on_ray(job, found, address, progress, jobs)
+        results = score_on_ray(job, found, address, progress, jobs)
     else:
-        done = parallel_map(ScoreWorker, job, found, count, progress, here=worker)
-    lives = _rename_apart(_compare_with_joint(job, list(zip(found, done, strict=True)), count))
-    lives += _scored_before([score for one in kept for score in one.scores], {one.id for one in lives}, settings)
-    once = count_once(lives)
-    problems = [pair for one in done for pair in one.left_out] + [pair for one in kept for pair in one.left_out]
-    problems += (*there.left_out, *without, *once.copies)
-    if not lives and len(problems) == 1 and worker.raised is not None:
-        raise worker.raised
-    if not lives and not problems:
-        raise NotALogError(f"no lifetime among {len(own)} experts", "give logs of lifetimes as well")
-    if not lives:
-        more = f" (and {len(problems) - 1} more that cannot be scored)" if len(problems) > 1 else ""
-        raise NotALogError(f"{problems[0][1]}{more}", "see perdure check")
-    served = {name for one in done for name in one.experts_served}
-    unserved = {name: why for one in done for name, why in one.experts_left_out if name not in served}
-    unserved |= {name: why for name, why in unused_experts(own, (one.run for one in found)) if name not in served}
-    written: dict[str, Threshold] = {name: bar for one in kept for name, bar in one.bars.items()}
+        results = parallel_map(ScoreWorker, job, found, count, progress, here=worker)
+    lifetimes = _rename_apart(_compare_with_joint(job, list(zip(found, results, strict=True)), count))
+    lifetimes += _scored_before(score_files, {lifetime.id for lifetime in lifetimes}, settings)
+    counted = count_once(lifetimes)
+    left_out = [pair for result in results for pair in result.left_out]
+    left_out += [pair for file in score_files for pair in file.left_out]
+    left_out += (*findings.left_out, *joint_left_out, *counted.copies)
+    if not lifetimes:
+        _raise_empty(left_out, worker.raised, len(own_experts))
+    served = {name for result in results for name in result.experts_served}
+    unserved = {name: why for result in results for name, why in result.experts_left_out}
+    unserved |= dict(unused_experts(own_experts, (lifetime.run for lifetime in found)))
+    left_out += [(as_text(name), as_text(why)) for name, why in unserved.items() if name not in served]
+    written: dict[str, Threshold] = {name: bar for file in score_files for name, bar in file.bars.items()}
+    expert_names = [_name_of(expert) for expert in (*job.experts, *(expert.path for expert in own_experts))]
     return Survey(
-        lifetimes=once.lifetimes,
-        left_out=(*problems, *((as_text(name), as_text(why)) for name, why in unserved.items())),
-        settings=described(settings, scorer, [_called(one) for one in (*job.experts, *(one.path for one in own))]),
-        preset=scorer.preset.name if found or not kept else kept[0].preset,
-        metrics=scorer.metrics if found else {key: one for key, one in scorer.metrics.items() if key in written},
+        lifetimes=counted.lifetimes,
+        left_out=tuple(left_out),
+        settings=described(settings, scorer, expert_names),
+        preset=scorer.preset.name if found or not score_files else score_files[0].preset,
+        metrics=scorer.metrics if found else {name: one for name, one in scorer.metrics.items() if name in written},
         settings_from=settings.sources(),
         written=written,
-        name=", ".join(_called(one, brief=True) for one in given),
+        name=", ".join(_name_of(source, brief=True) for source in given),
         notes=(
-            *(f"experts as stated in {one}" for one in stated),
-            *of_joint,
-            *there.notes,
-            *once.notes,
-            *(note for one in kept for note in one.notes),
-            *(_unheeded(settings) if kept else ()),
+            *(f"experts as stated in {file}" for file in stated),
+            *joint_notes,
+            *findings.notes,
+            *counted.notes,
+            *(note for file in score_files for note in file.notes),
+            *(_late_settings(settings) if score_files else ()),
         ),
     )
 
 
-def _score_files(given: Sequence[Place], settings: Settings) -> tuple[list[Place], list[ScoreFile]]:
-    """Those that hold scores made before, and these; a file that is given twice counts once."""
-    if all(locate(one).is_dir() for one in given):
+def _raise_empty(left_out: Sequence[tuple[str, str]], raised: PerdureError | None, experts: int) -> NoReturn:
+    """Raise the error of a survey without a lifetime."""
+    if len(left_out) == 1 and raised is not None:
+        raise raised
+    if not left_out:
+        raise NotALogError(f"no lifetime among {experts} experts", "give logs of lifetimes as well")
+    more = f" (and {len(left_out) - 1} more that cannot be scored)" if len(left_out) > 1 else ""
+    raise NotALogError(f"{left_out[0][1]}{more}", "see perdure check")
+
+
+def _score_files(places: Sequence[Place], settings: Settings) -> tuple[list[Place], list[ScoreFile]]:
+    """Return the paths that are files of scores, and their content; a file that is given twice counts once."""
+    if all(locate(place).is_dir() for place in places):
         return [], []
     from perdure.gather.score_files import is_score_file, read_score_file
 
-    files = [one for one in given if is_score_file(locate(one))]
-    once = {locate(one).resolve(): locate(one) for one in files}
-    return files, [read_score_file(one, settings.metrics, settings.margins) for one in once.values()]
+    files = [place for place in places if is_score_file(locate(place))]
+    distinct = {locate(file).resolve(): locate(file) for file in files}
+    return files, [read_score_file(file, settings.metrics, settings.margins) for file in distinct.values()]
 
 
 def score(
     log: Source | Frame, experts: Source | Sequence[Source] | Frame = (), settings: Settings | None = None
 ) -> Score:
-    """Every metric of one lifetime, a log or one read before, beside its experts; as `survey`, for one."""
+    """Score one lifetime: compute every metric of the preset, compared with `experts` if given."""
     found = survey(log, experts, settings)
     if len(found.lifetimes) > 1:
-        ids = ", ".join(one.id for one in found.lifetimes[:3])
+        ids = ", ".join(lifetime.id for lifetime in found.lifetimes[:3])
         raise PerdureError(
-            f"{len(found.lifetimes)} lifetimes ({ids}, …)", "perdure.survey takes several", file=_called(log)
+            f"{len(found.lifetimes)} lifetimes ({ids}, …)", "perdure.survey takes several", file=_name_of(log)
         )
-    made = found.scores[0]
     left_out = (f"left out: {why if path in why else f'{path}: {why}'}" for path, why in found.left_out)
-    return replace(made, notes=(*made.notes, *left_out))
+    return replace(found.scores[0], notes=(*found.scores[0].notes, *left_out))
 
 
 def _with_joint(settings: Settings) -> tuple[Settings, tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """The settings with numbers for the joint learner where its lifetimes were named; notes on it, what is left out."""
+    """Return the settings with the accuracies of the joint learner's lifetimes if they were named, notes, left out."""
     place = place_of(settings.joint)
     if place is None:
         return settings, (), ()
     plain = settings.replace(joint=None, preset=STANDARD, metrics=(), margins={})
     found = survey(place, settings=plain, look=finals)
-    lives = tuple(one for one in found.lifetimes if is_joint(one.score.identity)) or found.lifetimes
-    said = f"joint accuracies: the last evaluations of {plural(len(lives), 'lifetime')} at {place}"
-    return settings.replace(joint=joint_accuracies(lives, place)), (as_text(said),), found.left_out
+    joint = tuple(lifetime for lifetime in found.lifetimes if is_joint(lifetime.score.identity)) or found.lifetimes
+    note = f"joint accuracies: the last evaluations of {plural(len(joint), 'lifetime')} at {place}"
+    return settings.replace(joint=joint_accuracies(joint, place)), (as_text(note),), found.left_out
 
 
 def _compare_with_joint(
@@ -194,26 +217,26 @@ def _compare_with_joint(
 
 def _lifetimes_at(found: Found, result: ScoreResult) -> list[tuple[Found, ScoredLifetime]]:
     """Return the lifetimes of a place, each with its own identity."""
-    return [(found.inside(name) if name else found, life) for name, life in result.lifetimes]
+    return [(found.inside(name) if name else found, lifetime) for name, lifetime in result.lifetimes]
 
 
 def described(settings: Settings, scorer: Scorer, experts: Sequence[str]) -> dict[str, Any]:
-    """Everything that decided the scores, as every output carries it."""
-    return {**settings.as_json(scorer.prep), "experts": [as_text(one) for one in experts]}
+    """Return everything that decided the scores, as every output contains it."""
+    return {**settings.as_json(scorer.prep), "experts": [as_text(expert) for expert in experts]}
 
 
-def _stated(scorer: Scorer) -> tuple[str, ...]:
-    """The file that states what experts achieve, for a preset that knows it and where it is."""
+def _stated_experts(scorer: Scorer) -> tuple[str, ...]:
+    """Return the file that states the values of experts, if the preset uses it and it exists."""
     file = taskinfo_file()
     return (str(file),) if scorer.preset.taskinfo and file.is_file() else ()
 
 
-def _several(given: Any, options: Options | None = None) -> tuple[Source, ...]:
-    """One path is a list of one, not of its letters; one matrix, or a stack of them, is what it tells of."""
+def _sources(given: Any, options: Options | None = None) -> tuple[Source, ...]:
+    """Return the sources that were given: paths, lifetimes, or the lifetimes of a table or a matrix."""
     if isinstance(given, str | os.PathLike | Lifetime):
         return (given,)
-    if isinstance(given, list | tuple) and all(isinstance(one, str | os.PathLike | Lifetime) for one in given):
-        return tuple(given)  # what reads tables is not needed for logs
+    if isinstance(given, list | tuple) and all(isinstance(item, str | os.PathLike | Lifetime) for item in given):
+        return tuple(given)  # logs do not need the readers of tables
     from perdure.log.formats.table import frame_lifetimes, is_frame
 
     if isinstance(given, Mapping):
@@ -224,7 +247,7 @@ def _several(given: Any, options: Options | None = None) -> tuple[Source, ...]:
         raise PerdureError(f"no logs can be read from {given!r}", _TAKEN)
     if not hasattr(given, "__array__"):
         given = list(given)
-        others = [type(one).__name__ for one in given if not isinstance(one, str | os.PathLike | Lifetime)]
+        others = [type(item).__name__ for item in given if not isinstance(item, str | os.PathLike | Lifetime)]
         if not others:
             return tuple(given)
         if len(others) < len(given) or any(map(is_frame, given)):
@@ -236,58 +259,62 @@ def _several(given: Any, options: Options | None = None) -> tuple[Source, ...]:
 
 def _frame_of(columns: Mapping[str, Any]) -> Any:
     try:
-        return pl.DataFrame({name: one if isinstance(one, str) else list(one) for name, one in columns.items()})
+        return pl.DataFrame({name: item if isinstance(item, str) else list(item) for name, item in columns.items()})
     except (TypeError, ValueError, pl.exceptions.PolarsError) as problem:
         raise PerdureError(f"no table: {problem}", "give each column as an array, all of one length") from problem
 
 
-def _called(one: Source | Frame, *, brief: bool = False) -> str:
-    if isinstance(one, Lifetime):
-        return as_text(one.path) if one.path else one.id
-    if not isinstance(one, str | os.PathLike):
+def _name_of(source: Source | Frame, *, brief: bool = False) -> str:
+    if isinstance(source, Lifetime):
+        return as_text(source.path) if source.path else source.id
+    if not isinstance(source, str | os.PathLike):
         return "table"
-    return as_text(Path(one).resolve().name) if brief else as_text(os.fspath(one))
+    return as_text(Path(source).resolve().name) if brief else as_text(os.fspath(source))
 
 
 def _in_memory(lifetime: Lifetime) -> Found:
     place = as_text(lifetime.path) if lifetime.path else ""
-    held = lifetime.id.partition("#")[0] if lifetime.inside else ""  # one of several, of a table or a stack
-    who = Identity(lifetime.id, source=place, holder=held, argument=(place or held) if held else "")
-    return Found(lifetime.path or Path(), who, typed=lifetime.id, lifetime=lifetime)
+    holder = lifetime.id.partition("#")[0] if lifetime.inside else ""  # the table or stack that holds several
+    identity = Identity(lifetime.id, source=place, holder=holder, argument=(place or holder) if holder else "")
+    return Found(lifetime.path or Path(), identity, typed=lifetime.id, lifetime=lifetime)
 
 
-def _rename_apart(lives: Sequence[tuple[Found, ScoredLifetime]]) -> list[ScoredLifetime]:
+def _rename_apart(lifetimes: Sequence[tuple[Found, ScoredLifetime]]) -> list[ScoredLifetime]:
     """Return the lifetimes under ids that differ."""
-    apart = named_apart([found for found, _ in lives])
+    apart = named_apart([found for found, _ in lifetimes])
     return [
-        life if life.id == found.identity.id else renamed(life, found.identity.id)
-        for found, (_, life) in zip(apart, lives, strict=True)
+        lifetime if lifetime.id == found.identity.id else renamed(lifetime, found.identity.id)
+        for found, (_, lifetime) in zip(apart, lifetimes, strict=True)
     ]
 
 
-def _scored_before(scores: Sequence[Score], taken: set[str], settings: Settings) -> list[ScoredLifetime]:
-    """Lives of which only the scores are known, as far as they were asked for; where an id is taken, with the file."""
-    again = Counter(one.id for one in scores)
-    ids = {METRICS.canonical(one) for one in settings.ids}
+def _scored_before(files: Sequence[ScoreFile], taken: set[str], settings: Settings) -> list[ScoredLifetime]:
+    """Return the lifetimes of files of scores, with the metrics that were asked for.
 
-    def told(one: Score) -> Score:
-        who = one.identity
-        clash = again[who.id] > 1 or who.id in taken
-        asked = {name: found for name, found in one.metrics.items() if not ids or name in ids}
-        named = replace(who, id=f"{who.argument}#{who.id}") if clash else who
-        return replace(one, identity=named, metrics=asked)
+    An id that is taken has the file in front.
+    """
+    scores = [score for file in files for score in file.scores]
+    counts = Counter(score.id for score in scores)
+    ids = {METRICS.canonical(name) for name in settings.ids}
+    lifetimes = []
+    for score in scores:
+        metrics = {name: measured for name, measured in score.metrics.items() if not ids or name in ids}
+        lifetime = ScoredLifetime(replace(score, metrics=metrics))
+        if counts[score.id] > 1 or score.id in taken:
+            lifetime = renamed(lifetime, f"{score.identity.argument}#{score.id}")
+        lifetimes.append(lifetime)
+    return lifetimes
 
-    return [ScoredLifetime(told(one)) for one in scores]
 
-
-def _unheeded(settings: Settings) -> tuple[str, ...]:
-    """What cannot change scores that were made before."""
+def _late_settings(settings: Settings) -> tuple[str, ...]:
+    """Return a note on settings that cannot change scores that were made before."""
     late = [
         OPTIONS[name].flag for name in settings.given if name in OPTIONS and (OPTIONS[name].decides or name == "preset")
     ]
     return (f"scores made before are shown as they were made, whatever {', '.join(late)} says",) if late else ()
 
 
-def renamed(life: ScoredLifetime, name: str) -> ScoredLifetime:
-    """The lifetime under another id."""
-    return replace(life, score=replace(life.score, identity=replace(life.score.identity, id=name)))
+def renamed(lifetime: ScoredLifetime, name: str) -> ScoredLifetime:
+    """Return the lifetime under another id."""
+    score = lifetime.score
+    return replace(lifetime, score=replace(score, identity=replace(score.identity, id=name)))

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from perdure.curves.model import Curves
 from perdure.errors import PerdureError
-from perdure.gather.copies import count_once
 from perdure.gather.find import OwnExpert, find_lifetimes, named_apart
-from perdure.gather.model import ScoredLifetime, Survey
+from perdure.gather.model import ScoredLifetime, Survey, count_once
 from perdure.gather.planned import planned_names
 from perdure.gather.survey import described
 from perdure.gather.worker import ScoreJob, ScoreWorker
