@@ -173,7 +173,7 @@ def _learned_and_final_panel(shown: Numbers, canvas: Canvas, top: float) -> tupl
 
 @figure
 def forgetting(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """What each task lost: just learned, less the end; what lies below 0 was gained."""
+    """Loss per task: performance just after learning minus performance at the end; below 0: a gain."""
     shown = _lost(data, view)
     title = f"Forgetting by task · {shown['caption']}"
     return compose(canvas, title, title, lambda inner, top: _lost_panel(shown, inner, top), data=shown)

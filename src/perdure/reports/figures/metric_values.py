@@ -39,7 +39,7 @@ class ComparedEvaluations(msgspec.Struct, frozen=True):
 
 @figure
 def annotated(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """One lifetime with the places where PM, FT and BT are read: dashed at what is compared with, an arrow to what is.
+    """One lifetime with the evaluations behind PM, FT and BT; dashed: the reference, arrow: the value compared with it.
 
     Metrics that compare the same two evaluations share an arrow. For a transfer from one task to another only the first
     is marked, which counts.
