@@ -70,7 +70,7 @@ def commands() -> str:
     from typer.testing import CliRunner
 
     from perdure.cli import VERBS
-    from perdure.cli.command import application
+    from perdure.cli.app import application
 
     runner = CliRunner(env={"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"})
     parts = [

@@ -210,7 +210,7 @@ def _provoked(case: Case) -> str:
 
     import perdure
     from perdure.cli import VERBS
-    from perdure.cli.command import application
+    from perdure.cli.app import application
 
     if case.typed.startswith(">>>"):
         lines = [line[4:] for line in case.typed.splitlines()]

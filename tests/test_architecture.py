@@ -119,7 +119,7 @@ def _loaded_by(statement: str) -> set[str]:
 
 def test_the_command_line_imports_nothing_heavy() -> None:
     heavy = {"scipy", "matplotlib", "plotly", "vl_convert", "gymnasium", "polars", "numpy"}
-    assert not _loaded_by("from perdure.cli.command import application; application()") & heavy
+    assert not _loaded_by("from perdure.cli.app import application; application()") & heavy
 
 
 @pytest.mark.parametrize("stub", list(SOURCE.rglob("__init__.pyi")), ids=lambda stub: stub.parent.name)
@@ -158,7 +158,7 @@ def test_help_is_there_for_every_verb_and_ends_with_an_example() -> None:
     from typer.testing import CliRunner
 
     from perdure.cli import VERBS
-    from perdure.cli.command import application
+    from perdure.cli.app import application
 
     for verb in VERBS:
         result = CliRunner().invoke(application(), [verb, "--help"])

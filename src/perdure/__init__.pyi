@@ -1,9 +1,21 @@
 __version__: str
 __all__: list[str]
 
+from .api import Exported as Exported
 from .api import check as check
+from .api import compare as compare
+from .api import correlate as correlate
+from .api import estimate_cost as estimate_cost
+from .api import export as export
 from .api import figure as figure
+from .api import lint as lint
+from .api import lint_protocol as lint_protocol
+from .api import plan as plan
+from .api import prepare_protocol as prepare_protocol
 from .api import report as report
+from .api import run as run
+from .api import score as score
+from .api import survey as survey
 from .classic.learnkit_writer import write_learnkit as write_learnkit
 from .curves.arrays import smooth as smooth
 from .curves.model import Curve as Curve
@@ -11,9 +23,10 @@ from .curves.model import Preparation as Preparation
 from .errors import LogError as LogError
 from .errors import PerdureError as PerdureError
 from .errors import RecordError as RecordError
+from .evaluation import Evaluation as Evaluation
+from .evaluation import PreparedProtocol as PreparedProtocol
+from .evaluation import ProtocolLint as ProtocolLint
 from .gather.model import Survey as Survey
-from .gather.survey import score as score
-from .gather.survey import survey as survey
 from .log.accuracy_matrix import AccuracyMatrix as AccuracyMatrix
 from .log.accuracy_matrix import MatrixLifetime as MatrixLifetime
 from .log.formats.matrix import matrix_lifetime as matrix_lifetime
@@ -64,14 +77,3 @@ from .stats.robust import performance_profile as performance_profile
 from .stats.robust import stratified_bootstrap as stratified_bootstrap
 from .stats.systems import Comparisons as Comparisons
 from .tasks.logged import LogEpisodes as LogEpisodes
-from .verbs.compare import compare as compare
-from .verbs.correlate import correlate as correlate
-from .verbs.lint import ProtocolLint as ProtocolLint
-from .verbs.lint import lint as lint
-from .verbs.lint import lint_protocol as lint_protocol
-from .verbs.plan import estimate_cost as estimate_cost
-from .verbs.plan import plan as plan
-from .verbs.run import Evaluation as Evaluation
-from .verbs.run import PreparedProtocol as PreparedProtocol
-from .verbs.run import prepare_protocol as prepare_protocol
-from .verbs.run import run as run

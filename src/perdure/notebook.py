@@ -12,6 +12,7 @@ from perdure.tables import Table
 from perdure.text import interval, number, p_text, plural
 
 if TYPE_CHECKING:
+    from perdure.evaluation import Evaluation, ProtocolLint
     from perdure.gather.model import Survey
     from perdure.log.model import Lifetime
     from perdure.metrics.score import Score
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from perdure.stats.model import Estimate, Group
     from perdure.stats.plan import Plan
     from perdure.stats.systems import Comparisons
-    from perdure.verbs.lint import ProtocolLint
-    from perdure.verbs.run import Evaluation
 
 
 _MOST_ROWS = 200

@@ -58,13 +58,14 @@ class Table(msgspec.Struct, frozen=True):
     def filled(self) -> Table:
         """Return the table without empty columns."""
         columns = range(len(self.columns))
-        return self._with([place for place in columns if any(row[place] not in ("", None) for row in self.rows)])
+        return self.select([place for place in columns if any(row[place] not in ("", None) for row in self.rows)])
 
     def without(self, *names: str) -> Table:
         """Return the table without the columns of these names."""
-        return self._with([place for place, column in enumerate(self.columns) if column.name not in names])
+        return self.select([place for place, column in enumerate(self.columns) if column.name not in names])
 
-    def _with(self, places: Sequence[int]) -> Table:
+    def select(self, places: Sequence[int]) -> Table:
+        """Return the table with the columns at these positions, in this order."""
         columns = tuple(self.columns[place] for place in places)
         rows = tuple(tuple(row[place] for place in places) for row in self.rows)
         return msgspec.structs.replace(self, columns=columns, rows=rows)

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.stats.lives import BARS, altered, life, lives, normal, pool
 
-from perdure.cli.answer import Depth, show_answers
+from perdure.cli.answers import Depth, show_answers
 from perdure.gather.model import Survey
 from perdure.metrics.declare import Threshold
 from perdure.metrics.measure import Flag, Measured

@@ -11,8 +11,8 @@ import pytest
 from tests.cli.verbs import fits, run_verb
 from tests.stats.lives import life as scored
 
+from perdure.cli.compare import show_tally
 from perdure.cli.console import Console
-from perdure.cli.tally_table import show_tally
 from perdure.errors import PerdureError
 from perdure.gather.survey import survey
 from perdure.metrics.declare import Threshold

@@ -15,7 +15,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import perdure
-from perdure.cli.command import application
+from perdure.cli.app import application
 from perdure.errors import PerdureError
 from perdure.settings import OPTIONS
 
@@ -221,6 +221,9 @@ ELSEWHERE = {
     "--token": "only watch serves",
     "--port": "only watch serves",
     "--pilot": "only plan has a pilot",
+    "--alpha": "only plan has it",
+    "--scenario": "only plan has it",
+    "--experts-per-task": "only plan has it",
     "--to": "of `perdure export`, which the message names",
 }
 NOT_OURS = {"--porcelain", "--branch", "--untracked-files"}  # of git
@@ -249,14 +252,20 @@ def test_an_exception_is_needed() -> None:
 
 
 @pytest.mark.parametrize("verb", SCORING)
-def test_help_fits_80_columns_and_starts_with_the_everyday_options(verb: str) -> None:
-    said = CliRunner().invoke(application((verb, "list")), [verb, "--help"], env={"COLUMNS": "80"}).output
-    assert max(map(len, said.splitlines())) <= 80
-    panels = [said.index(f"─ {panel} ") for panel in ("Options", *dict.fromkeys(filter(None, map(_panel, OPTIONS))))]
-    assert panels == sorted(panels)
-    everyday = said[panels[0] : panels[1]]
-    assert all(f" {OPTIONS[name].flag} " in everyday for name in OPTIONS if _panel(name) is None)
+def test_help_shows_the_everyday_options_and_help_all_shows_every_setting_in_80_columns(verb: str) -> None:
+    short, full = (
+        CliRunner().invoke(application((verb, "list")), [verb, flag], env={"COLUMNS": "80"}).output
+        for flag in ("--help", "--help-all")
+    )
+    assert max(map(len, full.splitlines())) <= 80
+    assert all(f" {OPTIONS[name].flag} " in short for name in OPTIONS if OPTIONS[name].panel is None)
+    assert "--noise" not in short
+    assert all(f" {option.flag} " in full for option in OPTIONS.values())
+    panels = dict.fromkeys(option.panel or "Options" for option in OPTIONS.values())
+    starts = [full.index(f"─ {panel} ") for panel in panels]
+    assert starts == sorted(starts)
 
 
-def _panel(name: str) -> str | None:
-    return OPTIONS[name].panel
+def test_the_help_of_score_fits_one_screen() -> None:
+    done = CliRunner().invoke(application(("score", "list")), ["score", "--help"], env={"COLUMNS": "100"})
+    assert len(done.output.strip().splitlines()) <= 42

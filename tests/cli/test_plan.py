@@ -219,7 +219,7 @@ def test_without_a_pilot_an_effect_is_planned_by_the_spread_of_lives_studied() -
     assert beside["dial"]["tasks"] == 3
     said = " ".join(run_verb(*asked).output.split())
     assert "by the spread in a study" in said
-    assert "A pilot of your own says more" in said
+    assert "A pilot of your own is more reliable" in said
     assert "the numbers are for 5 per task" in said
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.cli.verbs import run_verb
 from typer.testing import Result
 
-from perdure.cli import running
+from perdure.cli import progress as progress_module
 from perdure.cli.run import EXAMPLE
 from perdure.errors import ProtocolError
 from perdure.metrics.settings import settings_for
@@ -238,8 +238,8 @@ def test_progress_in_a_file_has_totals_and_the_time_left(
 ) -> None:
     jobs = RunPlan(read_protocol(protocol)).lives
     clock = iter(range(0, 1000, 10))  # ten seconds between any two events
-    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
-    with running.progress_of(jobs, 1, quiet=False) as tell:
+    monkeypatch.setattr(progress_module, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    with progress_module.progress_of(jobs, 1, quiet=False) as tell:
         tell(Event("progress", jobs[0].id, done=0))
         tell(Event("progress", jobs[0].id, done=jobs[0].experiences // 2))
         for job in jobs:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 from typer.testing import CliRunner, Result
 
-from perdure.cli.command import application
+from perdure.cli.app import application
 from perdure.errors import PerdureError
 from perdure.schemas import document
 

@@ -32,7 +32,7 @@ def test_a_pipe_in_a_files_place_is_answered_at_once(life: Path, name: str) -> N
     os.mkfifo(life / name)
     # One process for the verbs that read: what waits for a pipe cannot be stopped from within.
     script = (
-        "import sys; from typer.testing import CliRunner; from perdure.cli.command import application\n"
+        "import sys; from typer.testing import CliRunner; from perdure.cli.app import application\n"
         "for verb in ('score', 'check', 'lint'):\n"
         "    done = CliRunner().invoke(application(), [verb, sys.argv[1]])\n"
         "    print(verb, done.exit_code, done.output, done.exception)\n"

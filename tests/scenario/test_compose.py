@@ -313,7 +313,7 @@ def there_and_back(request):
     both = (*request.tasks, *reversed(request.tasks))
     yield Phase(tuple((task, request.learn) for task in both), request.tasks)
 
-from perdure.cli.command import application
+from perdure.cli.app import application
 from perdure.scenario.lint import lint
 from perdure.schemas import schema
 

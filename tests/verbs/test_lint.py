@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import perdure
+from perdure.api import shows_2019
 from perdure.metrics.presets import PRESETS
-from perdure.verbs.lint import shows_2019
 
 
 @pytest.fixture

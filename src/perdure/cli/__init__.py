@@ -44,7 +44,7 @@ def main() -> None:
         # NumPy starts a thread per core that waits by spinning, for products that are never long enough here.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        from perdure.cli.command import application
+        from perdure.cli.app import application
 
         application((asked,) if asked in VERBS else VERBS)()
     except PerdureError as problem:

@@ -1,4 +1,4 @@
-"""`perdure check`: is this log sound, and if not, where?"""
+"""`perdure check`: find every problem of a log."""
 
 from __future__ import annotations
 
@@ -20,35 +20,33 @@ def check(log: Log, settings: Settings, json: Json = None, quiet: Quiet = False)
 
     Exit status 0: no errors (warnings may remain); 1: errors; 2: not a log.
     """
-    from perdure.log.check import check_log
+    from perdure import api
 
-    given = {name: getattr(settings, name) for name in ("columns", "rows", "unit", "max_unpacked")}
-    found = check_log(log, **given)
+    result = api.check(log, settings)
     if json:
-        emit_json(found.as_json(), json)
-    if not json or json != "-":
-        _show(found, quiet)
-    raise SystemExit(0 if found.ok else 1)
+        emit_json(result.as_json(), json)
+    if json != "-":
+        _show(result, quiet)
+    raise SystemExit(0 if result.ok else 1)
 
 
-def _show(found: Check, quiet: bool) -> None:
+def _show(result: Check, quiet: bool) -> None:
     from rich.text import Text
 
     from perdure.cli.console import Console
 
-    console = Console(highlight=False, soft_wrap=True)
-    for one in found.problems:
-        where = one.file + (f":{one.line}" if one.line else "")
-        line = Text().append(where, "bold").append(f"  {one.level}: ", "red" if one.level == "error" else "yellow")
-        console.print(line.append(one.what, "").append(f"  → {one.fix}", "dim"))
-    errors = sum(one.level == "error" for one in found.problems)
-    warnings = len(found.problems) - errors
+    console = Console(soft_wrap=True)
+    for problem in result.problems:
+        place = problem.file + (f":{problem.line}" if problem.line else "")
+        colour = "red" if problem.level == "error" else "yellow"
+        line = Text().append(place, "bold").append(f"  {problem.level}: ", colour)
+        console.print(line.append(problem.what, "").append(f"  → {problem.fix}", "dim"))
+    errors = sum(problem.level == "error" for problem in result.problems)
+    counts = f"{_count(errors, 'error')}, {_count(len(result.problems) - errors, 'warning')}"
     if not quiet:
-        for note in found.notes:
+        for note in result.notes:
             console.print(Text(note, "dim"))
-        console.print(
-            f"{found.what or f'{found.rows} records'}, {_count(errors, 'error')}, {_count(warnings, 'warning')}"
-        )
+        console.print(f"{result.what or f'{result.rows} records'}, {counts}")
 
 
 def _count(number: int, word: str) -> str:

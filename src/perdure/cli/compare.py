@@ -1,27 +1,31 @@
-"""`perdure compare`: two systems, or several against a baseline, metric by metric."""
+"""`perdure compare`: compare systems with a baseline, metric by metric."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Experts, Logs, settings_facts, surveyed
+from perdure.cli.options import Experts, Json, Logs, Quiet, emit_json, settings_facts, survey_logs, with_settings
+from perdure.cli.terminal import Pairs, left_out_text
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from perdure.cli.console import Console
     from perdure.settings import Settings
     from perdure.stats.compare import Comparison, Summary
     from perdure.stats.systems import Comparisons, Letters
+    from perdure.stats.tally import Tally
 
 
 EXAMPLE = "perdure compare runs/replay runs/naive"
 
-_WIDEST = 5  # metrics beside each other; with more, the systems are
+_WIDEST = 5  # metrics as columns
+_LEGEND = (
+    "p: two-sided paired t test or Welch's t test, with its interval. Holm: adjusted over all headline metrics "
+    "that both systems have, shown or not. Ratios (×) are A / B. For information only: the rank test, "
+    "Hedges' g (positive if the first system does better), and the probability that one of its lifetimes "
+    "beats one of the other's."
+)
 
 
 @with_settings("logs")
@@ -56,12 +60,12 @@ def compare(
     Lifetimes are paired where seeds and task orders match; the output says which pairing was used.
     Exit status 0: everything was compared; 1: something was left out; 2: nothing could be compared.
     """
-    from perdure.verbs.compare import compare as compared
+    from perdure import api
 
-    # Metrics asked for by name restrict what is shown, not what is tested beside it.
-    found = surveyed(logs, experts, settings.replace(metrics=settings.files), quiet)
-    result = compared(
-        found,
+    # Metrics given by name restrict what is shown, not what is tested.
+    pool = survey_logs(logs, experts, settings.replace(metrics=settings.files), quiet)
+    result = api.compare(
+        pool,
         settings=settings,
         baseline=baseline,
         scenario_types=scenario_types,
@@ -70,149 +74,139 @@ def compare(
         seed=seed,
     )
     if json:
-        emit_json({**result.as_json(), **settings_facts(found, settings)}, json)
+        emit_json({**result.as_json(), **settings_facts(pool, settings)}, json)
     if json != "-":
         _show(result, quiet)
-    raise SystemExit(1 if found.faults or result.left_out or any(one.left_out for one in result.comparisons) else 0)
+    left_out = result.left_out or any(comparison.left_out for comparison in result.comparisons)
+    raise SystemExit(1 if pool.faults or left_out else 0)
 
 
 def _show(result: Comparisons, quiet: bool) -> None:
     from perdure.cli.console import Console
-    from perdure.cli.tally_table import show_tally
     from perdure.stats.sentences import sentence
 
-    console = Console(highlight=False)
+    console = Console()
     if result.tally:
         show_tally(console, result.tally)
     if len(result.systems) > 2:
         _show_ablation(console, result)
-    for one in result.comparisons:
-        kind = " · ".join(text for text in _where(one) if text)
-        _show_comparison(console, one, f"{one.system} against {one.baseline}" + (f" · {kind}" if kind else ""))
-        for difference in one.differences.values():
-            console.print(sentence(difference, one.system, one.baseline), markup=False)
-        notes = [one.pairing.told, *one.notes]
-        notes += [f"only {name} has {', '.join(metrics)}" for name, metrics in one.only_in.items()]
-        if not quiet:
-            for note in notes:
-                console.print(note, markup=False, style="bright_black")
-        for name, why in one.left_out:
-            console.print(f"left out: {name}: {why}", markup=False, style="yellow", soft_wrap=True)
-    for path, why in result.left_out:
-        console.print(f"left out: {path}: {why}", markup=False, style="yellow", soft_wrap=True)
+    for comparison in result.comparisons:
+        _show_comparison(console, comparison)
+        for difference in comparison.differences.values():
+            console.print(sentence(difference, comparison.system, comparison.baseline), markup=False)
+        notes = [comparison.pairing.told, *comparison.notes]
+        notes += [f"only {name} has {', '.join(metrics)}" for name, metrics in comparison.only_in.items()]
+        for note in () if quiet else notes:
+            console.print(note, markup=False, style="bright_black")
+        _show_left_out(console, comparison.left_out)
+    _show_left_out(console, result.left_out)
     for note in result.notes:
         console.print(note, markup=False, style="bright_black")
     if not quiet:
-        console.print(
-            "p: two-sided paired t test or Welch's t test, with its interval. Holm: adjusted over all headline metrics "
-            "that both systems have, shown or not. Ratios (×) are A / B. For information only: the rank test, "
-            "Hedges' g (positive if the first system does better), and the probability that one of its lifetimes "
-            "beats one of the other's.",
-            markup=False,
-            style="bright_black",
-        )
+        console.print(_LEGEND, markup=False, style="bright_black")
 
 
-def _show_comparison(console: Console, one: Comparison, title: str) -> None:
-    from perdure.cli.tables import widest
+def show_tally(console: Console, tally: Tally) -> None:
+    """Print systems × metrics with t and p, names × thresholds, and the number of thresholds that are met."""
+    from perdure.cli.console import print_table
+    from perdure.reports.tables import tallied
 
-    order = ["order ε"] if any(difference.order is not None for difference in one.differences.values()) else []
-    layouts = (
-        ["n", one.system, one.baseline, "difference", "interval", "p", "Holm", "rank p", "better", "g", *order],
-        ["difference", "interval", "p", "Holm", "g", *order],
-        ["difference", "interval", "p", "Holm", *order],
-        ["difference", "interval", "Holm"],
-    )
-    console.print(widest(console, (_comparison_table(one, title, layout) for layout in layouts)))
+    for table in tallied(tally):
+        print_table(console, table, table, wrap=True)
+    console.print(tally.told, markup=False, style="bright_black")
 
 
-def _comparison_table(one: Comparison, title: str, layout: Sequence[str]) -> Table:
-    from rich.markup import escape
+def _show_left_out(console: Console, left_out: Pairs) -> None:
+    for path, why in left_out:
+        console.print(left_out_text(path, why), markup=False, style="yellow", soft_wrap=True)
 
-    from perdure.cli.tables import columns
+
+def _show_comparison(console: Console, comparison: Comparison) -> None:
+    from perdure.cli.console import print_table
+    from perdure.tables import Column, Table
     from perdure.text import interval, number, p_text
 
-    table = columns(title, [""], layout)
-    for name, found in one.differences.items():
-        cells = {
-            "n": str(found.n) if one.pairing.paired else f"{found.n}, {found.baseline_n}",
-            "difference": ("×" if found.scale == "ratio" else "") + number(found.difference, found.width),
-            "interval": interval(found.low, found.high),
-            "p": p_text(found.p),
-            "Holm": p_text(found.p_holm),
-            "rank p": p_text(found.rank_p),
-            "better": "–" if found.improvement is None else f"{found.improvement:.0%}",
-            "g": number(found.hedges_g),
-            "order ε": number(found.order),
-        }
-        # By place, since a system may be called as a column is.
-        row = [cells.get(heading, "") for heading in layout]
-        if layout[0] == "n":
-            row[1:3] = number(found.mean, found.width), number(found.baseline_mean, found.width)
-        table.add_row(escape(name), *row)
-    return table
+    rows = []
+    for name, found in comparison.differences.items():
+        row = (
+            name,
+            str(found.n) if comparison.pairing.paired else f"{found.n}, {found.baseline_n}",
+            number(found.mean, found.width),
+            number(found.baseline_mean, found.width),
+            ("×" if found.scale == "ratio" else "") + number(found.difference, found.width),
+            interval(found.low, found.high),
+            p_text(found.p),
+            p_text(found.p_holm),
+            p_text(found.rank_p),
+            "–" if found.improvement is None else f"{found.improvement:.0%}",
+            number(found.hedges_g),
+            number(found.order),
+        )
+        rows.append(row)
+    systems = (comparison.system, comparison.baseline)
+    heads = ("n", *systems, "difference", "interval", "p", "Holm", "rank p", "better", "g", "order ε")
+    title = " · ".join(text for text in (f"{systems[0]} against {systems[1]}", *_stratum(comparison)) if text)
+    table = Table(title, (Column(""), *(Column(head, "number") for head in heads)), tuple(rows))
+    order = [len(heads)] if any(found.order is not None for found in comparison.differences.values()) else []
+    layouts = ([*range(len(heads)), *order], [0, 4, 5, 6, 7, 10, *order], [0, 4, 5, 6, 7, *order], [0, 4, 5, 7])
+    print_table(console, *map(table.select, layouts))
 
 
-def _where(one: Comparison | Letters) -> tuple[str | None, ...]:
-    """What its systems are compared within."""
-    return one.learner, one.scenario_type, one.measure
+def _stratum(compared: Comparison | Letters) -> tuple[str | None, ...]:
+    return compared.learner, compared.scenario_type, compared.measure
 
 
 def _show_ablation(console: Console, result: Comparisons) -> None:
-    """Mean ± sd of every system, the baseline first, with letters that say who differs from whom."""
-    from perdure.cli.tables import widest
+    """Print mean ± sd of every system, the baseline first, with letters that show which systems differ."""
+    from perdure.cli.console import print_table
+    from perdure.tables import Column, Table
 
-    for where in dict.fromkeys(_where(one) for one in result.comparisons):
-        here = [one for one in result.comparisons if _where(one) == where]
-        metrics = list(dict.fromkeys(name for one in here for name in one.differences))
-        baseline = {name: one.alone[name][1] for one in here for name in one.differences}
-        letters = next((one for one in result.letters if _where(one) == where), None)
-        rows = [
-            ["", *metrics],
-            [
-                f"{result.baseline} (baseline)",
-                *(_cell(baseline[name], name, result.baseline, here, letters) for name in metrics),
-            ],
-        ]
-        for one in here:
-            known = {name: _cell(one.alone[name][0], name, one.system, here, letters) for name in one.differences}
-            rows.append([one.system, *(known.get(name, "–") for name in metrics)])
-        title = " · ".join(text for text in ("mean ± sd", *where) if text)
-        # Metrics beside each other where they fit, else the systems, else one line for each of both.
-        turned = [list(column) for column in zip(*rows, strict=True)]
+    for stratum in dict.fromkeys(map(_stratum, result.comparisons)):
+        comparisons = [comparison for comparison in result.comparisons if _stratum(comparison) == stratum]
+        metrics = list(dict.fromkeys(name for comparison in comparisons for name in comparison.differences))
+        letters = next((letters for letters in result.letters if _stratum(letters) == stratum), None)
+        ratios = {
+            name
+            for comparison in comparisons
+            for name, difference in comparison.differences.items()
+            if difference.scale == "ratio"
+        }
+        summaries: dict[str, tuple[str, dict[str, Summary]]] = {f"{result.baseline} (baseline)": (result.baseline, {})}
+        for comparison in comparisons:
+            for name in comparison.differences:
+                own, baseline = comparison.alone[name]
+                summaries[f"{result.baseline} (baseline)"][1][name] = baseline
+                summaries.setdefault(comparison.system, (comparison.system, {}))[1][name] = own
+        rows = [["", *metrics]]
+        for label, (system, by_metric) in summaries.items():
+            rows.append([label])
+            for name in metrics:
+                letter = letters.by_metric.get(name, {}).get(system, "") if letters else ""
+                text = _summary(by_metric[name], name in ratios) if name in by_metric else "–"
+                rows[-1].append(f"{text} {letter}".rstrip())
         listed = [["", "", ""]]
         for at, name in enumerate(metrics, start=1):
-            listed += [[name if row is rows[1] else "", row[0], row[at]] for row in rows[1:]]
-        layouts = [rows] if len(metrics) <= _WIDEST else []
-        console.print(widest(console, (_ablation_table(title, each) for each in (*layouts, turned, listed))))
+            listed += [[name if number == 0 else "", row[0], row[at]] for number, row in enumerate(rows[1:])]
+        # Metrics are columns if they fit, else systems, else each pair of both has a line.
+        layouts = [*([rows] if len(metrics) <= _WIDEST else []), [list(column) for column in zip(*rows, strict=True)]]
+        title = " · ".join(text for text in ("mean ± sd", *stratum) if text)
+        tables = []
+        for layout in (*layouts, listed):
+            first, *others = layout[0]
+            columns = (Column(first), *(Column(head, "number") for head in others))
+            tables.append(Table(title, columns, tuple(map(tuple, layout[1:]))))
+        print_table(console, *tables)
         if letters:
             console.print(letters.told, markup=False, style="bright_black")
 
 
-def _ablation_table(title: str, rows: Sequence[Sequence[str]]) -> Table:
-    from rich.markup import escape
-
-    from perdure.cli.tables import columns
-
-    table = columns(title, rows[0][:1], rows[0][1:])
-    for row in rows[1:]:
-        table.add_row(*(escape(text) for text in row))
-    return table
-
-
-def _cell(found: Summary, metric: str, system: str, here: Sequence[Comparison], letters: Letters | None) -> str:
-    """A system's mean and spread, which of ratios is a factor, and its letters."""
+def _summary(found: Summary, is_ratio: bool) -> str:
+    """Return mean and sd; the sd of a ratio is a factor. An sd gets the two digits of half an interval's width."""
     from math import exp
 
     from perdure.text import number
 
-    given = letters.by_metric.get(metric, {}).get(system, "") if letters else ""
-    ratio = any(one.differences[metric].scale == "ratio" for one in here if metric in one.differences)
-    # An sd gets the two digits that half an interval's width would.
-    if ratio and found.sd and found.mean:
-        times = exp(found.sd)
-        said = f"{number(found.mean, 2 * found.mean * found.sd)} ×÷ {number(times, 2 * found.sd)}"
-    else:
-        width = found.sd and 2 * found.sd
-        said = f"{number(found.mean, width)} ± {number(found.sd, width)}"
-    return f"{said} {given}".rstrip()
+    if is_ratio and found.sd and found.mean:
+        return f"{number(found.mean, 2 * found.mean * found.sd)} ×÷ {number(exp(found.sd), 2 * found.sd)}"
+    width = found.sd and 2 * found.sd
+    return f"{number(found.mean, width)} ± {number(found.sd, width)}"

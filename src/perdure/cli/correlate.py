@@ -1,21 +1,17 @@
-"""`perdure correlate`: which metrics go together over lifetimes."""
+"""`perdure correlate`: compute rank correlations between metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Experts, Logs, settings_facts, surveyed
-from perdure.cli.terminal import echo
+from perdure.cli.options import Experts, Json, Logs, Quiet, emit_json, settings_facts, survey_logs, with_settings
+from perdure.cli.terminal import leave
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from perdure.settings import Settings
-    from perdure.stats.correlate import Correlation
+    from perdure.stats.correlate import Correlations
 
 
 EXAMPLE = "perdure correlate runs/replay runs/naive"
@@ -38,48 +34,35 @@ def correlate(
     refused; different protocols and measures are refused unless `--across` is given. With --group, only
     lifetimes whose id matches are used.
     """
-    from perdure.verbs.correlate import correlate as correlated
+    from perdure import api
 
-    pool = surveyed(logs, experts, settings.replace(metrics=settings.files), quiet)
-    found = correlated(pool, settings=settings, across=across)
+    pool = survey_logs(logs, experts, settings.replace(metrics=settings.files), quiet)
+    result = api.correlate(pool, settings=settings, across=across)
     if json:
-        emit_json({**found.as_json(), **settings_facts(pool, settings)}, json)
+        emit_json({**result.as_json(), **settings_facts(pool, settings)}, json)
     if json != "-":
-        _show(found.pairs, found.n, quiet)
-        for path, why in found.left_out:
-            echo(f"left out: {path}: {why}")
-    raise SystemExit(1 if found.left_out else 0)
+        _show(result, quiet)
+    leave(result.left_out)
 
 
-def _show(found: Sequence[Correlation], lives: int, quiet: bool) -> None:
-    from perdure.cli.console import Console
-    from perdure.cli.tables import widest
+def _show(result: Correlations, quiet: bool) -> None:
+    from perdure.cli.console import Console, print_table
+    from perdure.tables import Column, Table
+    from perdure.text import p_text, plural
 
-    console = Console(highlight=False)
-    layouts = (("Spearman ρ", "p", "p (Holm)", "n"), ("ρ", "p", "p (Holm)", "n"), ("ρ", "p", "p (Holm)"), ("ρ", "p"))
-    console.print(widest(console, (_table(found, lives, layout) for layout in layouts)))
+    rows = []
+    for before, pair in zip((None, *result.pairs), result.pairs, strict=False):
+        first = "" if before and before.first == pair.first else pair.first
+        rho = "–" if pair.rho is None else f"{pair.rho:.2f}".replace("-", "−")
+        rows.append((first, pair.second, rho, p_text(pair.p), p_text(pair.p_holm), pair.n))
+    numbers = (Column(name, "number") for name in ("ρ", "p", "p (Holm)", "n"))
+    table = Table(plural(result.n, "lifetime"), (Column("metric 1"), Column("metric 2"), *numbers), tuple(rows))
+    console = Console()
+    print_table(console, table, table.without("n"), table.without("n", "p (Holm)"))
     if not quiet:
-        for one in found:
-            if one.why:
-                console.print(f"{one.first}, {one.second}: {one.why}", markup=False, style="bright_black")
+        for pair in result.pairs:
+            if pair.why:
+                console.print(f"{pair.first}, {pair.second}: {pair.why}", markup=False, style="bright_black")
         console.print(
             "ρ: Spearman's rank correlation. p: two-sided. Holm: adjusted over all pairs.", style="bright_black"
         )
-
-
-def _table(found: Sequence[Correlation], lives: int, layout: Sequence[str]) -> Table:
-    from rich.markup import escape
-
-    from perdure.cli.tables import columns
-    from perdure.text import p_text, plural
-
-    table = columns(plural(lives, "lifetime"), ["metric 1", "metric 2"], layout)
-    before = ""
-    for one in found:
-        rho = "–" if one.rho is None else f"{one.rho:.2f}".replace("-", "−")
-        cells = {"ρ": rho, "p": p_text(one.p), "p (Holm)": p_text(one.p_holm), "n": str(one.n)}
-        shown = "" if one.first == before else one.first
-        row = (cells[heading.removeprefix("Spearman ")] for heading in layout)
-        table.add_row(escape(shown), escape(one.second), *row)
-        before = one.first
-    return table

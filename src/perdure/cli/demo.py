@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perdure.cli.console import Console
+    from perdure.evaluation import Evaluation
     from perdure.metrics.score import Score
     from perdure.stats.model import Group
-    from perdure.verbs.run import Evaluation
 
 
 EXAMPLE = "perdure demo --into demo --lifetimes 3"
@@ -45,9 +45,9 @@ def demo(
     """
     from time import monotonic
 
+    from perdure.api import prepare_protocol
     from perdure.cli.console import Console
-    from perdure.cli.running import cost_of, duration, live_shown
-    from perdure.verbs.run import prepare_protocol
+    from perdure.cli.progress import cost_of, duration, run_with_progress
 
     console, started = Console(highlight=False, quiet=json == "-"), monotonic()
     prepared = [prepare_protocol(_content(name, lifetimes, seed), into / name, workers=workers) for name in _RIVALS]
@@ -56,7 +56,7 @@ def demo(
         console.print(f"{len(plans)} learners, {cost_of(plans)}\n", soft_wrap=True)
     found = []
     for one in prepared:
-        results = [live_shown(console, run, quiet=quiet, brief=at > 0) for at, run in enumerate(one.runs)]
+        results = [run_with_progress(console, run, quiet=quiet, brief=at > 0) for at, run in enumerate(one.runs)]
         found.append(one.evaluated(results))
         _show(console, found[-1])
     if json:
@@ -84,8 +84,8 @@ def _content(name: str, lifetimes: int, seed: int) -> dict[str, Any]:
 
 def _show(console: Console, evaluated: Evaluation) -> None:
     """The tables of one protocol, and what they say, in words."""
-    from perdure.cli.answer import show_left_out
-    from perdure.cli.running import show_beside
+    from perdure.cli.answers import show_left_out
+    from perdure.cli.progress import show_groups
     from perdure.metrics.presets import headline
     from perdure.stats.answer import answer
     from perdure.stats.sentences import sentence
@@ -99,7 +99,7 @@ def _show(console: Console, evaluated: Evaluation) -> None:
         console.print(f"\n{evaluated.prepared.name}, {kind}", style="bold")
         for group in here:
             console.print(answer(group), soft_wrap=True)
-        show_beside(console, here, headline())
+        show_groups(console, here, headline())
         for said in _withheld(here):
             console.print(said, soft_wrap=True)
     if len({group.learner for group in found}) > 1 and min(group.n for group in found) >= 2:

@@ -1,4 +1,4 @@
-"""`perdure export`: a log as one table, into a tracker, or as what the tools of 2019 read."""
+"""`perdure export`: write a log as one table, to a tracker, or in the format of the 2019 tools."""
 
 from __future__ import annotations
 
@@ -7,40 +7,42 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perdure.cli.options import ForSpreadsheets, Json, Log, Quiet, emit_json, with_settings
-from perdure.cli.terminal import echo
+from perdure.cli.options import ForSpreadsheets, Json, Log, Quiet, emit_json, left_out_facts, with_settings
+from perdure.cli.terminal import echo, leave
 from perdure.text import plural
 
 if TYPE_CHECKING:
-    from perdure.classic.l2data import Written
+    from perdure.api import Exported
     from perdure.settings import Settings
 
 
 EXAMPLE = "perdure export logs/my-life --to my-life.parquet"
 
-To = Annotated[
-    str,
-    typer.Option(
-        "--to",
-        metavar="FILE|TRACKER:WHERE|learnkit|taskinfo",
-        help="Table file (.parquet, .arrow, .csv or .tsv); a tracker: tensorboard:DIR, mlflow:URI, wandb:PROJECT or "
-        "aim:REPOSITORY; or logs or expert saturations for the 2019 tools.",
-    ),
-]
-Into = Annotated[
-    Path | None,
-    typer.Option(
-        "--into", metavar="DIR", help="Data folder for learnkit and taskinfo (default: $L2DATA).", show_default=False
-    ),
-]
+_OF_2019 = ("learnkit", "taskinfo")
 
 
 @with_settings("log", only=["columns", "measure", "max_unpacked"])
 def export(
     log: Log,
     settings: Settings,
-    to: To,
-    into: Into = None,
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="FILE|TRACKER:WHERE|learnkit|taskinfo",
+            help="Table file (.parquet, .arrow, .csv or .tsv); a tracker: tensorboard:DIR, mlflow:URI, wandb:PROJECT "
+            "or aim:REPOSITORY; or logs or expert saturations for the 2019 tools.",
+        ),
+    ],
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            "--into",
+            metavar="DIR",
+            help="Data folder for learnkit and taskinfo (default: $L2DATA).",
+            show_default=False,
+        ),
+    ] = None,
     for_spreadsheets: ForSpreadsheets = False,
     json: Json = None,
     quiet: Quiet = False,
@@ -51,73 +53,31 @@ def export(
     learnkit: writes every lifetime to DIR/logs/<syllabus>-<timestamp>/<worker>/<phase>/<task>/data-log.tsv.
     taskinfo: writes the saturation of each task's experts to DIR/taskinfo/info.json.
     """
-    from perdure.log.write.export import is_tracker
+    from perdure import api
 
-    if to in ("learnkit", "taskinfo"):
-        _into_data_folder(log, settings, to, into, json, quiet)
-    elif into is not None:
+    if into is not None and to not in _OF_2019:
         raise typer.BadParameter("--into only applies to --to learnkit and --to taskinfo; leave it out")
-    elif is_tracker(to):
-        _into_tracker(log, settings, to, json, quiet)
-    else:
-        _into_file(log, settings, to, json, quiet, for_spreadsheets=for_spreadsheets)
-
-
-def _into_file(
-    log: Path, settings: Settings, to: str, json: str | None, quiet: bool, *, for_spreadsheets: bool
-) -> None:
-    from perdure.log.read import read
-    from perdure.log.write.export import export as write
-
-    lifetime = read(log, columns=settings.columns, max_unpacked=settings.max_unpacked)
-    write(lifetime, Path(to), for_spreadsheets=for_spreadsheets)
-    for note in lifetime.notes:
+    done = api.export(log, to, settings, into=into, for_spreadsheets=for_spreadsheets)
+    for note in done.notes:
         echo(f"note: {note}", err=True)
     if json:
-        emit_json({"file": to, "rows": lifetime.experiences.height, "notes": list(lifetime.notes)}, json)
-    elif not quiet:
-        echo(f"{to}: {lifetime.experiences.height} records, {len(lifetime.experiences.columns)} columns")
-
-
-def _into_tracker(log: Path, settings: Settings, to: str, json: str | None, quiet: bool) -> None:
-    from perdure.gather.trackers import send
-
-    sent = send(log, to, settings)
-    if json:
-        left_out = [{"path": path, "why": why} for path, why in sent.left_out]
-        emit_json({"to": to, "runs": dict(sent.runs), "left_out": left_out}, json)
-    for path, why in sent.left_out:
-        echo(f"left out: {why if path in why else f'{path}: {why}'}", err=True)
+        emit_json(_facts(to, done), json)
     if not quiet and json != "-":
-        for run, count in sent.runs.items():
-            echo(f"{run}: {plural(count, 'record')}")
-        echo(f"{plural(len(sent.runs), 'run')} in {to}")
-    raise SystemExit(1 if sent.left_out else 0)
+        if to in _OF_2019:
+            lines = list(done.files)
+        elif done.files:
+            lines = [f"{to}: {done.records[to]} records, {done.columns} columns"]
+        else:
+            lines = [f"{run}: {plural(count, 'record')}" for run, count in done.records.items()]
+            lines.append(f"{plural(len(done.records), 'run')} in {to}")
+        echo("\n".join(lines))
+    leave(done.left_out)
 
 
-def _into_data_folder(log: Path, settings: Settings, to: str, into: Path | None, json: str | None, quiet: bool) -> None:
-    from perdure.classic.l2data import write_experts, write_trees
-    from perdure.files import data_folder
-
-    folder = into or data_folder()
-    facts: dict[str, Any]
-    if to == "learnkit":
-        written = write_trees(log, folder, settings.reading())
-        facts = {"files": [str(one) for one in written.files]}
-    else:
-        stated, written = write_experts(log, folder, settings.measure, settings.reading())
-        facts = {"files": [str(one) for one in written.files], "saturations": stated}
-    if json:
-        emit_json({**facts, "left_out": [{"path": path, "why": why} for path, why in written.left_out]}, json)
-    told(written, quiet=quiet or json == "-")
-    raise SystemExit(1 if written.left_out else 0)
-
-
-def told(written: Written, *, quiet: bool) -> None:
-    """Print what was written; what could not be goes to stderr."""
-    for path, why in written.left_out:
-        echo(f"left out: {why if path in why else f'{path}: {why}'}", err=True)
-    for note in written.notes:
-        echo(f"note: {note}", err=True)
-    for file in () if quiet else written.files:
-        echo(str(file))
+def _facts(to: str, done: Exported) -> dict[str, Any]:
+    if to in _OF_2019:
+        saturations = {} if done.saturations is None else {"saturations": done.saturations}
+        return {"files": list(done.files), **saturations, "left_out": left_out_facts(done.left_out)}
+    if done.files:
+        return {"file": to, "rows": done.records[to], "notes": list(done.notes)}
+    return {"to": to, "runs": dict(done.records), "left_out": left_out_facts(done.left_out)}

@@ -1,4 +1,4 @@
-"""`perdure figure`: one picture of lifetimes, as SVG, PNG or PDF."""
+"""`perdure figure`: draw one figure of lifetimes, as SVG, PNG or PDF."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import LOG_HELP, Experts, leave, settings_facts, surveyed
-from perdure.cli.terminal import echo
+from perdure.cli.options import (
+    LOG_HELP,
+    Experts,
+    Json,
+    Quiet,
+    emit_json,
+    left_out_facts,
+    settings_facts,
+    survey_logs,
+    with_settings,
+)
+from perdure.cli.terminal import echo, leave
 
 if TYPE_CHECKING:
     from perdure.reports.figures import Figure
@@ -79,7 +88,7 @@ def figure(
     chosen, canvas, css = figure_kind(kind), canvas_of(size, title), read_style(style)
     if not logs:
         raise PerdureError(f"perdure figure {kind} needs a log", f"give folders of lifetimes, as in: {EXAMPLE}")
-    found = group_survey(surveyed(logs, experts, settings, quiet, look=partial(thin_lifetime, columns=1500)))
+    found = group_survey(survey_logs(logs, experts, settings, quiet, look=partial(thin_lifetime, columns=1500)))
     view = view_of(found, of, FigureView(axis=axis, values=values, metrics=settings.ids))
     drawn = chosen.draw(found, view, canvas)
     target = to or Path(f"{kind}.svg")
@@ -92,7 +101,7 @@ def figure(
 
 
 def _facts(kind: str, target: Path, found: GroupedSurvey, drawn: Figure, settings: Settings) -> dict[str, Any]:
-    left_out = [{"path": path, "why": why} for path, why in found.survey.left_out]
+    left_out = left_out_facts(found.survey.left_out)
     facts = {"figure": kind, "to": str(target), "lifetimes": [one.id for one in found.lifetimes], "left_out": left_out}
     return {**facts, "data": drawn.as_json(), **settings_facts(found.survey, settings)}
 

@@ -11,10 +11,10 @@ from perdure.cli.terminal import echo, show
 
 if TYPE_CHECKING:
     from perdure.cli.console import Console
+    from perdure.evaluation import ProtocolLint
     from perdure.scenario.document import Level
     from perdure.scenario.lint import Eligibility, LintReport
     from perdure.settings import Settings
-    from perdure.verbs.lint import ProtocolLint
 
 
 EXAMPLE = "perdure compose condensed --task pong breakout --learn 100 --evaluate 10 | perdure lint -"
@@ -49,11 +49,10 @@ def lint(
 
     Exit status 0: no errors (warnings and advice may remain); 1: errors; 2: not a syllabus.
     """
-    from perdure.verbs.lint import lint as linted
-    from perdure.verbs.lint import lint_protocol
+    from perdure import api
 
     of_protocol = file.endswith(".toml")
-    found = lint_protocol(file, settings, kind=type_) if of_protocol else linted(file, settings, kind=type_)
+    found = api.lint_protocol(file, settings, kind=type_) if of_protocol else api.lint(file, settings, kind=type_)
     if json:
         emit_json(found.as_json(), json)
     if json != "-":
@@ -62,7 +61,8 @@ def lint(
 
 
 def _show_all(found: LintReport | ProtocolLint, settings: Settings, quiet: bool, every: bool) -> None:
-    from perdure.verbs.lint import ProtocolLint, shows_2019
+    from perdure.api import shows_2019
+    from perdure.evaluation import ProtocolLint
 
     for report in found if isinstance(found, ProtocolLint) else (found,):
         _show(report, quiet, shows_2019(settings, report.kind), every)

@@ -1,22 +1,34 @@
-"""Options that verbs share, the options of settings among them, and the writer of JSON."""
+"""Options that verbs share, those of settings included, and the steps that use them."""
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
+import sys
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 
 from perdure.cli.terminal import echo
 from perdure.settings import OPTIONS, Option, Settings
 
+if TYPE_CHECKING:
+    from perdure.gather.model import Survey
+
 Log = Annotated[
     Path, typer.Argument(help="A log: a folder, a table, or a bare name under $L2DATA/logs.", show_default=False)
+]
+LOG_HELP = "Logs, folders of logs, run folders, tables of lifetimes or of scores, or accuracy matrices."
+Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help=LOG_HELP, show_default=False)]
+Experts = Annotated[
+    list[Path] | None,
+    typer.Option("--experts", metavar="PATH...", help="Logs of experts, folders of logs, or taskinfo/info.json."),
 ]
 Json = Annotated[
     str | None,
@@ -39,23 +51,31 @@ ForSpreadsheets = Annotated[
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
 
+_COMMON = ("preset", "measure", "metrics", "lower_is_better", "group", "level")
+"""The settings that `--help` shows in verbs that take all of them. `--help-all` shows the rest."""
 
-def with_settings(of: str | None = None, *, only: Iterable[str] = OPTIONS) -> Callable[[Verb], Verb]:
+
+def with_settings(
+    of: str | None = None, *, only: Collection[str] = (), advanced: Collection[str] = ()
+) -> Callable[[Verb], Verb]:
     """Give a verb one option per setting, in place of its parameter `settings`, which receives the settings.
 
     Parameters
     ----------
     of
-        The parameter with the logs that files of settings lie beside.
+        The parameter that holds the logs. Settings are also read from files beside them.
     only
-        The settings that concern the verb.
+        The settings that the verb uses. By default all.
+    advanced
+        Parameters of the verb that only `--help-all` shows.
     """
-    declared = {name: OPTIONS[name] for name in OPTIONS if name in set(only)}
-    options = _parameters(declared)
+    declared = {name: option for name, option in OPTIONS.items() if name in (only or OPTIONS)}
+    options = _parameters(declared, hidden=() if only else set(OPTIONS).difference(_COMMON))
 
     def decorated(verb: Verb) -> Verb:
         @functools.wraps(verb)
         def called(**arguments: Any) -> None:
+            arguments.pop("help_all", None)
             given = _read(declared, {name: arguments.pop(name) for name in options})
             logs = (arguments.get(of) or ()) if of else ()
             logs = (logs,) if isinstance(logs, Path) else logs
@@ -67,7 +87,10 @@ def with_settings(of: str | None = None, *, only: Iterable[str] = OPTIONS) -> Ca
             if name == "settings":
                 parameters += options.values()
             else:
-                parameters.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
+                hint = _as_advanced(hints[name]) if name in advanced else hints[name]
+                parameters.append(parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
+        if not only:
+            parameters.append(_parameter("help_all", bool, _HELP_ALL))
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return called  # type: ignore[return-value]
@@ -75,22 +98,43 @@ def with_settings(of: str | None = None, *, only: Iterable[str] = OPTIONS) -> Ca
     return decorated
 
 
-def _parameters(declared: Mapping[str, Option]) -> dict[str, inspect.Parameter]:
-    """Return the parameters that become Typer's options. Help does not list the further flags of a setting."""
+def _print_full_help(context: typer.Context, given: bool) -> None:
+    if given:
+        for parameter in context.command.params:
+            if getattr(parameter, "rich_help_panel", None):
+                parameter.hidden = False  # type: ignore[attr-defined]
+        echo(context.get_help())
+        raise typer.Exit
+
+
+_HELP_ALL = typer.Option("--help-all", callback=_print_full_help, is_eager=True, help="Show all options and exit.")
+
+
+def _as_advanced(hint: Any) -> Any:
+    """Return the annotation of a parameter whose option only `--help-all` shows."""
+    kind, option = get_args(hint)
+    option = copy.copy(option)  # verbs share it
+    option.hidden, option.rich_help_panel = True, "Processes and files"
+    return Annotated[kind, option]
+
+
+def _parameters(declared: Mapping[str, Option], hidden: Collection[str]) -> dict[str, inspect.Parameter]:
+    """Return the parameters that become Typer's options. Help never lists the further flags of a setting."""
     parameters: dict[str, inspect.Parameter] = {}
     for name, option in declared.items():
         shown = typer.Option(
             option.flag,
             metavar=option.placeholder,
             help=option.help,
-            rich_help_panel=option.panel,
+            hidden=name in hidden,
+            rich_help_panel=option.panel if name in hidden else None,
             show_default=False,
             autocompletion=_COMPLETIONS.get(name),
         )
         parameters[name] = _parameter(name, option.word_type, shown)
         for flag in option.also:
-            hidden = typer.Option(flag, help=option.help, hidden=True)
-            parameters[_name(flag)] = _parameter(_name(flag), bool, hidden)
+            also = typer.Option(flag, help=option.help, hidden=True)
+            parameters[_name(flag)] = _parameter(_name(flag), bool, also)
     return parameters
 
 
@@ -182,3 +226,48 @@ def emit_json(facts: Any, target: str) -> None:
         raise PerdureError(
             f"cannot write JSON there: {problem.strerror}", "choose another place", file=target
         ) from problem
+
+
+def survey_logs(
+    logs: Sequence[Path], experts: Sequence[Path] | None, settings: Settings, quiet: bool, **how: Any
+) -> Survey:
+    """Score every lifetime at or below `logs`, with a progress bar; `how` is passed to `perdure.survey`."""
+    from perdure import api
+
+    with progress_bar(quiet) as progress:
+        survey = api.survey(logs, experts or (), settings, progress=progress, **how)
+    for note in () if quiet else survey.notes:
+        echo(f"note: {note}", err=True)
+    return survey
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield a `progress(done, total)` callback that draws a bar on stderr, or None if stderr is not a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import Progress
+
+    from perdure.cli.console import Console
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("scoring", total=None, visible=False)
+
+        def update(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=total > 1)
+
+        yield update
+
+
+def settings_facts(survey: Survey, settings: Settings) -> dict[str, Any]:
+    """Return the settings and their sources as every JSON has them, with the metrics that were requested."""
+    return {
+        "settings": {**survey.settings, "metrics": list(settings.metrics)},
+        "settings_from": settings.sources(),
+    }
+
+
+def left_out_facts(left_out: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """Return the left out lifetimes as every JSON has them."""
+    return [{"path": path, "why": why} for path, why in left_out]

@@ -1,4 +1,4 @@
-"""`perdure report`: everything that lifetimes show, in one file."""
+"""`perdure report`: write a report, a table for a paper, or a statement of methods."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from perdure.cli.options import ForSpreadsheets, Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Experts, Logs, leave, progress_bar
+from perdure.cli.options import Experts, ForSpreadsheets, Json, Logs, Quiet, emit_json, progress_bar, with_settings
+from perdure.cli.terminal import leave, say
 
 if TYPE_CHECKING:
     from perdure.settings import Settings
@@ -54,12 +54,12 @@ def report(
     import shlex
     import sys
 
-    from perdure.cli.answer import say
+    from perdure import api
     from perdure.log.places import as_text
-    from perdure.reports.write import form_of, write_report
+    from perdure.reports.write import form_of
 
     with progress_bar(quiet) as progress:
-        made = write_report(
+        written = api.report(
             logs,
             to,
             experts=experts or (),
@@ -72,10 +72,10 @@ def report(
             progress=progress,
         )
     if json:
-        emit_json(made.as_json(), json)
+        emit_json(written.as_json(), json)
     if not quiet and json != "-":
         if form_of(to, form) == "report":
-            for line in made.answers:
+            for line in written.answers:
                 say(line)
         say(str(to), fold=False)
-    leave(made.data.left_out, made.data.survey.faults)
+    leave(written.data.left_out, written.data.survey.faults)

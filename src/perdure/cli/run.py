@@ -1,4 +1,4 @@
-"""`perdure run`: take a learner through a protocol, and score what came of it."""
+"""`perdure run`: run the lifetimes of a protocol, and score them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perdure.cli.options import Address, Json, Quiet, emit_json
+from perdure.cli.terminal import left_out_text
 
 if TYPE_CHECKING:
     from perdure.cli.console import Console
+    from perdure.evaluation import Evaluation
     from perdure.runner.runner import RunResult
-    from perdure.verbs.run import Evaluation
 
 
 EXAMPLE = "perdure run protocol.toml --into runs/mine --workers 2"
@@ -98,9 +99,9 @@ def run(
 
     Exit status 0: everything is finished; 1: something failed or is missing; 2: nothing could be run.
     """
+    from perdure.api import prepare_protocol
     from perdure.cli.console import Console
-    from perdure.cli.running import live_shown, show_plan, show_removed
-    from perdure.verbs.run import prepare_protocol
+    from perdure.cli.progress import run_with_progress, show_plan, show_removed
 
     console, talks = Console(highlight=False, quiet=json == "-"), not quiet and json != "-"
     on = "ray" if ray or (address is not None and engine == "local") else engine
@@ -118,7 +119,7 @@ def run(
     results, written = [], True
     for at, one in enumerate(prepared.runs):
         if not dry_run:
-            results.append(live_shown(console, one, quiet=quiet, brief=at > 0, prepared=prepared))
+            results.append(run_with_progress(console, one, quiet=quiet, brief=at > 0, prepared=prepared))
             # Each learner has experts of its own, and a data folder one number for each task.
             own = l2data / one.plan.protocol.title if l2data and len(prepared) > 1 else l2data
             written = _as_in_2019(results[-1], own, quiet=not talks) and written
@@ -135,7 +136,6 @@ def run(
 def _as_in_2019(result: RunResult, folder: Path | None, *, quiet: bool) -> bool:
     """Write lifetimes as trees, and what their experts achieve, if a folder is given; return whether all was."""
     from perdure.classic.l2data import write_run
-    from perdure.cli.export import told
     from perdure.cli.terminal import echo
     from perdure.errors import LogError
 
@@ -147,13 +147,18 @@ def _as_in_2019(result: RunResult, folder: Path | None, *, quiet: bool) -> bool:
     except LogError as problem:  # what was run is scored all the same
         echo(f"not written: {problem}", err=True)
         return False
-    told(written, quiet=quiet)
+    for path, why in written.left_out:
+        echo(left_out_text(path, why), err=True)
+    for note in written.notes:
+        echo(f"note: {note}", err=True)
+    for file in () if quiet else written.files:
+        echo(str(file))
     return not written.left_out
 
 
 def _show(console: Console, found: Evaluation, *, quiet: bool) -> None:
     """What the learners scored: of one all that `score` shows, several beside each other; and where the report is."""
-    from perdure.cli.answer import Depth, show_answers, show_left_out
+    from perdure.cli.answers import Depth, show_answers, show_left_out
 
     if found.survey is None:
         return
@@ -163,22 +168,22 @@ def _show(console: Console, found: Evaluation, *, quiet: bool) -> None:
     if len(found) == 1:
         show_answers(found.survey, found.groups, Depth())
     else:
-        _show_beside(console, found)
+        _show_learners(console, found)
         show_left_out(found.survey)
     if not quiet:
         better = f". Who is better, and how sure that is: perdure compare {found.prepared.into}"
         console.print(f"report: {found.report}{better if len(found) > 1 else ''}", soft_wrap=True)
 
 
-def _show_beside(console: Console, found: Evaluation) -> None:
-    from perdure.cli.running import show_beside
+def _show_learners(console: Console, found: Evaluation) -> None:
+    from perdure.cli.progress import show_groups
     from perdure.metrics.score import OtherCode
     from perdure.stats.groups import changed_learners
 
     for kind in dict.fromkeys(group.scenario_type for group in found.groups):
         console.print(f"\n{found.prepared.name}, {kind}", style="bold", markup=False)
         here = [group for group in found.groups if group.scenario_type == kind]
-        show_beside(console, here, found.prepared.settings.ids)
+        show_groups(console, here, found.prepared.settings.ids)
     scores = () if found.survey is None else found.survey.scores
     beside = (note for one in scores for note in one.notes if isinstance(note, OtherCode))
     for note in dict.fromkeys((*changed_learners(scores).values(), *beside)):

@@ -1,4 +1,4 @@
-"""`perdure score`: a value, or the reason for its absence, for each metric."""
+"""`perdure score`: compute the metrics of lifetimes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from perdure.cli.answer import Depth
-from perdure.cli.options import Address, ForSpreadsheets, Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Experts, Logs, surveyed
+from perdure.cli.answers import Depth, show_answers, show_over_time
+from perdure.cli.options import (
+    Address,
+    Experts,
+    ForSpreadsheets,
+    Json,
+    Logs,
+    Quiet,
+    emit_json,
+    survey_logs,
+    with_settings,
+)
 from perdure.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -20,16 +29,14 @@ if TYPE_CHECKING:
 EXAMPLE = "perdure score logs/my-life --experts logs/experts --json -"
 
 
-@with_settings("logs")
+@with_settings("logs", advanced=("jobs", "for_spreadsheets", "engine", "address"))
 def score(
     logs: Logs,
     settings: Settings,
     experts: Experts = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Also write metrics, blocks, settings and prepared data to this folder."
-        ),
+        typer.Option("--out", metavar="DIR", help="Also write metrics, blocks, settings and prepared data."),
     ] = None,
     over_time: Annotated[
         bool,
@@ -63,9 +70,10 @@ def score(
 
         for name in FILES:
             refuse_overwriting(out / name, (*logs, *(experts or ())))
-    where: Literal["local", "ray"] = "ray" if address is not None else engine
+    engine = "ray" if address is not None else engine
     look = prepared_table if out else None
-    found = group_survey(surveyed(logs, experts, settings, quiet, jobs=jobs, look=look, engine=where, address=address))
+    how = {"jobs": jobs, "look": look, "engine": engine, "address": address}
+    found = group_survey(survey_logs(logs, experts, settings, quiet, **how))
     if json:
         emit_json(found.as_json(), json)
     if out:
@@ -78,15 +86,12 @@ def score(
 
 
 def _show(found: GroupedSurvey, settings: Settings, depth: Depth, *, over_time: bool) -> None:
-    from perdure.cli.answer import show_answers
     from perdure.stats.groups import alone
 
     survey = found.survey
     several = len(survey.lifetimes) > 1 or settings.group is not None
     show_answers(survey, found.groups if several else (alone(survey, survey.scores[0], found.groups),), depth)
     if over_time:
-        from perdure.cli.over_time import show_over_time
-
         show_over_time(survey, settings.ids)
     if found.apart:
         echo(f"not grouped: {found.apart}", err=True)

@@ -1,7 +1,7 @@
-"""What reaches a terminal: text, and colours of our own; never a control sequence from a name, a message or a path.
+"""Print text, tables and colours, but never a control sequence from a name, a message or a path.
 
-Everything that is printed passes one of these streams. Text is cleaned of all control characters. What rich makes
-for the command's help may have colours, and nothing else. Our own `Console` cleans each piece before it styles it.
+Everything printed passes through one of these streams, which write out control characters. Rich's help may have
+colours. `Console` cleans each piece of text before Rich styles it.
 """
 
 from __future__ import annotations
@@ -11,26 +11,30 @@ import io
 import os
 import re
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, TextIO
+from textwrap import wrap
+from typing import Any, NoReturn, TextIO
 
-# Control characters but for newline and tab, those that turn the direction of what follows, and bytes that are no text.
+# Control characters except newline and tab, characters that change the text direction, and undecodable bytes.
 _CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-_STYLES = {"bold": 1, "red": 31, "green": 32, "yellow": 33, "grey": 90}  # as terminals number them
-_AS_JSON = "perdure-json"  # what Python is to call our way to write out signs
+_STYLES = {"bold": 1, "red": 31, "green": 32, "yellow": 33, "grey": 90}  # codes of terminals
+_AS_JSON = "perdure-json"  # name of our error handler for characters that an encoding lacks
 _UNKNOWN = 80  # columns
+Pairs = Sequence[tuple[str, str]]
+"""Path and reason."""
 _COLOURS = r"(\x1b\[[0-9;]*m)"
 
 
 def clean(text: str) -> str:
-    """`text` with each control character written out, as JSON writes it: a terminal shows it, and does not obey."""
+    """Return `text` with each control character written as JSON does, so that a terminal shows it."""
     if text.replace("\n", "").isprintable():
-        return text  # as nearly all is
+        return text
     return re.sub(_CONTROLS, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _written_out(problem: UnicodeError) -> tuple[str, int]:
-    """Signs that an encoding lacks, as JSON writes them, so that what is JSON stays it."""
+    """Write characters that an encoding lacks as JSON does, so that JSON stays JSON."""
     if not isinstance(problem, UnicodeEncodeError):
         raise problem
     pairs = problem.object[problem.start : problem.end].encode("utf-16-be", "surrogatepass")
@@ -38,14 +42,14 @@ def _written_out(problem: UnicodeError) -> tuple[str, int]:
 
 
 def guard() -> None:
-    """From here on, what is printed is cleaned, and no sign ends the command because a terminal has none like it."""
+    """Clean everything printed from now on, and write out characters that the terminal's encoding lacks."""
     codecs.register_error(_AS_JSON, _written_out)
     for name in ("stdout", "stderr"):
-        # Whoever closed it wants nothing of it; others that find it missing would print to the one that is there.
+        # A closed stream gets a substitute, because libraries would print to the other one.
         stream = getattr(sys, name) or os.fdopen(_nowhere(), "w", encoding="utf-8", closefd=False)
         if not isinstance(stream, _Clean):
             if isinstance(stream, io.TextIOWrapper):
-                # A file or a pipe is read by programs, which expect UTF-8, whatever Windows would make of it.
+                # Programs read files and pipes and expect UTF-8, which is not the default on Windows.
                 asked = stream.isatty() or "PYTHONIOENCODING" in os.environ
                 stream.reconfigure(encoding=stream.encoding if asked else "utf-8", errors=_AS_JSON)
             setattr(sys, name, _Clean(stream))
@@ -56,20 +60,20 @@ def _nowhere() -> int:
 
 
 def unguarded(*, stderr: bool = False) -> TextIO | None:
-    """The stream below, for what was cleaned piece by piece and then styled; None where nothing is guarded."""
+    """Return the stream below the guard, for text that is cleaned already. None without a guard."""
     stream = sys.stderr if stderr else sys.stdout
     return stream.below if isinstance(stream, _Clean) else None
 
 
 def echo(text: str = "", *, err: bool = False, end: str = "\n") -> None:
-    """Print a text at once."""
+    """Print text and flush."""
     print(text, end=end, file=sys.stderr if err else sys.stdout, flush=True)
 
 
 def say_last(text: str = "") -> None:
-    """Say on stderr why the command ends; from then on, a stream that takes no more is left in peace.
+    """Print on stderr why the command ends, and silence streams that take no more text.
 
-    Python would try again when it ends, complain, and have a status of its own.
+    Python would flush them again at exit, report the failure, and change the exit status.
     """
     with suppress(OSError):
         echo(text, err=True) if text else None
@@ -81,28 +85,50 @@ def say_last(text: str = "") -> None:
 
 
 def show(text: str) -> None:
-    """Print what was cleaned piece by piece, and then styled."""
+    """Print text that is cleaned and styled already."""
     print(text, file=unguarded(), flush=True)
 
 
 def styled(text: str, style: str) -> str:
-    """A text as it is to be shown, where somebody sees colours: not in a file, not in a pipe."""
-    seen = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.name != "nt"  # whose old console shows codes
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if style and seen and text.strip() else text
+    """Return `text` in a colour if stdout is a terminal."""
+    # The old console of Windows prints the codes.
+    coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.name != "nt"
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if style and coloured and text.strip() else text
 
 
 def width() -> int:
-    """How many signs a line has room for: as the shell says, else the terminal; 80 where there is none."""
-    said = 0
-    with suppress(KeyError, ValueError):  # not set, no number
-        said = int(os.environ["COLUMNS"])
-    with suppress(ValueError, OSError):  # closed, no terminal
-        return said if said > 0 else os.get_terminal_size(sys.stdout.fileno()).columns or _UNKNOWN
+    """Return the columns of a line: COLUMNS if it is set, else the terminal's, or 80 without a terminal."""
+    columns = 0
+    with suppress(KeyError, ValueError):  # not set, or not a number
+        columns = int(os.environ["COLUMNS"])
+    with suppress(ValueError, OSError):  # closed, or not a terminal
+        return columns if columns > 0 else os.get_terminal_size(sys.stdout.fileno()).columns or _UNKNOWN
     return _UNKNOWN
 
 
+def say(text: str, style: str = "", *, fold: bool = True, indent: str = "") -> None:
+    """Print text in a colour, folded to the terminal's width."""
+    lines = wrap(text, width(), initial_indent=indent, subsequent_indent=indent) or [""] if fold else [indent + text]
+    for line in lines:
+        show(styled(clean(line), style))
+
+
+def left_out_text(path: str, why: str) -> str:
+    """Return one line for a lifetime that was left out, with its path once."""
+    return f"left out: {why if path in why else f'{path}: {why}'}"
+
+
+def leave(left_out: Pairs, faults: Pairs = (), *, ok: bool = True) -> NoReturn:
+    """Report faulty logs and everything left out on stderr; exit with 1 if there is any, or not `ok`, else 0."""
+    for name, why in faults:
+        echo(f"error in {name}: {why}", err=True)
+    for path, why in left_out:
+        echo(left_out_text(path, why), err=True)
+    raise SystemExit(1 if left_out or faults or not ok else 0)
+
+
 class _Clean:
-    """A stream that cleans what is written to it; rich, which looks for it, finds one that lets colours pass."""
+    """A stream that cleans its text. Rich looks for `rich_proxied_file` and finds one that lets colours pass."""
 
     def __init__(self, below: TextIO, *, colours: bool = False) -> None:
         self.below = below

@@ -1,4 +1,4 @@
-"""`perdure watch`: a run while it goes on, in the browser or in the terminal."""
+"""`perdure watch`: follow lifetimes while they run, in the browser or in the terminal."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.scoring import Experts, Logs
-from perdure.cli.terminal import echo
+from perdure.cli.options import Experts, Json, Logs, Quiet, emit_json, left_out_facts, with_settings
+from perdure.cli.terminal import echo, leave
 
 if TYPE_CHECKING:
     from perdure.settings import Settings
@@ -63,14 +62,10 @@ def _once(monitor: Monitor, json: str | None, quiet: bool) -> None:
 
     monitor.settle()
     if json:
-        left_out = [{"path": path, "why": why} for path, why in monitor.left_out()]
-        emit_json({**monitor.how, **facts(monitor), "left_out": left_out}, json)
+        emit_json({**monitor.how, **facts(monitor), "left_out": left_out_facts(monitor.left_out())}, json)
     if not quiet and json != "-":
         Console().print(table(monitor))
-    for path, why in monitor.left_out():
-        echo(f"left out: {why if path in why else f'{path}: {why}'}", err=True)
-    if monitor.left_out():
-        raise SystemExit(1)
+    leave(monitor.left_out())
 
 
 def _in_terminal(monitor: Monitor) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from perdure.curves.model import Curves
 from perdure.errors import UnknownNameError
-from perdure.gather.survey import Source, survey
+from perdure.gather.survey import Frame, Source, survey
 from perdure.metrics.score import Score
 from perdure.reports.thinned import thin_lifetime
 from perdure.settings import Settings
@@ -19,8 +19,8 @@ from perdure.stats.model import LEVEL, Group
 
 
 def gather(
-    logs: Source | Sequence[Source],
-    experts: Source | Sequence[Source] = (),
+    logs: Source | Sequence[Source] | Frame,
+    experts: Source | Sequence[Source] | Frame = (),
     settings: Settings | None = None,
     *,
     group: str | None = None,

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from perdure import files
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Survey
-from perdure.gather.survey import Source
+from perdure.gather.survey import Frame, Source
 from perdure.log.read import refuse_overwriting
 from perdure.registry import Registry
 from perdure.reports.data import gather
@@ -64,10 +64,10 @@ def as_text(report: Report, suffix: str) -> str:
 
 
 def write_report(
-    logs: Survey | Source | Sequence[Source],
+    logs: Survey | Source | Sequence[Source] | Frame,
     to: str | os.PathLike[str] = "report.html",
     *,
-    experts: Source | Sequence[Source] = (),
+    experts: Source | Sequence[Source] | Frame = (),
     settings: Settings | None = None,
     title: str | None = None,
     group: str | None = None,

@@ -1,4 +1,4 @@
-"""What `run` and `demo` show: the plan before, the workers while they work, what failed after."""
+"""Show a run: its plan, the progress of its workers, its failures, and the scores of its learners."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from typing import TYPE_CHECKING
 from perdure.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-    from rich.table import Table
+    from rich.progress import Progress
 
     from perdure.cli.console import Console
+    from perdure.evaluation import Evaluation, PreparedProtocol
     from perdure.runner.engines.work import Event
     from perdure.runner.plan import Job, RunPlan
     from perdure.runner.runner import PreparedRun, RunResult
     from perdure.stats.model import Estimate, Group
-    from perdure.verbs.run import Evaluation, PreparedProtocol
 
 
-_ENOUGH_S = 2.0  # to judge a speed by
-_MOST_BARS = 8  # of a cluster's lifetimes; the others share them
-_STEPS = 10  # lines of progress, where no bar can be drawn
+_ENOUGH_S = 2.0  # before a speed is estimated
+_MOST_BARS = 8  # of a cluster's lifetimes, which share them
+_STEPS = 10  # lines of progress without a terminal
 
 
-def live_shown(
+def run_with_progress(
     console: Console, run: PreparedRun, *, quiet: bool, brief: bool = False, prepared: PreparedProtocol | None = None
 ) -> RunResult:
-    """Live what a run misses: the plan before, the workers while they work, what failed and what is odd after."""
+    """Run what is missing: show the plan first, then the workers' progress, then failures and notes."""
     if not quiet:
         show_plan(console, run, brief=brief, prepared=prepared)
     with _resumable(run), progress_of(run.missing, run.workers, quiet=quiet) as tell:
@@ -44,9 +43,9 @@ def live_shown(
 def show_plan(
     console: Console, run: PreparedRun, *, brief: bool = False, prepared: PreparedProtocol | None = None
 ) -> None:
-    """Print what will be run: learner, scenarios, lifetimes, experts, experiences; scenarios unless `brief`.
+    """Print the learner, the scenarios (unless `brief`) and the cost of a run.
 
-    And, where the whole of it is `prepared`, what will have no answer.
+    With `prepared`, also print what will have no answer.
     """
     from rich.markup import escape
 
@@ -56,15 +55,15 @@ def show_plan(
     console.print(f"[bold]{escape(protocol.name)}[/]: {escape(protocol.title)}, {cost_of((plan,))}", soft_wrap=True)
     for scenario in () if brief else protocol.scenarios:
         life = next(job for job in lives if job.scenario == scenario.name)
-        size = f"{_many(len(life.syllabus.scenario.blocks), 'block')}, {_many(life.experiences, 'experience')}"
-        console.print(f"  {escape(scenario.name)}: {_many(protocol.lifetimes, 'lifetime')} of {size}")
+        size = f"{_count(len(life.syllabus.scenario.blocks), 'block')}, {_count(life.experiences, 'experience')}"
+        console.print(f"  {escape(scenario.name)}: {_count(protocol.lifetimes, 'lifetime')} of {size}")
         console.print("  ", lifetime_line(life.syllabus.scenario, 70), end="\n")
     if not brief:
         console.print("  ", lifetime_legend(lives[0].syllabus.scenario))
     if plan.pre_deployment is not None:
         console.print(f"  pre-deployment: {plan.pre_deployment.experiences:,} experiences, once")
-    by = "on a cluster" if run.workers is None else f"with {_many(max(run.workers, 1), 'worker')}"
-    size = _many(sum(job.experiences for job in missing), "experience")
+    by = "on a cluster" if run.workers is None else f"with {_count(max(run.workers, 1), 'worker')}"
+    size = _count(sum(job.experiences for job in missing), "experience")
     console.print(f"  {len(missing):,} of {len(plan.jobs):,} to run" + (f", {size}, {by}" if missing else ""))
     for name, metrics in prepared.unanswered.items() if prepared else ():
         if metrics:
@@ -73,25 +72,40 @@ def show_plan(
         console.print(f"  {few}", style="yellow", soft_wrap=True)
 
 
+def cost_of(plans: Sequence[RunPlan]) -> str:
+    """Return the lifetimes, experts, twins and experiences of protocols as text."""
+    lives, experts, twins = (
+        [job for plan in plans for job in getattr(plan, kind)] for kind in ("lives", "experts", "twins")
+    )
+    each = {plan.protocol.experts for plan in plans}
+    per_task = f" ({each.pop()} per task)" if experts and len(each) == 1 else ""
+    counts = [_count(len(lives), "lifetime"), _count(len(experts), "expert") + per_task]
+    counts += [_count(len(twins), "twin")] if twins else []
+    by_experts = sum(job.experiences for job in experts)
+    total = sum(job.experiences for job in (*lives, *experts, *twins))
+    share = f", {by_experts:,} of them by experts" if experts else ""
+    return f"{', '.join(counts[:-1])} and {counts[-1]}: {total:,} experiences{share}"
+
+
 def _show_result(console: Console, result: RunResult) -> None:
-    """Each lifetime that failed, why, and where its traceback is; and what is odd about the others."""
+    """Print each lifetime that failed, with the reason and the file of its traceback, and the run's notes."""
     from rich.markup import escape
 
     for identity, why in result.failed.items():
-        place = result.folder.place(result.plan.job(identity)) / "traceback.txt"
-        where = f" (see {place})" if place.exists() else ""
-        console.print(f"[red]failed[/] {identity}: {escape(why)}{escape(where)}", soft_wrap=True)
+        traceback = result.folder.place(result.plan.job(identity)) / "traceback.txt"
+        see = f" (see {traceback})" if traceback.exists() else ""
+        console.print(f"[red]failed[/] {identity}: {escape(why)}{escape(see)}", soft_wrap=True)
     if result.stopped is not None:
         console.print(f"[red]stopped[/] {escape(result.stopped)}", soft_wrap=True)
     for note in result.notes:
         console.print(f"[yellow]note[/] {escape(note)}", soft_wrap=True)
 
 
-def show_removed(found: Evaluation) -> None:
-    """Say on stderr which lifetimes were removed after their learner's run, as while the next learner ran."""
+def show_removed(evaluation: Evaluation) -> None:
+    """Print on stderr the lifetimes that were removed after their learner's run, while the next learner ran."""
     from perdure.runner.runner import gone_after_its_end
 
-    for run in found if not found.prepared.in_part else ():
+    for run in evaluation if not evaluation.prepared.in_part else ():
         if run.stopped is None:
             for identity in run.missing:
                 if identity not in run.failed:
@@ -100,7 +114,7 @@ def show_removed(found: Evaluation) -> None:
 
 @contextmanager
 def _resumable(run: PreparedRun) -> Iterator[None]:
-    """Where it is stopped by a signal, say what is left and how to go on, and end with the signal's status."""
+    """If a signal stops the run, print how to continue, and exit with the signal's status."""
     from perdure.stopping import Stopped
 
     try:
@@ -115,22 +129,9 @@ def _resumable(run: PreparedRun) -> Iterator[None]:
         raise SystemExit(stop.code if isinstance(stop, Stopped) else 130) from None
 
 
-def cost_of(plans: Sequence[RunPlan]) -> str:
-    """What protocols cost, in words: lifetimes, experts, twins, and the experiences of all."""
-    kinds = ("lives", "experts", "twins")
-    lives, experts, twins = ([job for plan in plans for job in getattr(plan, kind)] for kind in kinds)
-    here, beside, again = (sum(job.experiences for job in jobs) for jobs in (lives, experts, twins))
-    each = {plan.protocol.experts for plan in plans}
-    per = f" ({each.pop()} per task)" if experts and len(each) == 1 else ""
-    share = f", {beside:,} of them by experts" if experts else ""
-    counted = [_many(len(lives), "lifetime"), _many(len(experts), "expert") + per]
-    counted += [_many(len(twins), "twin")] if twins else []
-    return f"{', '.join(counted[:-1])} and {counted[-1]}: {here + beside + again:,} experiences{share}"
-
-
 @contextmanager
 def progress_of(jobs: Sequence[Job], workers: int | None, *, quiet: bool) -> Iterator[Callable[[Event], None]]:
-    """What is to be told of events: one bar per worker and one for all, on stderr, where a person may be looking."""
+    """Yield a callback for events, which draws one bar per worker and one for all on stderr."""
     if quiet or not jobs:
         yield lambda _: None
         return
@@ -140,27 +141,27 @@ def progress_of(jobs: Sequence[Job], workers: int | None, *, quiet: bool) -> Ite
 
     columns = (TextColumn("{task.description:<24}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
     left = (TimeRemainingColumn(), TextColumn("left"))
-    console = Console(stderr=True, highlight=False)
-    with Progress(*columns, *left, console=console, transient=True, disable=_unseen()) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, *left, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
         bars = _Bars(bar, console, jobs, _MOST_BARS if workers is None else workers)
         yield bars.tell
     bars.end()
 
 
 class _Bars:
+    """The progress of a run: bars on a terminal, else a line for each tenth."""
+
     def __init__(self, bar: Progress, console: Console, jobs: Sequence[Job], workers: int) -> None:
         self._bar = bar
         self._console = console
         self._jobs = {job.id: job for job in jobs}
         self._done = dict.fromkeys(self._jobs, 0)
-        self._finished: set[str] = set()
-        self._failed: set[str] = set()
+        self._ends: dict[str, str] = {}  # id → "done" or "failed"
         self._total = sum(job.experiences for job in jobs)
         self._began = time.monotonic()
-        self._started: float | None = None
-        self._done_by_then = 0
+        self._first: tuple[float, int] | None = None  # time and experiences when the workers had started
         self._step = 0
-        self._all: TaskID = bar.add_task(self._counted(), total=self._total)
+        self._all = bar.add_task(self._finished(), total=self._total)
         self._workers = [bar.add_task("", total=None, visible=False) for _ in range(max(1, min(workers, len(jobs))))]
 
     def tell(self, event: Event) -> None:
@@ -175,61 +176,57 @@ class _Bars:
             self._done[event.id] = event.done
         elif event.kind in ("done", "failed"):
             self._done[event.id] = job.experiences
-            (self._finished if event.kind == "done" else self._failed).add(event.id)
+            self._ends[event.id] = event.kind
         if event.kind == "failed":
             self._console.print(f"[red]failed[/] {event.id}:", event.why, markup=True, soft_wrap=True)
-        mine = self._workers[event.worker % len(self._workers)]
         self._bar.update(
-            mine, description=event.id, completed=self._done[event.id], total=job.experiences, visible=True
+            self._workers[event.worker % len(self._workers)],
+            description=event.id,
+            completed=self._done[event.id],
+            total=job.experiences,
+            visible=True,
         )
-        self._bar.update(self._all, completed=sum(self._done.values()), description=self._counted())
+        self._bar.update(self._all, completed=sum(self._done.values()), description=self._finished())
         if self._bar.disable:
-            self._say_progress()
+            self._print_step()
 
     def end(self) -> None:
-        """Say what was finished, and how long it took."""
-        failed = f", {len(self._failed):,} failed" if self._failed else ""
-        self._console.print(f"{self._counted()}{failed}, {duration(time.monotonic() - self._began)}")
+        failures = sum(end == "failed" for end in self._ends.values())
+        failed = f", {failures:,} failed" if failures else ""
+        self._console.print(f"{self._finished()}{failed}, {duration(time.monotonic() - self._began)}")
 
-    def _counted(self) -> str:
-        return f"{len(self._finished):,} of {len(self._jobs):,} finished"
+    def _finished(self) -> str:
+        return f"{sum(end == 'done' for end in self._ends.values()):,} of {len(self._jobs):,} finished"
 
-    def _say_progress(self) -> None:
-        """A line for each further tenth, with the time left, where a bar cannot be drawn: in a file, on a cluster."""
-        now, so_far = time.monotonic(), sum(self._done.values())
-        if self._started is None:  # only now: until here processes were starting
-            self._started, self._done_by_then = now, so_far
-        passed, step = now - self._started, so_far * _STEPS // max(self._total, 1)
-        if step <= self._step or passed < _ENOUGH_S or not self._done_by_then < so_far < self._total:
-            return
-        self._step = step
-        left = duration((self._total - so_far) * passed / (so_far - self._done_by_then))
-        self._console.print(f"{self._counted()}, {so_far / self._total:.0%}, about {left} left".replace("%", " %"))
+    def _print_step(self) -> None:
+        """Print a line for each further tenth, with the time left."""
+        now, done = time.monotonic(), sum(self._done.values())
+        self._first = self._first or (now, done)
+        passed, progress = now - self._first[0], done - self._first[1]
+        step = done * _STEPS // max(self._total, 1)
+        if step > self._step and passed >= _ENOUGH_S and progress and done < self._total:
+            self._step = step
+            left = duration((self._total - done) * passed / progress)
+            self._console.print(f"{self._finished()}, {100 * done / self._total:.0f} %, about {left} left")
 
 
-def show_beside(console: Console, groups: Sequence[Group], metrics: Sequence[str] = ()) -> None:
-    """The groups beside each other, metric by metric, each with its interval; the headline metrics unless named."""
-    from rich.markup import escape
-
-    from perdure.cli.tables import columns, widest
+def show_groups(console: Console, groups: Sequence[Group], metrics: Sequence[str] = ()) -> None:
+    """Print groups by metrics, each mean with its interval; the headline metrics if none is named."""
+    from perdure.cli.console import print_table
     from perdure.metrics.presets import headline
     from perdure.stats.sentences import MARKS
+    from perdure.tables import Column, Table
     from perdure.text import plural
 
-    named = [escape(str(group.learner)) for group in groups]
-    rows = [["", *named]]
-    rows += [[metric, *(_cell(group.estimates[metric]) for group in groups)] for metric in metrics or headline()]
+    rows = [("", *(str(group.learner) for group in groups))]
+    rows += [(metric, *(_cell(group.estimates[metric]) for group in groups)) for metric in metrics or headline()]
     marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
     title = f"Means over {plural(groups[0].n, 'lifetime')}, with 95 % intervals ({marks})"
-
-    def table(cells: Sequence[Sequence[str]]) -> Table:
-        made = columns(title, cells[0][:1], cells[0][1:])
-        for row in cells[1:]:
-            made.add_row(*row)
-        return made
-
-    # The groups beside each other where they fit, else the metrics.
-    console.print(widest(console, (table(cells) for cells in (rows, list(zip(*rows, strict=True))))))
+    tables = []
+    for cells in (rows, list(zip(*rows, strict=True))):  # groups are columns if they fit, else metrics
+        first, *others = cells[0]
+        tables.append(Table(title, (Column(first), *(Column(head, "number") for head in others)), tuple(cells[1:])))
+    print_table(console, *tables)
 
 
 def _cell(one: Estimate) -> str:
@@ -242,15 +239,11 @@ def _cell(one: Estimate) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
+    """Return a time in seconds, minutes or hours as text."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _many(count: int, one: str, several: str | None = None) -> str:
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
-
-
-def _unseen() -> bool:
-    return not sys.stderr.isatty()
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
