@@ -18,8 +18,7 @@ from perdure.curves.experts import Experts
 from perdure.log.model import Lifetime
 from perdure.metrics.declare import Threshold
 from perdure.metrics.presets import PRESETS, headline
-from perdure.metrics.score import Score
-from perdure.metrics.scorer import Scorer
+from perdure.metrics.score import Score, Scorer
 from perdure.settings import Settings
 from perdure.simulate.lifetimes import alone, as_lifetimes
 from perdure.stats.compare import compare_lives

@@ -222,7 +222,7 @@ class Evaluation(Tabular, Struct, frozen=True, eq=False):
 
 def settings_of(protocol: Protocol) -> Settings:
     """Return the settings that a protocol's lifetimes are scored with. Raise before anything runs if they are wrong."""
-    from perdure.metrics.scorer import Scorer
+    from perdure.metrics.score import Scorer
 
     settings = Settings(**protocol.score, origins=dict.fromkeys(protocol.score, "protocol"))
     try:

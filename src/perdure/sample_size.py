@@ -1,4 +1,4 @@
-"""The papers' rule for how many lifetimes: what a protocol's `lifetimes = "auto"` takes, and what a plan says first."""
+"""The sample-size rule of Baker et al. 2023, for `lifetimes = "auto"` in protocols and for plans."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from perdure.errors import PerdureError
 
 
 def lifetimes_by_rule(k: float, alpha: float = 0.05, beta: float = 0.1, *, unpaired: bool = False) -> int:
-    """`ceil(((z₁₋α⸝₂ + z₁₋β)/k)²)`, the rule of Baker et al. 2023, App. D: 11 for k = 1, α = .05, β = .1.
+    """Return `ceil(((z₁₋α⸝₂ + z₁₋β)/k)²)`, the rule of Baker et al. 2023, App. D: 11 for k = 1, α = .05, β = .1.
 
-    It takes the sd as known, and so asks for a little less than the test needs. Unpaired learners need twice as many.
+    It treats the sd as known, so it is slightly below the number that the test needs. Unpaired learners need twice as
+    many.
     """
     check_rates(k, alpha, beta)
     quantile = NormalDist().inv_cdf
     least = ((quantile(alpha / 2) + quantile(beta)) / k) ** 2 * (2 if unpaired else 1)
-    # An effect for which n are just enough asks for n, whatever the rounding of its quantiles.
+    # Rounding of the quantiles must not turn an effect for which n lifetimes just suffice into n + 1.
     return max(1, math.ceil(least * (1 - 1e-12)))
 
 
 def check_rates(k: float, alpha: float, beta: float) -> None:
-    """Refuse an effect that is not positive, and error rates of a test that knows nothing."""
+    """Refuse an effect that is not positive, and error rates of a test without information."""
     if not (math.isfinite(k) and k > 0):
         raise PerdureError(f"k is {k:g}", "give the effect to detect as a positive number of standard deviations")
     for name, value in (("alpha", alpha), ("beta", beta)):

@@ -26,8 +26,7 @@ from perdure.curves.experts import Experts
 from perdure.gather.survey import score
 from perdure.log.model import Lifetime
 from perdure.metrics.contract import lifetime_of
-from perdure.metrics.score import Score
-from perdure.metrics.scorer import Scorer
+from perdure.metrics.score import Score, Scorer
 from perdure.scenario.model import Block
 from perdure.settings import Settings
 

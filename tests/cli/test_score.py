@@ -178,7 +178,7 @@ def test_experts_and_learned_performances_of_other_tasks_are_named(logs: Path) -
         logs / "life", "--experts", logs / "others", logs / "experts" / "a", "--learned", logs / "learned.json"
     )["lifetimes"][0]["notes"]
     assert "experts of c_1 match no task here; without an expert: b_1" in notes
-    assert "--learned speaks of a1, which is not a task of this lifetime (its tasks: a_1, b_1)" in notes
+    assert "--learned names a1, which is not a task of this lifetime (its tasks: a_1, b_1)" in notes
     assert not [
         note
         for note in as_json(logs / "life", "--experts", logs / "experts")["lifetimes"][0]["notes"]

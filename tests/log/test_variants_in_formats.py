@@ -21,8 +21,7 @@ from perdure.log.model import Lifetime
 from perdure.log.variants import settle
 from perdure.log.write.journal import Journal
 from perdure.metrics.presets import PRESETS
-from perdure.metrics.score import Score
-from perdure.metrics.scorer import Scorer
+from perdure.metrics.score import Score, Scorer
 from perdure.results import to_plain
 from perdure.scenario.model import Scenario
 from perdure.scenario.syllabus import read_syllabus

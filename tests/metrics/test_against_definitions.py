@@ -12,8 +12,7 @@ from tests.metrics.new_definitions import Life, Part
 from perdure.curves.experts import Experts, compare_with_experts
 from perdure.curves.model import Preparation
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
-from perdure.metrics.score import Score
-from perdure.metrics.scorer import Scorer
+from perdure.metrics.score import Score, Scorer
 from perdure.settings import Settings
 
 LENGTHS = (1, 2, 9, 10, 15, 40, 61, 130, 520)

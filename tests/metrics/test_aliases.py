@@ -99,7 +99,7 @@ def test_scores_made_before_are_found_by_them(matrices: Path, tmp_path: Path) ->
 def test_what_only_a_log_has_points_to_what_a_matrix_has(asked: str, instead: str) -> None:
     found = perdure.score(matrix_lifetime([[90.0, 60.0], [float("nan"), 80.0]]), settings=Settings(metrics=[asked]))
     ((_, why),) = found.why.items()
-    assert why.endswith(f"of a matrix, {instead} says it")
+    assert why.endswith(f"for a matrix, use {instead}")
 
 
 def test_the_list_shows_them() -> None:

@@ -296,7 +296,7 @@ def test_a_name_is_spelled_out_as_declared_or_as_it_is() -> None:
 
 def test_a_metric_is_one_line_that_says_what_it_asks() -> None:
     assert repr(METRICS.get("forward_transfer")).startswith(
-        "Metric('forward_transfer', higher is better, threshold 1: How"
+        "Metric('forward_transfer', higher is better, threshold 1: Measure how"
     )
     for one in METRICS:
         assert len(repr(one)) < 180

@@ -27,7 +27,7 @@ from perdure.curves.prepare import curves
 from perdure.log.formats.matrix import matrix_lifetime, read_matrix
 from perdure.metrics.contract import check_metric
 from perdure.metrics.declare import METRICS, Metric
-from perdure.metrics.scorer import Scorer
+from perdure.metrics.score import Scorer
 from perdure.settings import Settings
 
 

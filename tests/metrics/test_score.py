@@ -25,8 +25,7 @@ from perdure.log.places import DATA_FILE
 from perdure.metrics.contract import expert_of, lifetime_of, random_blocks
 from perdure.metrics.measure import Measured
 from perdure.metrics.presets import PRESETS
-from perdure.metrics.score import Score
-from perdure.metrics.scorer import Scorer, prepared_table
+from perdure.metrics.score import Score, Scorer, prepared_table
 from perdure.results import sealed
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.schemas import document

@@ -24,8 +24,7 @@ from perdure.metrics.contract import expert_of, lifetime_of, random_blocks
 from perdure.metrics.declare import Metric, metric
 from perdure.metrics.measure import measure
 from perdure.metrics.presets import PRESETS
-from perdure.metrics.score import Score
-from perdure.metrics.scorer import Scorer
+from perdure.metrics.score import Score, Scorer
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Mode, Scenario
 from perdure.scenario.sites import Site

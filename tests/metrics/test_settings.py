@@ -59,7 +59,7 @@ def test_lifetimes_that_would_be_scored_differently_are_refused_unless_it_is_sai
     one, two = (written(tmp_path / name, "life", LIFE).parent for name in ("one", "two"))
     (one / "perdure.toml").write_text('scale = "none"\n')
     for logs in ([one, two], [tmp_path]):
-        with pytest.raises(PerdureError, match=r"scale.*'none' from .*one.*no file says it.*give --scale"):
+        with pytest.raises(PerdureError, match=r"scale.*'none' from .*one.*no file sets it for.*give --scale"):
             settings_for(logs)
         assert settings_for(logs, {"scale": "task"}).scale == "task"
     (two / "perdure.toml").write_text('scale = "none"\n')

@@ -221,7 +221,7 @@ def test_experts_and_twins_of_other_code_are_named(changed_run: Path) -> None:
     made = digests(changed_run / "run")
     assert made["life-000"] == made["life-000-twin"] == made["pong_wide-00"] != made["life-002"]
     assert made["life-002"] == made["life-003-twin"]
-    said = "its experts or its twin were run by other code of its learner"
+    said = "its experts or its twin were run by another version of its learner's code"
     expected = f"{said} ({made['life-000']}; the lifetime by {made['life-002']})"
     scores = perdure.survey(changed_run / "run").scores
     assert {one.id.rpartition("/")[2]: [note for note in one.notes if said in note] for one in scores} == {

@@ -21,7 +21,7 @@ from tests.watch.conftest import LENGTH, Clock, Writer
 import perdure
 from perdure.log.formats.l2logger import L2Logger
 from perdure.log.read import Options
-from perdure.metrics.scorer import Scorer
+from perdure.metrics.score import Scorer
 from perdure.reports.data import gather
 from perdure.results import to_plain
 from perdure.settings import Settings

@@ -61,7 +61,7 @@ def score(
 
     Exit status 0: everything was scored; 1: something was left out; 2: nothing could be scored.
     """
-    from perdure.metrics.scorer import prepared_table
+    from perdure.metrics.score import prepared_table
     from perdure.stats.groups import group_survey
 
     if out:

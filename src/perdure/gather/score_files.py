@@ -20,8 +20,7 @@ from perdure.log.rows import cells, records
 from perdure.metrics.declare import Metric, Threshold
 from perdure.metrics.measure import Flag, Measured
 from perdure.metrics.presets import PRESETS, chosen_metrics
-from perdure.metrics.score import DEFINITIONS, BlockSummary, Score
-from perdure.metrics.scorer import deciding
+from perdure.metrics.score import DEFINITIONS, BlockSummary, Score, deciding
 from perdure.results import CHECKSUM, checksum_of, json_keys
 from perdure.scenario.model import Block, Subtype, Variants, variant_mode
 from perdure.scenario.model import Mode as BlockMode

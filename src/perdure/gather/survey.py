@@ -22,8 +22,7 @@ from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text, taskinfo_file
 from perdure.log.read import Options, locate
 from perdure.metrics.declare import METRICS, Threshold
-from perdure.metrics.score import Score
-from perdure.metrics.scorer import Scorer
+from perdure.metrics.score import Score, Scorer
 from perdure.settings import OPTIONS, Settings
 from perdure.settings.presets import STANDARD
 from perdure.text import plural

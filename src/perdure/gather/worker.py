@@ -20,7 +20,7 @@ from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import READERS, Options, lifetimes, recognise
 from perdure.log.variants import Sets, Settled, settle
-from perdure.metrics.scorer import Scorer
+from perdure.metrics.score import Scorer
 from perdure.settings import Settings
 
 CurveHook = Callable[[Curves, int], Any]

@@ -1,4 +1,4 @@
-"""What every metric promises, checked: `perdure.testing.check_metric`."""
+"""Check the contract of metrics: `perdure.testing.check_metric`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _MANY_BLOCKS = 10_000
 
 
 def check_metric(metric: Metric, *, lifetimes: int = 40, seed: int = 0) -> None:
-    """Assert that `metric` keeps the promises every metric makes.
+    """Assert that `metric` fulfils the contract of metrics.
 
-    It says what it means and needs; its sites depend on the scenario alone, name blocks that exist,
-    and are found in linear time; on random lifetimes it gives a finite value or a reason exactly
-    where its sites and, if it needs them, its experts are; and it changes nothing it is given.
+    It has a summary and a need. Its sites depend only on the scenario, name existing blocks, and are found in linear
+    time. On random lifetimes it gives a finite value or a reason exactly at its sites (if it needs experts, at those
+    that have some). It does not change its arguments.
     """
     _check_declaration(metric)
     rng = np.random.default_rng(seed)
@@ -75,13 +75,13 @@ def _check_on(metric: Metric, lifetime: Lifetime, rng: np.random.Generator) -> t
             results = evaluate(metric, curves, site, Context())
         except FormulaError as problem:
             raise AssertionError(f"{metric.name} on {lifetime.id}: {problem}") from problem
-        there = not metric.expert or bool(experts_at(curves, site, Context()))
-        assert (results is not None) == there, (
-            f"{metric.name}: at {key_text(site.key)} there is {'a' if there else 'no'} site with its experts, "
+        expected = not metric.expert or bool(experts_at(curves, site, Context()))
+        assert (results is not None) == expected, (
+            f"{metric.name}: at {key_text(site.key)} there is {'a' if expected else 'no'} site with its experts, "
             f"but {'no' if results is None else 'a'} result"
         )
-        for one in results or ():
-            assert (one.value is None) != (one.why is None), (
+        for result in results or ():
+            assert (result.value is None) != (result.why is None), (
                 f"{metric.name}: a result has a value or a reason, not both"
             )
         wanted += [key_text(site.key)] if results is not None else []
@@ -122,11 +122,11 @@ def _check_speed(metric: Metric) -> None:
     assert spent < _SECONDS, f"{metric.name}: {count} sites in {_MANY_BLOCKS} blocks took {spent:.1f} s; walk them once"
 
 
-# --- lifetimes to try it on ----------------------------------------------------------------------
+# --- random lifetimes ----------------------------------------------------------------------------
 
 
 def random_blocks(rng: np.random.Generator, most_tasks: int = 4, most_blocks: int = 24) -> tuple[Block, ...]:
-    """A scenario of any shape: tasks never learned or never evaluated, blocks of one experience, sleep."""
+    """Return a scenario of any shape: tasks never learned or never evaluated, blocks of one experience, sleep."""
     tasks = [f"task{index}_{index % 2}" for index in range(rng.integers(1, most_tasks + 1))]
     sleepy = rng.random() < 0.2
     return tuple(
@@ -142,7 +142,7 @@ def random_blocks(rng: np.random.Generator, most_tasks: int = 4, most_blocks: in
 
 
 def expert_of(task: str, rng: np.random.Generator, measure: str = "reward") -> Lifetime:
-    """An expert: one or two learning blocks of one task."""
+    """Return an expert: one or two learning blocks of one task."""
     blocks = [Block("learn", task, int(rng.integers(1, 60)), group=group) for group in range(rng.integers(1, 3))]
     return lifetime_of(blocks, rng, name=f"expert of {task}", measure=measure)
 
@@ -155,13 +155,13 @@ def lifetime_of(
     name: str = "life",
     measure: str = "reward",
 ) -> Lifetime:
-    """A lifetime in memory that goes through `blocks`, with the values given for each or random ones."""
-    lengths = [block.length or 1 for block in blocks] if values is None else [len(one) for one in values]
+    """Return a lifetime in memory that goes through `blocks`, with the given or with random values."""
+    lengths = [block.length or 1 for block in blocks] if values is None else [len(given) for given in values]
     total = sum(lengths)
     found = np.concatenate([np.empty(0), *(values if values is not None else _random_values(blocks, lengths, rng))])
 
     def repeated(per_block: Sequence[object]) -> list[object]:
-        return [one for one, length in zip(per_block, lengths, strict=True) for _ in range(length)]
+        return [value for value, length in zip(per_block, lengths, strict=True) for _ in range(length)]
 
     columns: dict[str, object] = {
         "block_num": repeated(_numbers(blocks)),
@@ -180,7 +180,7 @@ def lifetime_of(
 
 
 def _numbers(blocks: Sequence[Block]) -> list[int]:
-    """The blocks' own numbers where they rise, else one for each."""
+    """Return the blocks' own numbers if they rise, else consecutive ones."""
     groups = [block.group for block in blocks]
     return groups if groups == sorted(groups) and len(set(groups)) > 1 else list(range(len(blocks)))
 

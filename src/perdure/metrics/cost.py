@@ -1,4 +1,4 @@
-"""What does it cost, and what is it worth in the end? Overhead and reward beside experts."""
+"""What does learning cost, and what is it worth in the end? Overhead and reward, relative to experts and to a twin."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from perdure.scenario.sites import Site
     source="Baker et al. 2023, App. G",
 )
 def cost_overhead(life: Curves, experts: tuple[Expert, ...]) -> float:
-    r"""How long a learning experience takes, relative to the experts'.
+    r"""Measure how long a learning experience takes, relative to the experts'.
 
     $$\frac{s_{\text{life}}}{s_{\text{experts}}}, \quad s = \frac{\sum_b (\text{last} - \text{first
     timestamp})_b}{\sum_b (n_b - 1)}$$
 
-    Weakness: clocks measure the machine and what else ran on it: only lives and experts of one machine compare.
-    Memory and energy are not in it.
+    Weakness: clocks measure the machine and everything else that runs on it, so lifetimes and experts compare only if
+    they ran on one machine. Memory and energy do not count.
     """
     seconds, intervals = seconds_learning(life.passage)
     if seconds is None or any(expert.seconds is None for expert in experts):
@@ -47,35 +47,35 @@ def _relative_reward(last: Curve, experts: tuple[Expert, ...]) -> float:
 
 @metric(sites.last_evaluations, unit="ratio", source="Daniels et al. 2022")
 def relative_reward_final(last: Curve, experts: tuple[Expert, ...]) -> float:
-    r"""How good every task is in its last evaluation, relative to where its experts end.
+    r"""Measure how good every task is in its last evaluation, relative to where its experts end.
 
     $$\frac{\mathrm{EP}(\text{last})}{\operatorname{mean}_e \mathrm{TLP}(\text{expert})_e}$$
 
-    Weakness: evaluation is compared with the end of learning, which may differ by themselves; tasks that were never
-    learned count like the others.
+    Weakness: evaluation is compared with the end of learning, and the two may differ for other reasons. Tasks that were
+    never learned count like the others.
     """
     return _relative_reward(last, experts)
 
 
 @metric(sites.last_evaluations_of_seen, unit="ratio", source="Daniels et al. 2022")
 def relative_reward_seen(last: Curve, experts: tuple[Expert, ...]) -> float:
-    r"""How good the learned tasks are in their last evaluation, relative to where their experts end.
+    r"""Measure how good the learned tasks are in their last evaluation, relative to where their experts end.
 
     $$\frac{\mathrm{EP}(\text{last})}{\operatorname{mean}_e \mathrm{TLP}(\text{expert})_e}$$
 
-    Weakness: evaluation is compared with the end of learning, which may differ by themselves.
+    Weakness: evaluation is compared with the end of learning, and the two may differ for other reasons.
     """
     return _relative_reward(last, experts)
 
 
 @metric(sites.last_evaluations_of_unseen, unit="ratio", source="Daniels et al. 2022")
 def relative_reward_unseen(last: Curve, experts: tuple[Expert, ...]) -> float:
-    r"""How good the tasks never learned are in their last evaluation, relative to where their experts end.
+    r"""Measure how good the tasks never learned are in their last evaluation, relative to where their experts end.
 
     $$\frac{\mathrm{EP}(\text{last})}{\operatorname{mean}_e \mathrm{TLP}(\text{expert})_e}$$
 
-    Weakness: evaluation is compared with the end of learning, which may differ by themselves, and a task never
-    learned is held against one that was.
+    Weakness: evaluation is compared with the end of learning, and the two may differ for other reasons. A task that
+    was never learned is compared with one that was.
     """
     return _relative_reward(last, experts)
 
@@ -85,24 +85,24 @@ def relative_reward_unseen(last: Curve, experts: tuple[Expert, ...]) -> float:
 
 @metric(sites.evaluations_of_learned, combine=flat, unit="points", source="Perdure")
 def twin_gain(evaluation: Curve, at: Site, twin: Twin) -> float:
-    r"""How much better learned tasks are done than by a stateless twin, which starts anew in every block.
+    r"""Measure how much better learned tasks are done than by a twin that starts from scratch in each block.
 
     $$\operatorname{mean}_b \left( \bar{L}_b - \bar{W}_b \right)$$
 
     W is the twin's evaluation of the same block.
 
-    Weakness: the twin is untrained in every evaluation, so that any learning at all counts as gain.
+    Weakness: the twin is untrained in every evaluation, so any learning at all counts as a gain.
     """
     return evaluation.mean - twin.means[at.blocks["evaluation"][0]]
 
 
 @metric(sites.timed_learning, unit="ratio", better="lower", source="Perdure")
 def twin_cost(life: Curves, twin: Twin) -> float:
-    r"""How long a learning experience takes, relative to a stateless twin's.
+    r"""Measure how long a learning experience takes, relative to a stateless twin's.
 
     $$\frac{\text{seconds per learning experience}}{\text{seconds per learning experience of the twin}}$$
 
-    Weakness: it goes by the clock, and by what else the machine did meanwhile.
+    Weakness: clocks measure the machine and everything else that runs on it.
     """
     seconds, intervals = seconds_learning(life.passage)
     if seconds is None or twin.seconds is None:

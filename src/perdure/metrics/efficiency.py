@@ -16,7 +16,7 @@ from perdure.metrics.slopes import theil_sen
 from perdure.scenario import sites
 from perdure.scenario.sites import Site
 
-NOT_SATURATED = "not saturated: the curve still rises at its end, and the paper takes saturated tasks alone"
+NOT_SATURATED = "not saturated: still rising at the end (Baker et al. define this metric for saturated tasks only)"
 EXPERT_NOT_SATURATED = "an expert is not saturated: its curve still rises at its end"
 _THAN = "than experts of single tasks"
 _ROUNDING = 1e-9  # a curve that rises by less than this part of its range does not rise
@@ -40,12 +40,12 @@ _ROUNDING = 1e-9  # a curve that rises by less than this part of its range does 
     ),
 )
 def relative_performance(expert: ExpertComparison) -> float | Value:
-    r"""How much is achieved while learning a task, relative to an expert of that task alone.
+    r"""Measure how much is achieved while learning a task, relative to an expert of that task alone.
 
     $$\mathrm{RP} = \frac{\sum_{k=1}^{m} L_k}{\sum_{k=1}^{m} E_k}$$
 
-    Weakness: it is as good as its experts, which are no upper bound: few of them, or one that failed, move it. A
-    ratio depends on where the scale's zero lies, so bounds should be given.
+    Weakness: RP is only as good as its experts, which are not an upper bound: it moves if they are few, or if one
+    failed. A ratio depends on the zero of the scale, so bounds should be given.
     """
     return lift(expert.mean, expert.expert_mean, expert.range, expert.floor)
 
@@ -64,22 +64,23 @@ def relative_performance(expert: ExpertComparison) -> float | Value:
     words=VerdictWords("faster", "slower", "it", "learns {}", _THAN, asks="How soon", about="speed of learning, ×"),
 )
 def sample_efficiency(expert: ExpertComparison) -> float | Value:
-    r"""How high and how soon learning a task ends up, relative to an expert of that task alone.
+    r"""Measure how high and how soon learning a task ends up, relative to an expert of that task alone.
 
     $$\mathrm{SE} = \frac{S_L}{S_E} \cdot \frac{X_E}{X_L}, \quad X = \min \lbrace k : C_k \ge B + 0.9\,(\bar{S} - B)
     \rbrace$$
 
-    How high: the last tenth of each. How soon: when each reaches one target, nine tenths of the way from where the
-    learner and all experts begin to where they end. Nobody is left out for failing: that would flatter.
+    How high: the last tenth of each. How soon: the experience at which each reaches a common target, nine tenths of the
+    way from the mean start of the learner and all experts to their mean end. Failures count, because leaving them out
+    would flatter.
 
-    Weakness: it needs learning to end: where a curve still rises or drifts, its last tenth is no saturation. High
-    but late and low but early may come to the same. It is as good as its experts.
+    Weakness: SE needs learning to end: if a curve still rises or drifts, its last tenth is not its saturation. High but
+    late may give the same value as low but early. SE is only as good as its experts.
     """
     height = lift(expert.end, expert.expert_end, expert.range, expert.floor)
     value, flags = (height.value, height.flags) if isinstance(height, Value) else (height, ())
-    said = (*flags, *_remarks(expert))
+    flags = (*flags, *_remarks(expert))
     value *= expert.expert_reached / expert.reached
-    return Value(value, said) if said else value
+    return Value(value, flags) if flags else value
 
 
 def _remarks(pair: ExpertComparison) -> Iterator[str]:
@@ -106,15 +107,16 @@ def _remarks(pair: ExpertComparison) -> Iterator[str]:
     source="Perdure",
 )
 def plasticity(life: Curves, at: Site, how: Context) -> float | Value:
-    r"""Whether each new task is learned better or worse than the one before, relative to experts, per new task.
+    r"""Measure whether each new task is learned better or worse than the one before, relative to experts, per new task.
 
     $$\operatorname{median}_{i<j} \frac{\ln \mathrm{RP}_j - \ln \mathrm{RP}_i}{j - i}$$
 
     The Theil–Sen slope, over the order in which tasks are first learned, of the logarithm of the relative
     performance of each task's first learning block.
 
-    Weakness: in one order of tasks, a task's place and its difficulty cannot be told apart; lifetimes should differ
-    in order. What is called better is better than the experts of the same task, so it is as good as they are.
+    Weakness: with one order of tasks, the position of a task and its difficulty cannot be separated, so lifetimes
+    should differ in order. Better means better than the experts of the same task, so plasticity is only as good as they
+    are.
     """
     order: list[float] = []
     found: list[float] = []

@@ -15,7 +15,7 @@ from perdure.scenario import sites
 
 @metric(sites.each_learning_block, unit="points", source="l2metrics 3.1")
 def mean_learning_performance(learned: Curve) -> float:
-    r"""The mean performance while learning.
+    r"""Measure the mean performance while learning.
 
     $$\frac{1}{n} \sum_{k=1}^{n} \text{learned}_k$$
 
@@ -26,51 +26,51 @@ def mean_learning_performance(learned: Curve) -> float:
 
 @metric(sites.each_evaluation_block, unit="points", source="l2metrics 3.1")
 def mean_evaluation_performance(evaluation: Curve) -> float:
-    r"""The mean performance in evaluations.
+    r"""Measure the mean performance in evaluations.
 
     $$\frac{1}{n} \sum_{k=1}^{n} \text{evaluation}_k$$
 
-    Weakness: evaluations from before a task is learned count like those after it.
+    Weakness: evaluations before a task is learned count like those after it.
     """
     return evaluation.mean
 
 
 @metric(sites.each_learning_block, unit="points", source="New et al. 2022")
 def terminal_performance(learned: Curve) -> float:
-    r"""The mean performance over the last tenth of a learning block.
+    r"""Measure the mean performance over the last tenth of a learning block.
 
     $$\mathrm{TLP} = \frac{1}{n - \lfloor 9n/10 \rfloor} \sum_{k > \lfloor 9n/10 \rfloor} \text{learned}_k$$
 
-    Weakness: it does not say whether learning had ended.
+    Weakness: it does not show whether learning had ended.
     """
     return learned.terminal
 
 
 @metric(sites.each_learning_block, unit="points", source="Metrics Framework 2019")
 def saturation(learned: Curve) -> float:
-    r"""The highest performance in a learning block.
+    r"""Measure the highest performance in a learning block.
 
     $$\max_k \text{learned}_k$$
 
-    Weakness: the highest of noisy values lies above their level, the further the longer the block.
+    Weakness: the highest of noisy values exceeds their mean level, the more the longer the block is.
     """
     return learned.peak
 
 
 @metric(sites.each_learning_block, unit="experiences", better="lower", source="Metrics Framework 2019")
 def experiences_to_saturation(learned: Curve) -> float:
-    r"""How many experiences it takes to reach a learning block's highest performance.
+    r"""Measure how many experiences it takes to reach a learning block's highest performance.
 
     $$\min \lbrace k \ge 1 : \text{learned}_k = \max_i \text{learned}_i \rbrace$$
 
-    Weakness: on a noisy plateau the highest value lies anywhere.
+    Weakness: on a noisy plateau the highest value may be anywhere.
     """
     return learned.until_peak
 
 
 @metric(sites.each_learning_block, unit="points", source="Metrics Framework 2019")
 def normalized_integral(learned: Curve) -> float:
-    r"""The area under a block's learning curve, divided by its length.
+    r"""Measure the area under a block's learning curve, divided by its length.
 
     $$\frac{1}{n} \sum_{k=1}^{n} \text{learned}_k$$
 
@@ -90,12 +90,12 @@ def normalized_integral(learned: Curve) -> float:
     source="New et al. 2022, App. B",
 )
 def cumulative_gain(learned: Curve) -> float:
-    r"""How many more learning blocks rise than fall, as a share of all; flat or uncertain ones count 0.
+    r"""Measure how many more learning blocks rise than fall, as a share of all; flat or uncertain ones count 0.
 
     $$\operatorname{sign}(\beta) \text{ where } |\beta| > t_{0.975,\,n-2} \cdot \mathrm{se}(\beta), \text{ else }
     0$$
 
-    Weakness: a task at its ceiling and one that is not learned at all both count 0, so that who learns nothing
+    Weakness: a task at its ceiling and one that is not learned at all both count 0, so a learner that learns nothing
     reaches the threshold.
     """
     line = learned.raw_moments
@@ -104,10 +104,7 @@ def cumulative_gain(learned: Curve) -> float:
 
 
 def _beyond(rise: float, error: float, freedom: int) -> bool:
-    """Whether a slope lies outside its own 95 % t interval around 0.
-
-    Hardly any slope is so close to the limit that SciPy is worth its quarter of a second.
-    """
+    """Return whether a slope is outside its 95 % t interval around 0. SciPy decides only the closest cases."""
     low, high = student_975(freedom)
     if rise <= low * error:
         return False
@@ -126,18 +123,18 @@ def _beyond(rise: float, error: float, freedom: int) -> bool:
     source="New et al. 2022, App. B",
 )
 def learn_burn(changed: tuple[Curve, ...], learned: tuple[Curve, ...]) -> float:
-    r"""How steeply blocks are learned after a change, relative to the slope of the whole lifetime.
+    r"""Measure how steeply blocks are learned after a change, relative to the slope of the whole lifetime.
 
     $$\mathrm{LB} = \frac{\operatorname{mean}_b \beta(\text{changed}_b)}{\beta(\text{learned})}$$
 
     The paper's interpretation is inverted with respect to its formula, so there is no verdict.
 
-    Weakness: the slope of the whole life runs across tasks, and may come from their order alone.
+    Weakness: the slope of the whole lifetime spans several tasks, and may result from their order only.
     """
     slopes = [block.raw_moments.slope for block in changed if len(block) > 1]
     if not slopes:
         raise NoValue("every block after a change holds a single experience, which has no slope")
     whole = slope_through([block.raw_moments for block in learned])
     if whole <= 0:
-        raise NoValue(f"the slope of the whole lifetime is {whole:.6g}; a ratio to it needs a positive one")
+        raise NoValue(f"undefined: the lifetime's overall slope is not positive ({whole:.6g})")
     return float(np.mean(slopes) / whole)

@@ -23,13 +23,15 @@ from perdure.scenario import sites
     words=VerdictWords(of_change=True, asks="Keeps what it learns?", about="points kept or lost, of 100"),
 )
 def performance_maintenance(evaluation: Curve, reference: Curve) -> float:
-    r"""How much of a task's performance is kept, or gained, while others are learned (0: nothing forgotten).
+    r"""Measure how much of a task's performance is kept while other tasks are learned.
+
+    0 means nothing was forgotten; negative values are losses, in points of 100.
 
     $$\mathrm{PM} = \mathrm{EP}(\text{evaluation}) - \mathrm{EP}(\text{reference})$$
 
-    Weakness: it is a change, not a level: what was never learned is kept perfectly. Near the ceiling it tends to 0,
-    the longer the life the more. It takes the reference for a stable level, which it is not where learning had not
-    ended; and a difference is as noisy as the measure.
+    Weakness: PM measures a change, not a level: a task that was never learned is kept perfectly. Near the ceiling PM
+    tends to 0, the more the longer the lifetime is. The reference is treated as a stable level, which it is not if
+    learning had not ended. A difference is as noisy as the measure.
     """
     return evaluation.mean - reference.mean
 
@@ -42,11 +44,11 @@ def performance_maintenance(evaluation: Curve, reference: Curve) -> float:
     source="l2metrics 3.1 (mrtlp)",
 )
 def performance_maintenance_terminal(evaluation: Curve, learning: Curve) -> float:
-    r"""How much of the performance at the end of learning is kept in later evaluations.
+    r"""Measure how much of the performance at the end of learning is kept in later evaluations.
 
     $$\mathrm{EP}(\text{evaluation}) - \mathrm{TLP}(\text{learning})$$
 
-    Weakness: learning and evaluation may differ by themselves, by exploration or by what is drawn, and the
-    difference then reads as a gain or a loss.
+    Weakness: learning and evaluation may differ for other reasons, such as exploration or random parameters, and the
+    difference then looks like a gain or a loss.
     """
     return evaluation.mean - learning.terminal

@@ -24,7 +24,7 @@ from perdure.scenario.sites import LIFETIME, Key, Site, visible_evaluations
 
 _LIMITS: Mapping[Unit, float] = {"fraction": 1.0, "percent": 100.0}
 SINCE = -2
-"""In place of a column: every evaluation since the row's task was learned, also those between the columns."""
+"""Column index that means every evaluation since the row's task was learned, also those between columns."""
 RELEARNED = "relearned"
 """The flag of values from a lifetime in which a task is learned again after a later one was."""
 
@@ -44,14 +44,14 @@ class Evaluations(msgspec.Struct, frozen=True, eq=False):
     """Whether a task is learned again after a later one was."""
 
     def blocks(self, cell: Cell) -> tuple[int, ...]:
-        """The blocks that a cell is read from; none where it is missing."""
+        """Return the blocks that a cell is read from; none if it is missing."""
         row, column = cell
         if column == SINCE:
             return self.since.get(row, ())
         return (self.last[cell],) if cell in self.last else ()
 
     def name(self, cell: Cell) -> str:
-        """How a missing cell is called in a reason."""
+        """Return the reason for a missing cell."""
         row, column = cell
         task = f"task {self.tasks[row]!r} is not evaluated"
         if column == SINCE:
@@ -62,8 +62,8 @@ class Evaluations(msgspec.Struct, frozen=True, eq=False):
         return f"A[{row + 1}, {column + 1}] is missing: {task} {when}"
 
 
-# Twenty sites ask for the evaluations of one scenario in turn, so the last answer is kept.
-_last_asked: list[tuple[Scenario, Evaluations]] = []
+# Twenty metrics need the evaluations of the same scenario in turn, so the last result is cached.
+_last_result: list[tuple[Scenario, Evaluations]] = []
 
 
 def evaluations_of(scenario: Scenario) -> Evaluations:
@@ -73,9 +73,9 @@ def evaluations_of(scenario: Scenario) -> Evaluations:
     learned when its last learning block within its own column ends, so that evaluations between its learning blocks
     are not taken for memory.
     """
-    for asked, answer in tuple(_last_asked):
-        if asked is scenario or (asked.blocks is scenario.blocks and asked.tasks is scenario.tasks):
-            return answer
+    for known, evaluations in tuple(_last_result):
+        if known is scenario or (known.blocks is scenario.blocks and known.tasks is scenario.tasks):
+            return evaluations
     rows: dict[str, int] = {}
     relearned = False
     last: dict[tuple[str, int], int] = {}
@@ -94,23 +94,22 @@ def evaluations_of(scenario: Scenario) -> Evaluations:
             every.setdefault(task, []).append(index)
             if task in rows:
                 since[task].append(index)
-    answer = Evaluations(
+    evaluations = Evaluations(
         tasks=tuple(rows),
         last={(rows[task], column): block for (task, column), block in last.items() if task in rows},
         since={rows[task]: tuple(blocks) for task, blocks in since.items()},
         every={rows[task]: tuple(blocks) for task, blocks in every.items() if task in rows},
         relearned=relearned,
     )
-    _last_asked[:] = [(scenario, answer)]
-    return answer
+    _last_result[:] = [(scenario, evaluations)]
+    return evaluations
 
 
 def matrix_of(curves: Curves, unit: Unit | None = None) -> AccuracyMatrix:
-    """The accuracy matrix of a lifetime: means of its evaluation blocks as measured, never scaled.
+    """Return the accuracy matrix of a lifetime: means of its evaluation blocks as measured, never scaled.
 
-    Where lower is better the values are negated, so that more is better in every formula. Values are
-    accuracies where the measure is called so, or bounds of 0..1 or 0..100 are known; else they are raw,
-    unless `unit` says what they are.
+    If lower is better the values are negated, so that more is better in every formula. Values are accuracies if the
+    measure has that name, or if bounds of 0..1 or 0..100 are known. Otherwise they are raw, unless `unit` is given.
     """
     found = evaluations_of(curves.scenario)
     count = len(found.tasks)
@@ -128,10 +127,10 @@ def matrix_of(curves: Curves, unit: Unit | None = None) -> AccuracyMatrix:
 
 
 def _unit_of(curves: Curves, tasks: tuple[str, ...], values: Sequence[float]) -> Unit:
-    """What the evaluations of a log are measured in."""
+    """Return the unit of the evaluations of a log."""
     sign = -1.0 if _lower(curves) else 1.0
     ranges = [curves.ranges.get(task) for task in tasks]
-    bounds = {tuple(sorted((sign * one.low, sign * one.high))) if one and one.given else None for one in ranges}
+    bounds = {tuple(sorted((sign * span.low, sign * span.high))) if span and span.given else None for span in ranges}
     measured = sign * np.array(values)
     named = curves.passage.measure.lower() == "accuracy" and not (measured < 0.0).any()
     for unit, limit in _LIMITS.items():
@@ -150,7 +149,7 @@ def _extremes(
 
 
 class Place(msgspec.Struct, frozen=True, eq=False):
-    """One place in an accuracy matrix, as a formula sees it: a task, or a task after another was learned."""
+    """One place in an accuracy matrix, as formulas receive it: a task, or a task after another was learned."""
 
     matrix: AccuracyMatrix
     row: int
@@ -189,22 +188,22 @@ class Place(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def seen(self) -> Array:
-        """The evaluations of all tasks learned so far, once the place's own was learned, A[1..j, j]."""
+        """The evaluations of all tasks learned so far, after the place's own task was learned, A[1..j, j]."""
         return self.after[: self.row + 1, self.row]
 
     @property
     def lowest(self) -> float:
         """The task's lowest evaluation since it was learned."""
-        return self._there(self.matrix.lowest)
+        return self._known(self.matrix.lowest)
 
     @property
     def highest(self) -> float:
         """The task's highest evaluation of all."""
-        return self._there(self.matrix.highest)
+        return self._known(self.matrix.highest)
 
     @property
     def random_init(self) -> Array:
-        """The accuracies of an untrained learner, one per task: as given, else from before any learning."""
+        """The accuracies of an untrained learner, one per task: as given, else those before any learning."""
         given = self._baseline("random_init", "--random-init")
         if given is not None:
             return given
@@ -225,7 +224,7 @@ class Place(msgspec.Struct, frozen=True, eq=False):
             raise NoValue("needs the accuracy of a jointly trained learner on each task: give --joint")
         return given
 
-    def _there(self, values: tuple[float | None, ...]) -> float:
+    def _known(self, values: tuple[float | None, ...]) -> float:
         value = values[self.row]
         if value is None:
             raise NoValue(f"task {self.matrix.tasks[self.row]!r} is not evaluated")
@@ -244,7 +243,7 @@ class Place(msgspec.Struct, frozen=True, eq=False):
 
 
 _MATRICES: WeakKeyDictionary[Curves, AccuracyMatrix] = WeakKeyDictionary()
-"""Two dozen metrics read one matrix, some at every pair of tasks; it is built once per lifetime."""
+"""Matrix of each lifetime. Two dozen metrics read it, some at every pair of tasks, so it is built only once."""
 
 
 def _matrix(curves: Curves, context: Context) -> AccuracyMatrix:
@@ -258,12 +257,12 @@ def _matrix(curves: Curves, context: Context) -> AccuracyMatrix:
 
 
 def _lower(curves: Curves) -> bool:
-    """Whether lower was better in every task before values were turned."""
+    """Return whether lower was better in every task before values were negated."""
     return set(curves.directions.values()) == {"lower"}
 
 
 def reads_matrix(metric: Metric) -> bool:
-    """Whether a metric is one of accuracy matrices."""
+    """Return whether a metric is read from accuracy matrices."""
     return not {AccuracyMatrix, Place, Change}.isdisjoint(metric.roles.values())
 
 
@@ -287,7 +286,7 @@ def _learning(curves: Curves, site: Site, _context: Context) -> Learning:
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Two evaluations of one task, as measured; turned about where lower is better."""
+    """Two evaluations of one task, as measured; negated if lower is better."""
 
     first: float
     last: float
@@ -305,10 +304,10 @@ ADAPTERS[Place] = _place
 
 
 class AccuracySites:
-    """Where an accuracy-matrix metric is read: its places, and the cells that its formula names at each.
+    """Sites of an accuracy-matrix metric: its places, and the cells that its formula reads at each.
 
-    A mean over some of its cells would be another metric; so there are sites only where every cell
-    is there, and `missing` names the first that is not.
+    A mean over some of the cells would be another metric. So there are sites only if every cell exists; otherwise
+    `missing` names the first one that does not.
     """
 
     scaled = False
@@ -321,7 +320,7 @@ class AccuracySites:
         cells: Callable[[int, Any], Iterable[Cell]],
         least: int = 1,
     ) -> None:
-        """`places` and `cells` take the number of tasks; `least` is how many must be learned."""
+        """Declare the sites. `places` and `cells` take the number of tasks; `least` tasks must be learned."""
         self.__doc__ = needs
         self._places = places
         self._cells = cells
@@ -339,7 +338,7 @@ class AccuracySites:
             yield Site(_key(found.tasks, place), {"at": tuple(blocks)}, flags)
 
     def missing(self, scenario: Scenario) -> str | None:
-        """Why there is no site, with the cell that is missing; None where there are sites."""
+        """Return the reason why there is no site, with the missing cell; None if there are sites."""
         return self._absent(evaluations_of(scenario))
 
     def _absent(self, found: Evaluations) -> str | None:
@@ -355,7 +354,7 @@ class AccuracySites:
 
 
 def _key(tasks: tuple[str, ...], place: Cell | int | None) -> Key:
-    """A row's or column's task; for a cell the pair of what was learned and what was evaluated."""
+    """Return the task of a row or column; for a cell, the pair of the learned and the evaluated task."""
     if place is None:
         return LIFETIME
     if isinstance(place, int):

@@ -34,22 +34,22 @@ _ratio = partial(metric, combine=flat, unit="ratio")
 _headline = partial(_measured, headline="matrix")
 
 
-BEST_LESS_LAST = "noise alone makes it positive"
+BEST_LESS_LAST = "biased upward: noise alone gives a positive value"
 SQUARED = "in squared units"
 
 
 @metric(general_abilities, unit="measure", combine=flat, source="Perdure")
 def general_ability_change(at: Change) -> float:
-    r"""How much tasks that are never learned change over the whole life: what a model could do before.
+    r"""Measure how much tasks that are never learned change over the lifetime: abilities that a model had before.
 
     $$\frac{1}{|G|} \sum_{g \in G} (A_{g,T} - A_{g,0})$$
 
-    Weakness: it averages what is evaluated: abilities that no benchmark asks for are not in it.
+    Weakness: it averages only evaluated tasks; abilities that no benchmark tests do not count.
     """
     return at.last - at.first
 
 
-# --- the page's own (S002) ------------------------------------------------------------------------
+# --- Evaluation Metrics for Continual Learning -----------------------------------------------------
 
 
 @_headline(
@@ -61,11 +61,11 @@ def general_ability_change(at: Change) -> float:
     words=VerdictWords(asks="How good at the end?", about="all tasks (AA)"),
 )
 def average_accuracy(at: Place) -> float:
-    r"""How well all learned tasks are done at the end (AA).
+    r"""Measure how well all learned tasks are done at the end (AA).
 
     $$\mathrm{AA} = \frac{1}{T} \sum_{i=1}^{T} A_{i,T}$$
 
-    Weakness: it does not tell what was forgotten from what was never learned.
+    Weakness: it does not distinguish forgotten tasks from tasks that were never learned.
     """
     return at.final
 
@@ -79,11 +79,11 @@ def average_accuracy(at: Place) -> float:
     words=VerdictWords(asks="How good once learned?", about="each task (LA)"),
 )
 def learning_accuracy(at: Place) -> float:
-    r"""How well each task is done once it is learned (LA).
+    r"""Measure how well each task is done once it is learned (LA).
 
     $$\mathrm{LA} = \frac{1}{T} \sum_{i=1}^{T} A_{i,i}$$
 
-    Weakness: it knows nothing of what happens afterwards: who forgets everything may have the highest.
+    Weakness: it ignores everything that happens afterwards: a learner that forgets everything may have the highest.
     """
     return at.learned
 
@@ -105,12 +105,12 @@ def learning_accuracy(at: Place) -> float:
     ),
 )
 def bwt(at: Place) -> float:
-    r"""How much learning the later tasks changed the earlier ones; negative is forgetting (BWT).
+    r"""Measure how much learning the later tasks changed the earlier ones; negative is forgetting (BWT).
 
     $$\mathrm{BWT} = \frac{1}{T-1} \sum_{i=1}^{T-1} (A_{i,T} - A_{i,i})$$
 
-    Weakness: who never learned a task has nothing to forget: read it beside learning_accuracy. Early tasks have had
-    longer to be forgotten.
+    Weakness: a learner that never learned a task has nothing to forget, so read it together with learning_accuracy.
+    Early tasks have had longer to be forgotten.
     """
     return at.final - at.learned
 
@@ -128,27 +128,27 @@ def bwt(at: Place) -> float:
     ),
 )
 def fwt(at: Place) -> float:
-    r"""How far each later task is above an untrained learner just before it is learned: forward transfer (FWT).
+    r"""Measure how far each later task is above an untrained learner just before it is learned: forward transfer (FWT).
 
     $$\mathrm{FWT} = \frac{1}{T-1} \sum_{i=2}^{T} (A_{i,i-1} - R_i)$$
 
-    Where no untrained learner is given, the learner itself before any learning stands for it.
+    If no untrained learner is given, R is the learner itself before any learning.
 
-    Weakness: where tasks have heads or labels of their own there is nothing to see before they are learned, and it
-    is chance around 0.
+    Weakness: if each task has its own head or labels, there is nothing to evaluate before it is learned, and FWT is
+    noise around 0.
     """
     return at.previous - float(at.random_init[at.row])
 
 
 @_measured(sites.new_tasks, source=S002, good=PublishedRange("positive", above=0))
 def above_chance(at: Place) -> float:
-    r"""How far each later task, once learned, is above an untrained learner.
+    r"""Measure how far each later task, once learned, is above an untrained learner.
 
     $$\frac{1}{T-1} \sum_{i=2}^{T} (A_{i,i} - R_i)$$
 
-    S002 calls it FWT and reads it as transfer, but the task has been learned by then.
+    The source calls it FWT and reads it as transfer, but the task has been learned by then.
 
-    Weakness: it is learning, not transfer: who starts anew with every task has it too.
+    Weakness: it measures learning, not transfer: a learner that starts from scratch for each task has it too.
     """
     return at.learned - float(at.random_init[at.row])
 
@@ -163,25 +163,25 @@ def above_chance(at: Place) -> float:
     words=VerdictWords(asks="How far below its best?", about="earlier tasks (FM); noise alone raises it"),
 )
 def forgetting(at: Place) -> Value:
-    r"""How far each earlier task fell from its best to the end; noise alone makes it positive, bwt does not (FM).
+    r"""Measure how far each earlier task fell from its best to the end; unlike bwt, noise alone makes it positive (FM).
 
     $$\mathrm{FM} = \frac{1}{T-1} \sum_{i=1}^{T-1} \left( \max_{i \le j \le T} A_{i,j} - A_{i,T} \right)$$
 
-    S002's code takes the best over all evaluations including the last, its formula leaves the last
-    out (`forgetting_strict`).
+    The source's code takes the best over all evaluations including the last; its formula leaves the last out
+    (`forgetting_strict`).
 
-    Weakness: best less last: noise alone makes it positive, the more the longer the sequence.
+    Weakness: noise alone makes best minus last positive, the more the longer the sequence is.
     """
     return Value(float(at.since.max()) - at.final, (BEST_LESS_LAST,))
 
 
 @_measured(sites.histories, better="lower", source=RIEMANNIAN_WALK)
 def forgetting_strict(at: Place) -> float:
-    r"""How far each earlier task fell from its best before the last task; negative where it gained (FM as printed).
+    r"""Measure how far each earlier task fell from its best before the last task; gains are negative (FM as printed).
 
     $$\frac{1}{T-1} \sum_{i=1}^{T-1} \left( \max_{i \le j < T} A_{i,j} - A_{i,T} \right)$$
 
-    Weakness: the best of noisy values lies above their level, so that a learner that forgets nothing is above 0 on
+    Weakness: the best of noisy values exceeds their mean level, so a learner that forgets nothing is above 0 on
     average.
     """
     return float(at.since[:-1].max()) - at.final
@@ -189,33 +189,33 @@ def forgetting_strict(at: Place) -> float:
 
 @_measured(sites.new_tasks, better="lower", joint=True, source=RIEMANNIAN_WALK, aliases=("IM",))
 def intransigence(at: Place) -> float:
-    r"""How far each later task, once learned, is below a jointly trained learner (IM).
+    r"""Measure how far each later task, once learned, is below a jointly trained learner (IM).
 
     $$\mathrm{IM} = \frac{1}{T-1} \sum_{i=2}^{T} (J_i - A_{i,i})$$
 
-    Weakness: it hangs on how well the joint learner was trained.
+    Weakness: it depends on how well the joint learner was trained.
     """
     return float(at.joint[at.row]) - at.learned
 
 
 @_measured(sites.histories, better="lower", source=S002, aliases=("MS",), good=PublishedRange("low"))
 def memory_stability(at: Place) -> Value:
-    r"""How much each earlier task's evaluations vary since it was learned, as a population variance (MS).
+    r"""Measure how much each earlier task's evaluations vary since it was learned, as a population variance (MS).
 
     $$\mathrm{MS} = \frac{1}{T-1} \sum_{i=1}^{T-1} \operatorname{var}_{j \ge i} A_{i,j}$$
 
-    Weakness: getting better counts as instability, as getting worse does, and noise counts too.
+    Weakness: improvement counts as instability, as decline does, and noise counts too.
     """
     return Value(float(at.since.var()), (SQUARED,) if at.matrix.unit == "raw" else ())
 
 
 @_measured(sites.stages, source="Rebuffi et al. 2017")
 def average_incremental_accuracy(at: Place) -> float:
-    r"""How well the tasks learned so far are done, averaged over the times a task was learned.
+    r"""Measure how well the tasks learned so far are done, averaged over the times a task was learned.
 
     $$\frac{1}{T} \sum_{j=1}^{T} \frac{1}{j} \sum_{i=1}^{j} A_{i,j}$$
 
-    Weakness: the first tasks count most: they are in every mean.
+    Weakness: the first tasks count most, because they are in every mean.
     """
     return float(at.seen.mean())
 
@@ -228,33 +228,33 @@ def average_incremental_accuracy(at: Place) -> float:
 
 @_ratio(sites.first_task, joint=True, source=HAYES)
 def omega_base(at: Place) -> float:
-    r"""How much of the joint learner's accuracy on the first task is kept while others are learned.
+    r"""Measure how much of the joint learner's accuracy on the first task is kept while others are learned.
 
     $$\Omega_{\text{base}} = \frac{1}{T-1} \sum_{j=2}^{T} \frac{A_{1,j}}{J_1}$$
 
-    Weakness: it knows the first task alone.
+    Weakness: it considers the first task only.
     """
     return _relative(at.matrix.value(0, at.row + 1), float(at.joint[0]))
 
 
 @_measured(sites.new_tasks, source=HAYES)
 def omega_new(at: Place) -> float:
-    r"""How well each later task is done once it is learned.
+    r"""Measure how well each later task is done once it is learned.
 
     $$\Omega_{\text{new}} = \frac{1}{T-1} \sum_{j=2}^{T} A_{j,j}$$
 
-    Weakness: it knows nothing of what happens afterwards.
+    Weakness: it ignores everything that happens afterwards.
     """
     return at.learned
 
 
 @_ratio(sites.later_stages, joint=True, source=HAYES)
 def omega_all(at: Place) -> float:
-    r"""How much of the joint learner's accuracy is reached on all tasks learned so far.
+    r"""Measure how much of the joint learner's accuracy is reached on all tasks learned so far.
 
     $$\Omega_{\text{all}} = \frac{1}{T-1} \sum_{j=2}^{T} \frac{\sum_{i \le j} A_{i,j}}{\sum_{i \le j} J_i}$$
 
-    Weakness: it hangs on how well the joint learner was trained, and the first tasks count most.
+    Weakness: it depends on how well the joint learner was trained, and the first tasks count most.
     """
     return _relative(float(at.seen.mean()), float(at.joint[: at.row + 1].mean()))
 
@@ -264,33 +264,33 @@ def omega_all(at: Place) -> float:
 
 @_measured(sites.seen_pairs, source=DIAZ_RODRIGUEZ)
 def dr_accuracy(at: Place) -> float:
-    r"""How well learned tasks are done, averaged over all pairs of a task and a later time (A).
+    r"""Measure how well learned tasks are done, averaged over all pairs of a task and a later time (A).
 
     $$\frac{2}{T(T+1)} \sum_{i \le j} A_{i,j}$$
 
-    Weakness: it does not tell what was forgotten from what was never learned.
+    Weakness: it does not distinguish forgotten tasks from tasks that were never learned.
     """
     return at.now
 
 
 @_measured(sites.old_pairs, source=DIAZ_RODRIGUEZ)
 def dr_bwt(at: Place) -> float:
-    r"""How much every later task changed the earlier ones, averaged over all such pairs (BWT over time).
+    r"""Measure how much every later task changed the earlier ones, averaged over all such pairs (BWT over time).
 
     $$\frac{2}{T(T-1)} \sum_{i < j} (A_{i,j} - A_{i,i})$$
 
-    Weakness: who never learned a task has nothing to forget. Early tasks count most.
+    Weakness: a learner that never learned a task has nothing to forget. Early tasks count most.
     """
     return at.now - at.learned
 
 
 @metric(sites.whole_history, combine=flat, unit="fraction", source=DIAZ_RODRIGUEZ)
 def dr_remembering(at: Place) -> float:
-    r"""How much is kept: 1 less the mean loss over all pairs, where accuracies lie in 0..1 (REM).
+    r"""Measure how much is kept: 1 minus the mean loss over all pairs, for accuracies in 0..1 (REM).
 
     $$\mathrm{REM} = 1 - \left| \min(\mathrm{BWT}, 0) \right|$$
 
-    Weakness: gains on some tasks make up for losses on others, and noise alone keeps it below 1.
+    Weakness: gains on some tasks compensate for losses on others, and noise alone keeps it below 1.
     """
     scale = {"percent": 100.0, "fraction": 1.0}.get(at.matrix.unit)
     if scale is None:
@@ -301,11 +301,11 @@ def dr_remembering(at: Place) -> float:
 
 @_measured(sites.unseen_pairs, source=DIAZ_RODRIGUEZ)
 def dr_fwt(at: Place) -> float:
-    r"""How well tasks are done before they are learned, averaged over all pairs of a task and an earlier time (FWT).
+    r"""Measure how well tasks are done before they are learned, averaged over tasks and earlier times (FWT).
 
     $$\frac{2}{T(T-1)} \sum_{j < i} A_{i,j}$$
 
-    Weakness: what an untrained learner does by chance is not taken off.
+    Weakness: the chance level of an untrained learner is not subtracted.
     """
     return at.now
 
@@ -315,24 +315,24 @@ def dr_fwt(at: Place) -> float:
 
 @_measured(sites.remembered, source=DE_LANGE)
 def min_accuracy(at: Place) -> float:
-    r"""How low each earlier task ever fell after it was learned, over every evaluation (min-ACC).
+    r"""Measure how low each earlier task ever fell after it was learned, over every evaluation (min-ACC).
 
     $$\frac{1}{T-1} \sum_{i=1}^{T-1} \min_{e} \mathrm{EP}(e), \quad e \text{ after } i \text{ was learned}$$
 
-    The paper starts just after the evaluation that ends a task's learning; here that one counts too.
+    The paper starts just after the evaluation that ends a task's learning; here that evaluation counts too.
 
-    Weakness: the lowest of noisy values falls with their number, so that who is evaluated more often looks worse.
+    Weakness: the lowest of noisy values falls with their number, so a learner that is evaluated more often looks worse.
     """
     return at.lowest
 
 
 @_measured(sites.remembered_and_last, source=DE_LANGE)
 def worst_case_accuracy(at: Place) -> float:
-    r"""How well all tasks are done if each earlier one is met at its lowest (WC-ACC).
+    r"""Measure how well all tasks are done if each earlier one is met at its lowest (WC-ACC).
 
     $$\frac{A_{T,T}}{T} + \left( 1 - \frac{1}{T} \right) \frac{1}{T-1} \sum_{i=1}^{T-1} \min_{e} \mathrm{EP}(e)$$
 
-    Weakness: as for min_accuracy: it falls with the number of evaluations.
+    Weakness: it falls with the number of evaluations, as min_accuracy does.
     """
     count = len(at.matrix.tasks)
     lowest = [low for low in at.matrix.lowest[:-1] if low is not None]
@@ -344,23 +344,23 @@ def worst_case_accuracy(at: Place) -> float:
 
 @_ratio(sites.changes_of_old, better="lower", source=POWERS)
 def cora_forgetting(at: Place) -> float:
-    r"""How much each learned task takes from the earlier ones, relative to their best (isolated forgetting).
+    r"""Measure how much each learned task takes from the earlier ones, relative to their best (isolated forgetting).
 
     $$\frac{2}{T(T-1)} \sum_{i < j} \frac{A_{i,j-1} - A_{i,j}}{|\max_e \mathrm{EP}_i(e)|}$$
 
-    Weakness: the best of noisy evaluations lies above their level, and each learned task is looked at alone, so
-    that what is lost slowly is small everywhere.
+    Weakness: the best of noisy evaluations exceeds their mean level. Each learned task counts separately, so a slow
+    loss is small everywhere.
     """
     return (at.previous - at.now) / _best(at)
 
 
 @_ratio(sites.changes_of_unseen, source=POWERS)
 def cora_zero_shot_transfer(at: Place) -> float:
-    r"""How much each learned task gives to those not learned yet, relative to their best.
+    r"""Measure how much each learned task gives to those not learned yet, relative to their best.
 
     $$\frac{2}{T(T-1)} \sum_{j < i} \frac{A_{i,j} - A_{i,j-1}}{|\max_e \mathrm{EP}_i(e)|}$$
 
-    Weakness: the best of noisy evaluations lies above their level; where that is near 0 it is large by chance.
+    Weakness: the best of noisy evaluations exceeds their mean level; if that is near 0, the value is large by chance.
     """
     return (at.now - at.previous) / _best(at)
 
@@ -370,23 +370,23 @@ def cora_zero_shot_transfer(at: Place) -> float:
 
 @_measured(sites.histories, better="lower", source=LIBERO)
 def libero_nbt(at: Place) -> float:
-    r"""How far each earlier task, at the times after it was learned, is below where it was then (NBT).
+    r"""Measure how far each earlier task, at the times after it was learned, is below where it was then (NBT).
 
     $$\mathrm{NBT} = \frac{1}{T-1} \sum_{i=1}^{T-1} \frac{1}{T-i} \sum_{j>i} (A_{i,i} - A_{i,j})$$
 
-    Weakness: who never learned a task has nothing to forget.
+    Weakness: a learner that never learned a task has nothing to forget.
     """
     return at.learned - float(at.since[1:].mean())
 
 
 @_measured(sites.whole_lives, source=LIBERO)
 def libero_auc(at: Place) -> float:
-    r"""How well each task is done from its own learning to the end (AUC).
+    r"""Measure how well each task is done from its own learning to the end (AUC).
 
     $$\mathrm{AUC} = \frac{1}{T} \sum_{i=1}^{T} \frac{1}{T-i+1} \sum_{j \ge i} A_{i,j}$$
 
-    Weakness: it does not tell what was forgotten from what was never learned, and the last task counts by one
-    evaluation.
+    Weakness: it does not distinguish forgotten tasks from tasks that were never learned, and the last task counts by
+    one evaluation.
     """
     return float(at.since.mean())
 
@@ -396,14 +396,14 @@ def libero_auc(at: Place) -> float:
 
 @metric(each_task_learned, unit="ratio", source=WOLCZYK)
 def cw_forward_transfer(own: Learning, expert: Expert, curves: Curves) -> float:
-    r"""How much of the room above an expert's mean learning curve is gained, where values lie in 0..1.
+    r"""Measure how much of the room above an expert's mean learning curve is gained, for values in 0..1.
 
     $$\frac{\bar{L} - \bar{E}}{1 - \bar{E}}$$
 
     (AUC − AUC_expert)/(1 − AUC_expert) over the first m unsmoothed learning values of both, m the shorter
     length. Values must lie in 0..1 as measured (a success rate), or bounds must be given for the task.
 
-    Weakness: where the expert is near 1 throughout, it divides by nearly 0.
+    Weakness: if the expert is near 1 throughout, it divides by nearly 0.
     """
     length = min(len(own.values), len(expert.curve))
     if not length:
@@ -416,7 +416,7 @@ def cw_forward_transfer(own: Learning, expert: Expert, curves: Curves) -> float:
 
 
 def _as_measured(curve: Curve, task: str, curves: Curves) -> Array:
-    """An expert's unsmoothed values on the scale they were measured on."""
+    """Return an expert's unsmoothed values on the scale on which they were measured."""
     if curves.prep.scale == "none":
         return curve.raw
     known = curves.ranges[task]
@@ -424,7 +424,7 @@ def _as_measured(curve: Curve, task: str, curves: Curves) -> Array:
 
 
 def _area(measured: Array, task: str, curves: Curves) -> float:
-    """The mean of the values as fractions of the given bounds, 0..1 where none are given."""
+    """Return the mean of the values as fractions of the given bounds, 0..1 by default."""
     known = curves.ranges[task]
     low, high = (known.low, known.high) if known.given else (0.0, 1.0)
     slack = 1e-9 * (high - low)

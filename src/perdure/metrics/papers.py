@@ -1,8 +1,8 @@
-"""The papers of 2022 and 2023 to the letter, for checking published numbers.
+"""The presets of New et al. 2022 and Baker et al. 2023, which reproduce published numbers.
 
-Where they differ from `standard`: values are clamped at their own 10th and 90th percentile and scaled from the data,
-whatever bounds are known; ratios are averaged as they are; efficiency compares the maxima of whole curves, and leaves
-out who falls or fails; a block's gain is the sign of its slope, however uncertain.
+They differ from `standard`: values are clamped at their own 10th and 90th percentile and scaled from the data, whatever
+bounds are known. Ratios are averaged as they are. Efficiency compares the maxima of whole curves, and leaves out
+learners that fall or fail. A block's gain is the sign of its slope, however uncertain.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _ROUNDING = 1e-9  # a curve that falls or rises by less than this part of its ra
 _FAILED = 0.2  # a learner below a fifth of the expert's best did not learn the task
 
 _declared = partial(metric, register=False)
-_beside_experts = partial(
+_relative_to_experts = partial(
     _declared,
     sites.each_task_learned,
     unit="ratio",
@@ -75,50 +75,50 @@ _beside_experts = partial(
 )
 
 
-@_beside_experts(name="relative_performance", condition="Transfer and Adaptation", source=_NEW)
+@_relative_to_experts(name="relative_performance", condition="Transfer and Adaptation", source=_NEW)
 def _relative_performance(learned: Curve, expert: Curve) -> float:
-    """How much is achieved while learning a task, relative to an expert of that task alone."""
+    """Measure how much is achieved while learning a task, relative to an expert of that task alone."""
     shared = min(len(learned), len(expert))
     return ratio(learned.first(shared).total, expert.first(shared).total, shared * learned.range)
 
 
-@_beside_experts(name="relative_performance", condition="Scalability", source=f"{_BAKER}, Alg. 3")
+@_relative_to_experts(name="relative_performance", condition="Scalability", source=f"{_BAKER}, Alg. 3")
 def _relative_performance_of_equals(learned: Curve, expert: Curve) -> float | Value:
-    """How much is achieved while learning a task, relative to an expert of that task alone."""
+    """Measure how much is achieved while learning a task, relative to an expert of that task alone."""
     value = float(_relative_performance.formula(learned, expert))  # type: ignore[arg-type]
     if len(learned) == len(expert):
         return value
     return Value(value, ("the paper takes learner and expert to be equally long; both are cut to the shorter",))
 
 
-@_beside_experts(name="sample_efficiency", condition="Scalability", source=_NEW)
+@_relative_to_experts(name="sample_efficiency", condition="Scalability", source=_NEW)
 def _sample_efficiency(learned: Curve, expert: Curve) -> Value:
-    r"""How high and how soon a task's learning saturates, beside an expert's whole curve.
+    r"""Measure how high and how soon a task's learning saturates, relative to an expert's whole curve.
 
     $$\frac{\max_k L_k}{\max_k E_k} \cdot \frac{\operatorname{argmax}_k E_k}{\operatorname{argmax}_k L_k}$$
 
-    Weakness: on a noisy plateau the highest value lies anywhere; who falls or fails is left out, which flatters;
-    and it rises for a learner that forgets everything.
+    Weakness: on a noisy plateau the highest value may be anywhere. Learners that fall or fail are left out, which
+    flatters. The value rises for a learner that forgets everything.
     """
     both = ((learned.values, NOT_SATURATED), (expert.values, EXPERT_NOT_SATURATED))
     rising = (said for one, said in both if still_rising(start(one), late(one), terminal(one)))
     return Value(_efficiency(learned, expert), tuple(rising))
 
 
-@_beside_experts(name="sample_efficiency", condition="Scalability", source=f"{_BAKER}, Alg. 4")
+@_relative_to_experts(name="sample_efficiency", condition="Scalability", source=f"{_BAKER}, Alg. 4")
 def _sample_efficiency_smoothed(learned: Curve, expert: Curve) -> float:
-    r"""How high and how soon a task's learning saturates, joined and smoothed again, beside an expert's whole curve.
+    r"""Measure how high and how soon joined and again smoothed learning saturates, relative to an expert's whole curve.
 
     $$\frac{\max_k L_k}{\max_k E_k} \cdot \frac{\operatorname{argmax}_k E_k}{\operatorname{argmax}_k L_k}$$
 
-    Weakness: on a noisy plateau the highest value lies anywhere; who falls or fails is left out, which flatters;
-    and it rises for a learner that forgets everything.
+    Weakness: on a noisy plateau the highest value may be anywhere. Learners that fall or fail are left out, which
+    flatters. The value rises for a learner that forgets everything.
     """
     return _efficiency(_smoothed_again(learned), _smoothed_again(expert))
 
 
 def _smoothed_again(curve: Curve) -> Curve:
-    """The joined curve smoothed as one, after each block of it was: Alg. 4's own smoothing is of the whole."""
+    """Smooth the joined curve once more after its blocks were smoothed, as Alg. 4 does."""
     values: Array = smooth(curve.values, np.array([0, len(curve)]), (0,))
     return Curve(values, curve.raw, curve.range, curve.floor)
 
@@ -149,11 +149,11 @@ def _efficiency(learned: Curve, expert: Curve) -> float:
     source=f"{_NEW}, App. B.2",
 )
 def _cumulative_gain(learned: Curve) -> float:
-    r"""How many more learning blocks rise than fall, as a share of all.
+    r"""Measure how many more learning blocks rise than fall, as a share of all.
 
     $$\operatorname{sign}(\beta)$$
 
-    Weakness: every noisy plateau has a slope, and its sign is chance.
+    Weakness: every noisy plateau has a slope, whose sign is chance.
     """
     if len(learned) < 2:
         raise NoValue("a single experience has no trend")
@@ -170,24 +170,24 @@ def _cumulative_gain(learned: Curve) -> float:
     source=f"{_BAKER}, App. G",
 )
 def _cost_overhead(life: Curves, experts: tuple[Expert, ...]) -> float:
-    r"""How long a life takes per learning experience, evaluations and all, beside its experts.
+    r"""Measure how long a lifetime takes per learning experience, evaluations included, relative to its experts.
 
     $$\frac{s_{\text{life}}}{s_{\text{experts}}}, \quad s = \frac{\text{seconds from the first to the last
     experience}}{\text{learning experiences}}$$
 
-    Weakness: evaluations count as time but not as experience, so that who is evaluated more costs more; and clocks
-    measure the machine and what else ran on it.
+    Weakness: evaluations count as time but not as experience, so a learner that is evaluated more costs more. Clocks
+    measure the machine and everything else that runs on it.
     """
     elapsed = seconds_elapsed(life.passage)
     if elapsed is None or any(expert.elapsed is None for expert in experts):
         raise NoValue("needs timestamps of the first and the last experience, of the experts too")
     each = elapsed / life.scenario.learning_experiences
-    beside = sum(expert.elapsed or 0.0 for expert in experts) / sum(expert.experiences for expert in experts)
-    return ratio(each, beside, 0.0)
+    expert_seconds = sum(expert.elapsed or 0.0 for expert in experts) / sum(expert.experiences for expert in experts)
+    return ratio(each, expert_seconds, 0.0)
 
 
 def new_2022() -> dict[str, Metric]:
-    """Transfer as a contrast, maintenance as a flat mean, gain as a plain sign, efficiency on whole curves."""
+    """Return the metrics of 2022: transfer as a contrast, maintenance as a flat mean, gain as a sign."""
     return {name: METRICS.get(name) for name in _NEW_2022_METRICS} | {
         "performance_maintenance": replace(METRICS.get("performance_maintenance"), combine=flat, source=_NEW),
         "forward_transfer": _in_place(transfer.forward_transfer_contrast),
@@ -199,13 +199,13 @@ def new_2022() -> dict[str, Metric]:
 
 
 def _in_place(variant: Metric) -> Metric:
-    """The variant under the name of what it is a variant of, and as much a headline."""
+    """Return a variant under the name of its original, as a headline number if the original is one."""
     original = METRICS.get(variant.variant_of)
     return replace(variant, name=original.name, headline=original.headline, variant_of="")
 
 
 def baker_2023() -> dict[str, Metric]:
-    """Ratios averaged as they are, with the contrasts beside them, and the cost of whole lives."""
+    """Return the metrics of 2023: arithmetic means of ratios, the contrasts, and the cost of whole lifetimes."""
 
     def arithmetic(declared: Metric, source: str) -> Metric:
         return replace(declared, scale="linear", combine=transfer_ratios, source=f"{_BAKER}, {source}")

@@ -13,12 +13,12 @@ from perdure.errors import MetricError, UnknownNameError
 from perdure.metrics import METRICS
 from perdure.metrics.declare import Metric, metrics_in_file
 from perdure.metrics.matrix import reads_matrix
-from perdure.metrics.score import BlockSummary, summaries
 from perdure.registry import Registry
 from perdure.settings import OPTIONS
 from perdure.settings.presets import BAKER_2023, FRAMEWORK_2019, L2METRICS_31, NEW_2022, STANDARD
 
 if TYPE_CHECKING:
+    from perdure.metrics.score import BlockSummary
     from perdure.settings import Settings
 
 
@@ -41,8 +41,8 @@ class Preset(msgspec.Struct, frozen=True, eq=False):
     prep: Preparation
     declarations: Callable[[], Mapping[str, Metric]]
     """Returns id → declaration. It is called on use, so that plug-ins are only loaded then."""
-    summarise: Callable[[Curves], tuple[BlockSummary, ...]] = summaries
-    """Returns the summaries of all blocks."""
+    summarise: Callable[[Curves], tuple[BlockSummary, ...]] | None = None
+    """Returns the summaries of all blocks, if they are not those of `standard`."""
     source: str = ""
     fixes: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Setting → the reason why it cannot be chosen: it is part of the preset's definition, or has no meaning in it."""

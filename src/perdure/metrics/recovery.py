@@ -16,7 +16,7 @@ _NEVER = "never recovered, counted as one more than the block's length"
 
 
 def _time_or_more(previous: Curve, later: Curve) -> tuple[int, tuple[str, ...]]:
-    """The recovery time; one more than the block's length, with a flag, where it never recovers."""
+    """Return the recovery time; if it never recovers, one more than the block's length, with a flag."""
     time = time_until_recovered(previous, later)
     return (len(later) + 1, (_NEVER,)) if time is None else (time, ())
 
@@ -31,12 +31,12 @@ def _time_or_more(previous: Curve, later: Curve) -> tuple[int, tuple[str, ...]]:
     question="recovers",
 )
 def recovery_time(previous: Curve, later: Curve) -> Value:
-    r"""How many experiences it takes, when a task is learned again, to be as good as before.
+    r"""Measure how many experiences it takes, when a task is learned again, to be as good as before.
 
     $$R = \min \lbrace k \ge 0 : \text{later}_k \ge \mathrm{TLP}(\text{previous}) \rbrace$$
 
-    Weakness: a noisy curve touches the target by chance before it has recovered, and one that never does is cut off
-    at the block's length, so that blocks of different length do not compare.
+    Weakness: a noisy curve reaches the target by chance before it has recovered. One that never recovers counts as the
+    block's length, so blocks of different lengths do not compare.
     """
     time, flags = _time_or_more(previous, later)
     return Value(time, flags)
@@ -51,13 +51,13 @@ def recovery_time(previous: Curve, later: Curve) -> Value:
     source=_SOURCE,
 )
 def performance_recovery(learned: tuple[Curve, ...]) -> Value:
-    r"""How much faster a task is recovered each time it is learned again (minus the Theil–Sen slope).
+    r"""Measure how much faster a task is recovered each time it is learned again (minus the Theil–Sen slope).
 
     $$\mathrm{PR} = -\operatorname{median}_{i<j} \frac{R_j - R_i}{j - i}$$
 
-    Weakness: a slope of times of noisy curves, it varies widely, and both papers found little use in it: some
-    learners never come back, and it is hard to say when one has. It needs many repetitions, and tends to 0 in long
-    lives.
+    Weakness: a slope of recovery times of noisy curves varies widely. Both papers found it of little use, because some
+    learners never recover, and the moment of recovery is hard to define. It needs many repetitions, and tends to 0 in
+    long lifetimes.
     """
     pairs = [_time_or_more(previous, later) for previous, later in pairwise(learned)]
     flags = dict.fromkeys(flag for _, found in pairs for flag in found)
@@ -80,13 +80,12 @@ def _droop(previous: Curve, later: Curve) -> float:
     source=_SOURCE,
 )
 def droop(previous: Curve, later: Curve) -> float:
-    r"""How far performance has dropped when a task is learned again.
+    r"""Measure how far performance has dropped when a task is learned again.
 
     $$D = \mathrm{TLP}(\text{previous}) - \frac{1}{h} \sum_{k=1}^{h} \text{later}_k, \quad h = \max(1, \lfloor n /
     10 \rfloor)$$
 
-    Weakness: a task that is relearned within the first tenth shows no drop, and in a short block a tenth is one
-    experience.
+    Weakness: a task that is relearned within the first tenth shows no drop. In a short block a tenth is one experience.
     """
     return _droop(previous, later)
 
@@ -99,12 +98,12 @@ def droop(previous: Curve, later: Curve) -> float:
     source=_SOURCE,
 )
 def recovery_rate(previous: Curve, later: Curve) -> float:
-    r"""How much of the drop is made up per experience until a task is recovered.
+    r"""Measure how much of the drop is made up per experience until a task is recovered.
 
     $$\frac{D}{R}$$
 
-    Weakness: a ratio of two noisy numbers; who recovers at once and who never does have no value, and these are the
-    best and the worst.
+    Weakness: a ratio of two noisy numbers varies widely. Learners that recover at once and learners that never recover
+    have no value, and these are the best and the worst.
     """
     time = time_until_recovered(previous, later)
     if time is None:

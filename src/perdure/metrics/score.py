@@ -1,33 +1,49 @@
-"""The score of one lifetime: every metric of a preset, a value or the reason for its absence."""
+"""Score one lifetime: every metric of a preset, with a value or the reason for its absence."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import msgspec
+import numpy as np
+from msgspec.structs import replace
 
-from perdure.curves.model import Curves
+from perdure.curves.arrays import many_differ
+from perdure.curves.experts import ExpertLog, Experts, expert_logs, twin_of
+from perdure.curves.model import Curves, Preparation
+from perdure.curves.prepare import Directed
+from perdure.curves.prepare import Measured as MeasureNames
+from perdure.curves.prepare import curves as curves_of
+from perdure.errors import MetricError
 from perdure.lazy import pl
-from perdure.log.model import Identity, Passage
-from perdure.metrics.declare import METRICS
-from perdure.metrics.measure import Measured
+from perdure.log.accuracy_matrix import MatrixLifetime, MatrixPassage
+from perdure.log.model import Identity, Lifetime, Passage
+from perdure.log.places import as_text, printable
+from perdure.log.variants import Settled, settle
+from perdure.metrics.declare import METRICS, Metric
+from perdure.metrics.matrix import reads_matrix
+from perdure.metrics.measure import Context, Measured, SiteCache, measure
+from perdure.metrics.presets import PRESETS, chosen_metrics, prepared
 from perdure.results import Tabular
-from perdure.scenario.model import Block
+from perdure.scenario.model import Block, Scenario
+from perdure.settings import UNDECIDING, Settings
 from perdure.settings.presets import STANDARD
 
 DEFINITIONS = 2
-"""Which edition of the definitions the numbers follow; scores of another edition are never pooled with these."""
+"""Edition of the definitions. Scores of different editions are never pooled."""
 
 
 DORMANT = "dormant_units"
-"""The column in which a learner may log the share of its units that no longer answer."""
+"""Column in which a learner may log the share of its units that no longer respond."""
 
 
 class BlockSummary(msgspec.Struct, frozen=True):
-    """A block and its levels: mean, end, and for learning blocks when it was highest."""
+    """A block and its levels: mean, end, and for learning blocks the peak."""
 
     JSON: ClassVar = (
         *("block:index", "group:block.group", "mode:block.mode", "subtype:block.subtype", "task:block.task"),
@@ -50,7 +66,7 @@ class BlockSummary(msgspec.Struct, frozen=True):
 
 
 def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
-    """Every block's levels on the prepared scale; an evaluation's end is its mean, and it does not saturate."""
+    """Return every block's levels on the prepared scale. An evaluation's end is its mean, and it has no peak."""
     dormant = _dormant(curves.passage)
     found: list[BlockSummary] = []
     for index, block in enumerate(curves.scenario.blocks):
@@ -64,14 +80,14 @@ def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
 
 
 def _dormant(passage: Passage) -> tuple[float | None, ...]:
-    """The mean of the column `dormant_units` in each block, None where it is empty; nothing where there is none."""
+    """Return the mean of the column `dormant_units` in each block, None if it is empty; nothing without the column."""
     if DORMANT not in passage.columns:
         return ()
     column = passage.rows.get_column(DORMANT).cast(pl.Float64, strict=False)
     starts = passage.row_starts.tolist()
-    # Summed by NumPy: the last digit of Polars' sum hangs on where in memory the rows lie.
+    # NumPy sums, because the last digit of Polars' sum depends on the memory layout of the rows.
     shares = (column[first:last].drop_nulls().drop_nans().to_numpy() for first, last in pairwise(starts))
-    return tuple(float(one.sum()) / len(one) if len(one) else None for one in shares)
+    return tuple(float(share.sum()) / len(share) if len(share) else None for share in shares)
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -82,7 +98,7 @@ class Bounds(msgspec.Struct, frozen=True):
 
 
 class OtherCode(str):
-    """A note that what a lifetime is compared with was run by other code of its learner."""
+    """A note that a lifetime's experts or twin were run by another version of its learner's code."""
 
     __slots__ = ()
 
@@ -101,7 +117,7 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
     metrics: Mapping[str, Measured]
     preset: str = STANDARD
     how: str = ""
-    """Everything else that decided the values, as text, to be told apart."""
+    """Every other setting that decided the values, as text. Scores are pooled only if it is the same."""
     blocks: Sequence[BlockSummary] = ()
     learning_experiences: int = 0
     evaluation_experiences: int = 0
@@ -111,34 +127,34 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
     not_learned: tuple[str, ...] = ()
     """Tasks that never reached the performance at which they count as learned."""
     measures: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Task → its own measure, where tasks have measures of their own."""
+    """Task → its own measure, if tasks have different measures."""
     bounds: Mapping[str, tuple[float, float]] = msgspec.field(default_factory=dict)
-    """Task → (min, max) as measured, where they were given or the log records them; not what the data span."""
+    """Task → (min, max) as measured, if they were given or recorded in the log; never the span of the data."""
     protocol: Any = None
-    """As the manifest states it."""
+    """The protocol in the manifest."""
     complete: bool | None = None
-    """Whether the life reached its end; None where nothing says."""
+    """Whether the lifetime reached its end; None if unknown."""
     digest: str = ""
-    """Of its tasks, blocks and values, by which a copy is recognised; blank where too few of them differ."""
+    """Digest of its tasks, blocks and values, which identifies copies; empty if too few values differ."""
 
     @property
     def id(self) -> str:
-        """What the lifetime is called in every output."""
+        """The lifetime's name in every output."""
         return self.identity.id
 
     @property
     def learner(self) -> str | None:
-        """Who lived it, where that is recorded."""
+        """The learner, if recorded."""
         return self.identity.learner
 
     @property
     def seed(self) -> int | None:
-        """The seed that its log states."""
+        """The seed, if recorded."""
         return self.identity.seed
 
     @property
     def scenario_type(self) -> str | None:
-        """Condensed, dispersed, …, as its log states it."""
+        """Condensed, dispersed, …, if recorded."""
         return self.identity.scenario_type
 
     @property
@@ -153,17 +169,17 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
 
     @property
     def measure(self) -> str | None:
-        """What was measured."""
+        """The measure."""
         return self.identity.measure
 
     @property
     def dropped_rows(self) -> int:
-        """How many rows do not count."""
+        """Number of rows that do not count."""
         return sum(self.dropped.values())
 
     @property
     def protocol_name(self) -> str | None:
-        """What its protocol is called."""
+        """Name of its protocol."""
         return protocol_name(self.protocol)
 
     @property
@@ -182,28 +198,28 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
         return f"Score({self.id!r}, {known} of {len(self)} metrics, preset {self.preset})"
 
     def table(self) -> pl.DataFrame:
-        """One row per metric: its value, or why there is none, and what a reader should know of it."""
-        rows = [(name, one.value, one.why, "; ".join(one.flags)) for name, one in self.metrics.items()]
+        """Return one row per metric: its value, or the reason why it is missing, and its flags."""
+        rows = [(name, result.value, result.why, "; ".join(result.flags)) for name, result in self.metrics.items()]
         schema = {"metric": pl.String(), "value": pl.Float64(), "why": pl.String(), "flags": pl.String()}
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def value(self, metric: str) -> float | None:
-        """The value of a metric, by its id; None where it has none or was not asked for."""
-        found = self.metrics.get(metric)
-        return None if found is None else found.value
+        """Return the value of a metric, by its id; None if it has none or was not requested."""
+        result = self.metrics.get(metric)
+        return None if result is None else result.value
 
-    @property  # not kept: ten thousand lives may be
+    @property  # not cached, because a survey may hold ten thousand scores
     def values(self) -> dict[str, float | None]:
         """Metric → its value, or None."""
-        return {name: one.value for name, one in self.metrics.items()}
+        return {name: result.value for name, result in self.metrics.items()}
 
     @property
     def why(self) -> dict[str, str]:
         """Metric → the reason for its absence."""
-        return {name: one.why for name, one in self.metrics.items() if one.why}
+        return {name: result.why for name, result in self.metrics.items() if result.why}
 
     def __getitem__(self, metric: str) -> float | None:
-        """The value of a metric, by its id or an alias, or None."""
+        """Return the value of a metric, by its id or an alias; None if it has none."""
         return self.metrics[METRICS.canonical(metric)].value
 
     @property
@@ -228,9 +244,9 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
 
 
 def protocol_name(protocol: Any) -> str | None:
-    """What a manifest's protocol is called: `name@digest` as far as it states them, else a digest of what it says.
+    """Return the name of a manifest's protocol: `name@digest` if it has them, else a digest of its content.
 
-    The seeds that a life drew are no part of it: they differ from life to life.
+    Seeds are excluded, because they differ between lifetimes.
     """
     if protocol is None or isinstance(protocol, str):
         return protocol or None
@@ -239,15 +255,311 @@ def protocol_name(protocol: Any) -> str | None:
     if isinstance(protocol.get("name"), str) and protocol["name"]:
         digest = protocol.get("digest")
         return f"{protocol['name']}@{digest[:8]}" if isinstance(digest, str) and digest else str(protocol["name"])
-    said = {key: value for key, value in protocol.items() if key not in ("seed", "seeds", "learner_digest")}
-    if not said:
+    content = {key: value for key, value in protocol.items() if key not in ("seed", "seeds", "learner_digest")}
+    if not content:
         return None
-    import hashlib
-
-    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:8]
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:8]
 
 
 def learner_digest(protocol: Any) -> str | None:
     """Return the digest of the learner's code in a manifest's protocol, None if it is not recorded or "unknown"."""
-    found = protocol.get("learner_digest") if isinstance(protocol, Mapping) else None
-    return found if isinstance(found, str) and found not in ("", "unknown") else None
+    digest = protocol.get("learner_digest") if isinstance(protocol, Mapping) else None
+    return digest if isinstance(digest, str) and digest not in ("", "unknown") else None
+
+
+# --- scoring -------------------------------------------------------------------------------------
+
+_NO_EXPERTS = "experts do not apply to a matrix and were not used"
+
+
+class Scorer:
+    """Settings and experts, prepared once to score any number of lifetimes."""
+
+    def __init__(
+        self, settings: Settings | None = None, experts: Experts | None = None, settled: Settled | None = None
+    ) -> None:
+        """Look up names and load files of metrics, so that misspelt names fail before any log is read.
+
+        `settled` has the names of parameter sets in all these lifetimes and experts. Without it, each lifetime and the
+        experts get their own.
+        """
+        self.settings = Settings.given_or_default(settings)
+        if isinstance(self.settings.joint, str):
+            raise MetricError(
+                "only a survey reads the lifetimes of a joint learner",
+                "give numbers here",
+                where=f"--joint {self.settings.joint}",
+            )
+        self.preset = PRESETS.get(self.settings.preset)
+        self.prep: Preparation = prepared(self.settings, self.preset)
+        self.metrics: dict[str, Metric] = chosen_metrics(self.preset, self.settings.metrics, self.settings.margins)
+        self.experts = experts or Experts()
+        self.left_out: dict[str, str] = dict(self.experts.left_out)
+        """Path and reason of every expert that no lifetime could use so far."""
+        self.served: set[str] = set()
+        """Experts that are used for the measure of a lifetime."""
+        self.settled = settled
+        self._logs: dict[tuple[str, str, str | None], tuple[ExpertLog, ...]] = {}
+        self._sites = SiteCache(Scenario.of("", ()))
+        self.how = deciding(self.settings.as_json(self.prep))
+
+    def score(self, lifetime: Lifetime, identity: Identity | None = None) -> Score:
+        """Score one lifetime."""
+        return self.scored(lifetime, identity)[0]
+
+    def scored(self, lifetime: Lifetime, identity: Identity | None = None) -> tuple[Score, Curves]:
+        """Score one lifetime; return the score and the curves.
+
+        `identity` is known from the lifetime's place. Its tasks, their order and the like are filled in here.
+        """
+        curves = self._curves(lifetime)
+        is_matrix = isinstance(lifetime, MatrixLifetime)
+        passage, scenario = curves.passage, curves.scenario
+        unfinished = ("this lifetime is incomplete",) if lifetime.complete is False else ()
+        score = Score(
+            identity=_identified(identity or Identity(lifetime.id), lifetime, curves),
+            preset=self.preset.name,
+            how=self.how,
+            metrics=self._measured(curves),
+            # The blocks of a matrix have no length, and nothing is known of its learning.
+            blocks=() if is_matrix else (self.preset.summarise or summaries)(curves),
+            learning_experiences=scenario.learning_experiences,
+            evaluation_experiences=0 if is_matrix else scenario.evaluation_experiences,
+            dropped={why: count for why, count in passage.dropped.items() if count},
+            notes=(
+                *lifetime.notes,
+                *unfinished,
+                *curves.notes,
+                *_unknown_tasks(self.settings.learned, scenario),
+                *self._other_code(lifetime),
+                *((_NO_EXPERTS,) if is_matrix and self.experts.lifetimes else ()),
+            ),
+            not_learned=() if is_matrix else _not_learned(curves, self.settings.learned),
+            measures=passage.measures,
+            bounds={} if is_matrix else _known_bounds(curves),
+            protocol=lifetime.manifest.get("protocol"),
+            complete=lifetime.complete,
+            digest=_digest(passage),
+        )
+        return score, curves
+
+    def _curves(self, lifetime: Lifetime) -> Curves:
+        settings = self.settings
+        measure = lifetime.measured(settings.measures or settings.measure)
+        direction: Directed = lifetime.measures[measure] if isinstance(measure, str) else lifetime.measures
+        if settings.lower_is_better is not None:
+            direction = "lower" if settings.lower_is_better else "higher"
+        prep = self.prep if self.prep.variants else msgspec.structs.replace(self.prep, variants=lifetime.variants)
+        settled = self.settled
+        if settled is None and prep.variants == "params":
+            settled = settle([lifetime.sets, *(expert.sets for expert in self.experts.lifetimes)])
+        logs = () if isinstance(lifetime, MatrixLifetime) else self._expert_logs(measure, direction, prep, settled)
+        curves = curves_of(lifetime, prep, logs, measure=measure, direction=direction, settled=settled)
+        twins = self.experts.twins
+        own = (twin for twin in twins if (twin.learner, twin.seed) == (lifetime.learner, lifetime.seed))
+        twin = next(own, None)
+        if twin is None:
+            return curves
+        compared = twin_of(curves, twin.passage(measure, prep.variants, settled))
+        if compared is None or prep.clamp:
+            why = "went through other blocks" if compared is None else "cannot be clamped as the lifetime was"
+            note = f"its stateless twin {why}, so it is not compared with it"
+            return msgspec.structs.replace(curves, notes=(*curves.notes, note))
+        return msgspec.structs.replace(curves, twin=compared)
+
+    def _measured(self, curves: Curves) -> dict[str, Measured]:
+        """Measure every metric. For a matrix, metrics of logs that were requested by name have a reason instead."""
+        metrics, unavailable = self.metrics, dict[str, Measured]()
+        if isinstance(curves.passage, MatrixPassage):
+            metrics = {name: metric for name, metric in self.metrics.items() if reads_matrix(metric)}
+            by_name = bool(self.settings.ids)
+            asked = [
+                name for name in self.metrics if name not in metrics and (by_name or name not in self.preset.metrics)
+            ]
+            if not metrics and not asked:
+                raise MetricError(
+                    f"preset {self.preset.name!r} has no accuracy-matrix metrics",
+                    "use standard, or name them",
+                    where=curves.lifetime,
+                )
+            unavailable = {name: Measured(None, why=_needs_log(self.metrics[name])) for name in asked}
+        sites, aggregate = self._sites_of(curves.scenario), self.settings.aggregate
+        measured = {
+            name: measure(metric, curves, self._context, sites=sites, aggregate=aggregate)
+            for name, metric in metrics.items()
+        }
+        return measured | unavailable
+
+    def _sites_of(self, scenario: Scenario) -> SiteCache:
+        """Return the sites of a scenario; those of the lifetime before, if it went through the same blocks."""
+        last = self._sites.scenario
+        if (last.blocks, last.tasks, last.info) != (scenario.blocks, scenario.tasks, scenario.info):
+            self._sites = SiteCache(scenario)
+        return self._sites
+
+    @cached_property
+    def _context(self) -> Context:
+        settings = self.settings
+        baselines = {"random_init": settings.random_init, "joint": settings.joint, "unit": settings.unit}
+        known = {name: value for name, value in baselines.items() if value is not None}
+        return Context(known, expert_average=settings.expert_average)
+
+    def _expert_logs(
+        self, measure: MeasureNames, direction: Directed, prep: Preparation, settled: Settled | None
+    ) -> tuple[ExpertLog, ...]:
+        """Return the experts, smoothed; they are kept for the next lifetime with the same measure and tasks."""
+        wanted = self.settings.measures or measure
+        key = (str(wanted), str(direction), prep.variants)
+        if key in self._logs and settled is self.settled:
+            return self._logs[key]
+        opposed = self._opposed_experts(measure, direction)
+        agreeing = [expert for expert in self.experts.lifetimes if str(expert.path or expert.id) not in opposed]
+        logs, left_out = expert_logs(agreeing, wanted, direction, prep, self.experts.saturations, settled)
+        if settled is self.settled:
+            self._logs[key] = logs
+        unused = {**opposed, **dict(left_out)}
+        self.served |= {str(expert.path or expert.id) for expert in self.experts.lifetimes} - unused.keys()
+        self.left_out.update(unused)
+        return logs
+
+    def _opposed_experts(self, measure: MeasureNames, direction: Directed) -> dict[str, str]:
+        """Return the experts whose manifests give a measure the opposite direction, by place, with the reason."""
+        if self.settings.lower_is_better is not None:
+            return {}
+        directions = {str(measure): direction} if isinstance(direction, str) else direction
+        opposed: dict[str, str] = {}
+        for expert in self.experts.lifetimes:
+            declared = expert.manifest.get("measures")
+            place = str(expert.path or expert.id)
+            for name, way in directions.items():
+                stated = declared.get(name, way) if isinstance(declared, Mapping) else way
+                if stated != way:
+                    opposed[place] = (
+                        f"{place}: {stated} {name} is better for this expert, and {way} is for the lifetime; "
+                        "correct the manifest that is wrong, or give --lower-is-better or --higher-is-better"
+                    )
+        return opposed
+
+    def _other_code(self, lifetime: Lifetime) -> Iterator[str]:
+        own, who = learner_digest(lifetime.manifest.get("protocol")), (lifetime.learner, lifetime.seed)
+        codes = self._codes.get((lifetime.learner, None), set()) | self._codes.get(who, set())
+        others = ", ".join(sorted(code for code in codes if code != own))
+        if own and others:
+            note = "its experts or its twin were run by another version of its learner's code"
+            yield OtherCode(f"{note} ({others}; the lifetime by {own})")
+
+    @cached_property
+    def _codes(self) -> dict[tuple[str | None, int | None], set[str]]:
+        """Recorded code of experts by learner, and of twins by learner and seed."""
+        codes: dict[tuple[str | None, int | None], set[str]] = {}
+        for expert in (*self.experts.lifetimes, *self.experts.twins):
+            if code := learner_digest(expert.manifest.get("protocol")):
+                codes.setdefault((expert.learner, expert.seed if expert.role == "twin" else None), set()).add(code)
+        return codes
+
+
+def _digest(passage: Passage) -> str:
+    """Return a digest of the mode, task and values of every block; an empty text if fewer than 20 values differ."""
+    if not many_differ(passage.values):
+        return ""
+    kinds = [(block.mode, block.task) for block in passage.scenario.blocks]
+    digest = hashlib.blake2b(repr(kinds).encode(), digest_size=16)
+    digest.update(passage.starts.astype("<i8").tobytes())
+    digest.update((passage.values + 0.0).astype("<f8").tobytes())  # a table may hold 0.0 where a journal holds -0.0
+    return digest.hexdigest()
+
+
+def prepared_table(curves: Curves, _count: int = 1) -> pl.DataFrame:
+    """Return one row per experience: its block, and its value as measured and as prepared."""
+    blocks = curves.scenario.blocks
+    lengths = np.diff(curves.starts)
+    which = np.repeat(np.arange(len(blocks), dtype=np.int64), lengths)
+    modes = np.array([block.mode for block in blocks])
+    tasks = np.array([block.task for block in blocks])
+    subtypes = np.array([block.subtype for block in blocks])
+    return pl.DataFrame(
+        {
+            "lifetime": pl.Series([curves.lifetime], dtype=pl.String).new_from_index(0, len(which)),
+            "block": which,
+            "experience": np.arange(len(which)) - curves.starts[which],
+            "mode": modes[which],
+            "subtype": subtypes[which],
+            "task": tasks[which],
+            "measured": curves.as_logged,
+            "scaled": curves.raw,
+            "prepared": curves.values,
+        }
+    )
+
+
+_NOT_DECIDING = UNDECIDING | {"experts"}  # settings that may differ within a pool
+
+
+def _needs_log(metric: Metric) -> str:
+    """Return why a metric of logs has no value for a matrix, and which metric to use instead."""
+    instead = f"; for a matrix, use {metric.of_matrix}" if metric.of_matrix else ""
+    return f"needs a log of experiences; an accuracy matrix holds none{instead}"
+
+
+def deciding(settings: Mapping[str, Any]) -> str:
+    """Return the settings that decide values, as text: lifetimes scored differently are never pooled."""
+    decisive = {name: value for name, value in settings.items() if name not in _NOT_DECIDING}
+    return json.dumps(decisive, sort_keys=True, default=str)
+
+
+def _identified(identity: Identity, lifetime: Lifetime, curves: Curves) -> Identity:
+    scenario = curves.scenario
+    return replace(
+        identity,
+        learner=printable(str(lifetime.learner)) if lifetime.learner else None,
+        seed=lifetime.seed,
+        scenario_type=lifetime.scenario_type,
+        order=tuple(block.task for block in scenario.blocks if block.mode == "learn"),
+        tasks=tuple(task.label for task in scenario.tasks),
+        measure=curves.passage.measure,
+        direction=_direction(curves),
+        variants=curves.prep.variants or "name",
+        unit=lifetime.matrix.unit if isinstance(lifetime, MatrixLifetime) else None,
+        role=lifetime.role,
+        recorded=str(lifetime.manifest.get("id") or ""),
+        source=identity.source or (as_text(lifetime.path) if lifetime.path else ""),
+    )
+
+
+def _direction(curves: Curves) -> str:
+    """Return the direction of the measure; if measures of tasks differ in it, of each by name."""
+    passage = curves.passage
+    ways = {passage.measures.get(task, passage.measure): way for task, way in curves.directions.items()}
+    shared = set(ways.values())
+    return shared.pop() if len(shared) == 1 else ", ".join(f"{name} {way}" for name, way in sorted(ways.items()))
+
+
+def _known_bounds(curves: Curves) -> dict[str, tuple[float, float]]:
+    """Return the bounds of each task that were given or recorded; ranges of lower-is-better are negated."""
+    known = {task: span for task, span in curves.ranges.items() if span.given}
+    return {
+        task: (span.low, span.high) if curves.sign(task) > 0 else (-span.high, -span.low)
+        for task, span in known.items()
+    }
+
+
+def _unknown_tasks(learned: Mapping[str, float], scenario: Scenario) -> Iterator[str]:
+    """Report tasks in `--learned` that this lifetime does not have."""
+    known = {task.label for task in scenario.tasks}
+    strange = [task for task in learned if task.lower() not in known]
+    if strange:
+        tasks = ", ".join(task.label for task in scenario.tasks)
+        yield f"--learned names {', '.join(strange)}, which is not a task of this lifetime (its tasks: {tasks})"
+
+
+def _not_learned(curves: Curves, learned: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the tasks whose learning never ends at the requested performance, as measured."""
+    failed: list[str] = []
+    for task, threshold in learned.items():
+        sign = curves.sign(task.lower())
+        blocks = [curves.measured_over((index,)) for index in curves.scenario.where("learn", task.lower())]
+        ends = [float(values[9 * len(values) // 10 :].mean()) for values in blocks]
+        present = any(known.label == task.lower() for known in curves.scenario.tasks)
+        if present and not any(end >= sign * threshold for end in ends):
+            failed.append(task.lower())
+    return tuple(failed)

@@ -1,4 +1,4 @@
-"""Settings from files beside the data, and the preparation that they make with a preset."""
+"""Settings from files: `perdure.toml` beside the data, and `[score]` of the protocol of a run."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def _files_of(log: str | os.PathLike[str]) -> Iterator[tuple[tuple[Path | None, 
 
     @cache
     def beside(folder: Path) -> Path | None:
-        above = (one for one in (folder, *folder.parents) if one == top or top in one.parents)
-        return next((one / FILE for one in above if exists(one / FILE)), None)
+        above = (parent for parent in (folder, *folder.parents) if parent == top or top in parent.parents)
+        return next((parent / FILE for parent in above if exists(parent / FILE)), None)
 
     @cache
     def protocol(folder: Path) -> Path | None:
-        runs = (one.parent / PROTOCOL for one in (folder, *folder.parents) if _is_in_run(one))
+        runs = (parent.parent / PROTOCOL for parent in (folder, *folder.parents) if _is_in_run(parent))
         return next(filter(exists, runs), None)
 
     for path in lifetimes:
@@ -134,12 +134,12 @@ def _refuse_difference(
         if name in given or (ours and theirs and ours.value == theirs.value):
             continue
         sides = [
-            f"{where} has {name} = {setting.value!r} from {setting.file}" if setting else f"no file says it of {where}"
-            for setting, where in ((ours, place), (theirs, other_place))
+            f"{log} has {name} = {setting.value!r} from {setting.file}" if setting else f"no file sets it for {log}"
+            for setting, log in ((ours, place), (theirs, other_place))
         ]
         raise PerdureError(
             " and ".join(sides),
-            f"lifetimes are scored one way at a time: give {OPTIONS[name].flag}, or score them apart",
+            f"give {OPTIONS[name].flag} for all of them, or score them separately",
             where=name,
         )
 
@@ -176,10 +176,10 @@ def _text(file: Path) -> str:
 
 def _lines(text: str, keys: Iterable[str]) -> dict[str, int]:
     """Return the first line of each key, as a key or as the name of a table."""
-    found: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for key in keys:
         quoted = rf"""["']?{re.escape(key)}["']?"""
         match = re.search(rf"^[ \t]*(?:\[[ \t]*)?{quoted}[ \t]*[=.\]]", text, re.MULTILINE)
         if match:
-            found[key] = text.count("\n", 0, match.start()) + 1
-    return found
+            lines[key] = text.count("\n", 0, match.start()) + 1
+    return lines

@@ -35,14 +35,13 @@ _HELPS = ("helps", "harms", "learning a task")
     compares=_COMPARES,
 )
 def forward_transfer(before: Curve, after: Curve) -> float | Value:
-    r"""How much learning one task lifts another that has not been learned yet.
+    r"""Measure how much learning one task lifts another that has not been learned yet.
 
     $$\mathrm{FT} = \frac{\mathrm{EP}(\text{after})}{\mathrm{EP}(\text{before})}$$
 
-    Weakness: it is a jumpstart: it sees one evaluation, not how the task is learned from there on, and hangs on
-    where the task begins: near the scale's minimum a small gain is a large ratio, and its size depends on how many
-    evaluations a block has and where the scale's zero lies. After a short learning block there is little to carry
-    over.
+    Weakness: FT is a jumpstart: it sees one evaluation, not how the task is learned afterwards. It depends on the level
+    before: near the scale's minimum a small gain is a large ratio, whose size depends on the number of evaluations in a
+    block and on the zero of the scale. After a short learning block there is little to transfer.
     """
     return lift(after.mean, before.mean, before.range, before.floor)
 
@@ -57,13 +56,13 @@ def forward_transfer(before: Curve, after: Curve) -> float | Value:
     compares=_COMPARES,
 )
 def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
-    r"""How much learning one task lifts another not learned yet, as a contrast from −1 to 1.
+    r"""Measure how much learning one task lifts another not learned yet, as a contrast from −1 to 1.
 
     $$\frac{\mathrm{EP}(\text{after}) - \mathrm{EP}(\text{before})}{\mathrm{EP}(\text{after}) +
     \mathrm{EP}(\text{before})}$$
 
-    Weakness: defined where a ratio is not, but harder to read: equal steps in it are not equal gains. It hangs on
-    where the task begins, as the ratio does.
+    Weakness: a contrast is defined if a ratio is not, but it is harder to interpret: equal steps are not equal gains.
+    It depends on the level before, as the ratio does.
     """
     return lift_contrast(after.mean, before.mean, before.range, before.floor)
 
@@ -91,13 +90,13 @@ def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     compares=_COMPARES,
 )
 def backward_transfer(before: Curve, after: Curve) -> float | Value:
-    r"""How much learning one task lifts another that was learned before.
+    r"""Measure how much learning one task lifts another that was learned before.
 
     $$\mathrm{BT} = \frac{\mathrm{EP}(\text{after})}{\mathrm{EP}(\text{before})}$$
 
-    Weakness: it tends to 1 where every task is at its ceiling, hangs on where the task stood before, and counts
-    each pair's first place alone. It overlaps with maintenance, which looks across any number of tasks. After a
-    short learning block there is little to carry over.
+    Weakness: BT tends to 1 if every task is at its ceiling, depends on the level before, and counts only the first site
+    of each pair. It overlaps with maintenance, which spans any number of tasks. After a short learning block there is
+    little to transfer.
     """
     return lift(after.mean, before.mean, before.range, before.floor)
 
@@ -112,11 +111,11 @@ def backward_transfer(before: Curve, after: Curve) -> float | Value:
     compares=_COMPARES,
 )
 def backward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
-    r"""How much learning one task lifts another learned before, as a contrast from −1 to 1.
+    r"""Measure how much learning one task lifts another learned before, as a contrast from −1 to 1.
 
     $$\frac{\mathrm{EP}(\text{after}) - \mathrm{EP}(\text{before})}{\mathrm{EP}(\text{after}) +
     \mathrm{EP}(\text{before})}$$
 
-    Weakness: defined where a ratio is not, but harder to read: equal steps in it are not equal gains.
+    Weakness: a contrast is defined if a ratio is not, but it is harder to interpret: equal steps are not equal gains.
     """
     return lift_contrast(after.mean, before.mean, before.range, before.floor)

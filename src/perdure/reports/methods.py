@@ -100,7 +100,7 @@ def _definitions(data: GroupedSurvey) -> Iterator[str]:
     if declared:
         yield f"Metrics follow the definitions of Perdure (edition {DEFINITIONS})."
     for metric in declared:
-        name, summary = metric.name.replace("_", " "), metric.summary.rstrip(".")
+        name, summary = metric.name.replace("_", " "), metric.summary.removeprefix("Measure ").rstrip(".")
         yield f"{name[:1].upper()}{name[1:]}: {summary[:1].lower()}{summary[1:]} ({metric.source})."
 
 

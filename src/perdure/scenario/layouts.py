@@ -1,7 +1,7 @@
-"""Layouts: ways to arrange tasks into a life.
+"""Layouts: ways to arrange tasks into a lifetime.
 
-Each is one declared function from a request to phases: what is learned between two evaluations, and what the
-evaluation after it reads. `continual` and `ant-*` have no evaluation before the first learning (S003 §3).
+Each layout is a function from a request to phases. A phase is the learning between two evaluations, and the evaluation
+after it. `continual` and `ant-*` have no evaluation before the first learning, as in the 2019 framework.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Request(Struct, frozen=True):
-    """What a layout is made from; lengths are experiences per task variant."""
+    """The arguments of a layout. Lengths are experiences per task variant."""
 
     tasks: tuple[Task, ...]
     learn: int
@@ -31,29 +31,29 @@ class Request(Struct, frozen=True):
 
 
 class Phase(Struct, frozen=True):
-    """What is learned between two evaluations, and what the evaluation after it reads."""
+    """The tasks learned between two evaluations with their lengths, and the tasks evaluated after them."""
 
     learned: tuple[tuple[Task, int], ...]
     evaluated: tuple[Task, ...]
 
 
 class Layout(Struct, frozen=True):
-    """A named way to arrange tasks into a life; `phases` start with the evaluation before learning, if any."""
+    """A named way to arrange tasks into a lifetime. `phases` start with the evaluation before learning, if any."""
 
     name: str
     learned: str
-    """What is learned, in what order."""
+    """The learned tasks and their order, in words."""
     evaluated: str
-    """What is evaluated, and when."""
+    """The evaluated tasks and the times of evaluation, in words."""
     phases: Callable[[Request], Iterator[Phase]]
     scenario_type: str
-    """What its syllabi call themselves, and logs of it."""
+    """The `scenario_type` of its syllabi and logs."""
     in_rounds: bool
-    """Whether `superblocks` means something to it."""
+    """Whether it uses `superblocks`."""
 
     @property
     def summary(self) -> str:
-        """One line about it."""
+        """A description in one line."""
         return f"{self.learned[0].upper()}{self.learned[1:]}. Evaluated: {self.evaluated}."
 
 
@@ -66,7 +66,7 @@ _AROUND = "all, before, between and after"
 def layout(
     name: str, learned: str, evaluated: str, *, scenario_type: str | None = None, in_rounds: bool = False
 ) -> Callable[[Callable[[Request], Iterator[Phase]]], Callable[[Request], Iterator[Phase]]]:
-    """Declare the decorated function as a layout; help, pages, schemas and the types that lint knows follow."""
+    """Declare the decorated function as a layout. Help, pages, schemas and lint derive from the declaration."""
 
     def declared(phases: Callable[[Request], Iterator[Phase]]) -> Callable[[Request], Iterator[Phase]]:
         LAYOUTS[name] = Layout(name, learned, evaluated, phases, scenario_type or name, in_rounds)
@@ -173,7 +173,7 @@ def _shuffled(tasks: tuple[Task, ...], rng: np.random.Generator) -> tuple[Task, 
 
 
 def _nth_order(tasks: tuple[Task, ...], number: int) -> tuple[Task, ...]:
-    """The `number`-th of all orders, in lexicographic order, counted round and round."""
+    """Return the `number`-th of all orders, in lexicographic order; numbers beyond the last start over."""
     rest, order = list(tasks), []
     number %= math.factorial(len(tasks))
     while rest:
@@ -183,7 +183,7 @@ def _nth_order(tasks: tuple[Task, ...], number: int) -> tuple[Task, ...]:
 
 
 def _shares(request: Request) -> tuple[int, ...]:
-    """A variant's length in each superblock; a remainder goes to the first ones."""
+    """Return a variant's length in each superblock. The first ones get the remainder."""
     if request.learn < request.superblocks:
         raise ScenarioError(
             f"learn {request.learn} cannot be divided among {request.superblocks} superblocks",

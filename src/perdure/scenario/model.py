@@ -24,7 +24,7 @@ Subtype = Literal["wake", "sleep"]
 
 
 class Task(Struct, frozen=True):
-    """A capability to be learned, in one variant; `label` is how a log writes it."""
+    """A capability to be learned, in one variant. `label` is its name in logs."""
 
     name: str
     variant: str = ""
@@ -37,12 +37,12 @@ class Task(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """`pong_wide`; a task without variants is its bare name."""
+        """Name in logs, such as `pong_wide`; without a variant, the name of the task."""
         return f"{self.name}_{self.variant}" if self.variant else self.name
 
     @classmethod
     def parse(cls, label: str) -> Task:
-        """The task that a log calls `label`: the variant is what follows the last underscore, if anything does."""
+        """Return the task with this label: the variant is the text after the last underscore, if there is any."""
         name, _, variant = label.rpartition("_")
         return cls(name, variant) if name and variant else cls(label)
 
@@ -50,9 +50,9 @@ class Task(Struct, frozen=True):
 class Block(Struct, frozen=True):
     """Consecutive experiences of one mode and one task variant.
 
-    `length` counts experiences, and is None where a block's length is given in steps.
-    `group` is L2Logger's `block_num`, which may gather several blocks into one evaluation.
-    `variant` is the label of what was lived where that is not the task, because variants are taken for one.
+    `length` counts experiences; it is None if the length is given in steps.
+    `group` is L2Logger's `block_num`, which may combine several blocks into one evaluation.
+    `variant` is the label in the log, if variants count as one task.
     """
 
     mode: Mode
@@ -68,10 +68,10 @@ class Block(Struct, frozen=True):
 
 
 class Scenario(Shown, Struct, frozen=True):
-    """The sequence of blocks of one life, and the tasks that occur in it.
+    """The blocks of one lifetime in order, and their tasks.
 
-    Task names fold case when a scenario is made; `tasks` stand in the order of their first
-    learning block, then never-learned tasks by their first evaluation.
+    Task names fold case. `tasks` are in the order of their first learning block; tasks that are never learned follow in
+    the order of their first evaluation.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Scenario(Shown, Struct, frozen=True):
 
     @property
     def counted(self) -> str:
-        """How many tasks and blocks it has, in words."""
+        """The number of tasks and blocks, in words."""
         learned = len(self.where("learn"))
         evaluated = plural(len(self.blocks) - learned, "evaluation block")
         return f"{plural(len(self.tasks), 'task')}, {plural(learned, 'learning block')}, {evaluated}"
@@ -100,7 +100,7 @@ class Scenario(Shown, Struct, frozen=True):
         tasks: Iterable[Task] = (),
         info: Mapping[str, Any] | None = None,
     ) -> Scenario:
-        """A scenario from its blocks; what `tasks` does not describe is read off the labels."""
+        """Return a scenario from its blocks. Tasks that `tasks` does not describe are parsed from their labels."""
         folded = tuple(_folded(block) for block in blocks)
         described: dict[str, Task] = {}
         for task in tasks:
@@ -118,7 +118,7 @@ class Scenario(Shown, Struct, frozen=True):
         )
 
     def where(self, mode: Mode | None = None, task: str | None = None) -> tuple[int, ...]:
-        """The indices of the blocks of this mode and this task, in order."""
+        """Return the indices of the blocks of this mode and this task, in order."""
         return tuple(
             index
             for index, block in enumerate(self.blocks)
@@ -127,12 +127,12 @@ class Scenario(Shown, Struct, frozen=True):
 
     @property
     def learning_experiences(self) -> int:
-        """How many experiences are learned from (blocks counted in steps add none)."""
+        """Number of learning experiences; blocks measured in steps add none."""
         return sum(block.length or 0 for block in self.blocks if block.mode == "learn")
 
     @property
     def evaluation_experiences(self) -> int:
-        """How many experiences are evaluations (blocks counted in steps add none)."""
+        """Number of evaluation experiences; blocks measured in steps add none."""
         return sum(block.length or 0 for block in self.blocks if block.mode == "evaluate")
 
 
@@ -181,15 +181,17 @@ def _by_params(scenario: Scenario) -> Scenario:
     sets: dict[str, dict[str, Block]] = {}
     for block in scenario.blocks:
         sets.setdefault(block.task, {}).setdefault(set_text(block.params), block)
-    several = {label: found for label, found in sets.items() if len(found) > 1}
+    several = {label: by_text for label, by_text in sets.items() if len(by_text) > 1}
     if not several:
         return scenario
     kept = sets.keys() - several.keys()
-    names = {label: dict(zip(found, numbered(label, kept), strict=False)) for label, found in several.items()}
+    names = {label: dict(zip(by_text, numbered(label, kept), strict=False)) for label, by_text in several.items()}
     tasks = [task for task in scenario.tasks if task.label in kept]
-    for label, found in several.items():
+    for label, by_text in several.items():
         env = next(task.env for task in scenario.tasks if task.label == label)
-        tasks += [Task(label, names[label][text][len(label) + 1 :], env, one.params) for text, one in found.items()]
+        tasks += [
+            Task(label, names[label][text][len(label) + 1 :], env, block.params) for text, block in by_text.items()
+        ]
     blocks = [
         replace(block, task=names[block.task][set_text(block.params)]) if block.task in several else block
         for block in scenario.blocks

@@ -1,4 +1,4 @@
-"""Known-answer learners: lifetimes whose forgetting, transfer, speed, height and noise were put there on purpose."""
+"""Simulated learners with known forgetting, transfer, speed, height and noise, and their lifetimes."""
 
 from perdure.simulate.learner import NOTIONAL, NULL, IdealLearner, performance
 from perdure.simulate.lifetimes import as_lifetimes, expert, experts, lifetime, lifetimes, write_log

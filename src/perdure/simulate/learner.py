@@ -1,10 +1,10 @@
-"""An idealised learner: what it knows of each task after each block, as a formula.
+"""An idealised learner: its performance in each task after each block, as a formula.
 
 These are the notional curves of New et al. 2022, Figs. 7–10. Each experience of a learning block lifts its task by
 the same step, so that `saturation` is reached from `start` within `pace` experiences, whether they come in one block
 or in several. Meanwhile every other task moves once: one learned before gains `backward` of its way to the ceiling
-and loses `forgetting` of what it has above `start`; one not learned yet gains `forward` of its way to the ceiling.
-Evaluations change nothing. So without these three each task is learned as it would be alone: a null in every layout.
+and loses `forgetting` of its performance above `start`; one not learned yet gains `forward` of its way to the ceiling.
+Evaluations change nothing. Without these three, each task is learned as by an expert: a null in every layout.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from perdure.errors import ScenarioError, UnknownNameError
 from perdure.scenario.model import Scenario
 
 CEILING = 1.0
-"""No task can be done better than this; performance is 0 to 1."""
+"""Highest performance, which is 0 to 1."""
 Rewards = Literal["normal", "binary"]
 
 
@@ -32,25 +32,25 @@ class IdealLearner(msgspec.Struct, frozen=True):
     start: float = 0.1
     """Performance before anything is learned."""
     saturation: float = 0.8
-    """Where learning a task ends: its height."""
+    """Performance at the end of learning a task: its height."""
     pace: float = 50.0
-    """Experiences from `start` until it is reached: its speed."""
+    """Number of experiences from `start` to `saturation`: its speed."""
     forgetting: float = 0.0
-    """The share of what a learned task has above `start` that is lost each time another is learned."""
+    """The share of a learned task's performance above `start` that is lost each time another task is learned."""
     forward: float = 0.0
-    """The share of its way to the ceiling that an unlearned task gains each time another is learned."""
+    """The share of the way to the ceiling that an unlearned task gains each time another task is learned."""
     backward: float = 0.0
     """The same for a task learned before."""
     noise: float = 0.0
-    """Standard deviation of each logged value; 0/1 rewards vary by themselves, and have none."""
+    """Standard deviation of each logged value; must be 0 for 0/1 rewards, which vary anyway."""
     spread: float = 0.0
-    """How much lives differ: the relative standard deviation of each trait between them."""
+    """Variation between lifetimes: the relative standard deviation of each trait."""
     rewards: Rewards = "normal"
-    """What is logged: performance with normal noise, or 1 with the probability that performance is, else 0."""
+    """Logged values: performance with normal noise, or 1 with the performance as probability, else 0."""
     failing: float = 0.0
-    """The share of lives that learn nothing."""
+    """The share of lifetimes that learn nothing."""
     by_task: bool = False
-    """Whether spread and failing are drawn anew for each task of a life, as where each has a model of its own."""
+    """Whether spread and failing are drawn separately for each task, as if each task had its own model."""
 
     def __post_init__(self) -> None:
         for name in ("start", "saturation", "forgetting", "forward", "backward", "failing"):
@@ -90,22 +90,22 @@ NOTIONAL: Mapping[str, IdealLearner] = MappingProxyType(
         "forgetful": IdealLearner("forgetful", saturation=0.6, pace=80, forgetting=0.3),
     }
 )
-"""The learners of New et al. 2022: `lifelong` in Figs. 7 and 8, `forgetful` in Figs. 9 and 10, beside one expert."""
+"""The learners of New et al. 2022: `lifelong` in Figs. 7 and 8, `forgetful` in Figs. 9 and 10, and one expert."""
 
 NULL = IdealLearner("null", noise=0.2, spread=0.2, by_task=True)
-"""A separate model per task: nothing is forgotten, nothing carried over, and its experts are drawn as it is."""
+"""A separate model per task: nothing is forgotten or transferred, and its experts are drawn in the same way."""
 
 
 def performance(learner: IdealLearner, scenario: Scenario, count: int, rng: np.random.Generator) -> Array:
-    """What `count` lives of `learner` log in `scenario`: one row per life, one column per experience.
+    """Return the logged values of `count` lifetimes in `scenario`: one row per lifetime, one column per experience.
 
-    Each life draws its own traits where the learner has a spread; then noise is added to every value. The draws do
-    not depend on the traits: two learners given equal generators differ by their causes alone.
+    Each lifetime draws its own traits if the learner has a spread; then noise is added to every value. The draws do not
+    depend on the traits, so that two learners with equal generators differ only by their traits.
     """
     labels = [task.label for task in scenario.tasks]
     drawn = (len(labels) if learner.by_task else 1, count)
     factors = 1 + learner.spread * rng.standard_normal((5, *drawn))
-    # A stream of its own, so that lives drawn before there were failures stay the same.
+    # A separate stream, so that learners without failures draw the same values.
     failed = rng.spawn(1)[0].random(drawn) < learner.failing
     forgetting, forward, backward = (
         dict(zip(labels, np.broadcast_to(np.clip(trait * factor, 0, 1), (len(labels), count)), strict=True))
@@ -121,21 +121,21 @@ def performance(learner: IdealLearner, scenario: Scenario, count: int, rng: np.r
     for index, block in enumerate(scenario.blocks):
         if block.length is None:
             raise ScenarioError(f"block {index} has no length in experiences", "give it one", where=scenario.name)
-        here = level[block.task]
+        now = level[block.task]
         if block.mode == "evaluate":
-            parts.append(np.repeat(here[:, None], block.length, axis=1))
+            parts.append(np.repeat(now[:, None], block.length, axis=1))
             continue
-        goal = np.maximum(learner.start + heights[block.task], here)
+        goal = np.maximum(learner.start + heights[block.task], now)
         climbed = np.arange(1, block.length + 1) * steps[block.task][:, None]
-        parts.append(np.minimum(here[:, None] + climbed, goal[:, None]))
+        parts.append(np.minimum(now[:, None] + climbed, goal[:, None]))
         learned.add(block.task)
-        for task, now in level.items():
+        for task, own in level.items():
             if task == block.task:
                 level[task] = parts[-1][:, -1].copy()
             elif task in learned:
-                level[task] = now + backward[task] * (CEILING - now) - forgetting[task] * (now - learner.start)
+                level[task] = own + backward[task] * (CEILING - own) - forgetting[task] * (own - learner.start)
             else:
-                level[task] = now + forward[task] * (CEILING - now)
+                level[task] = own + forward[task] * (CEILING - own)
     values = np.concatenate(parts, axis=1) if parts else np.empty((count, 0))
     if learner.rewards == "binary":
         return (rng.random(values.shape) < values).astype(np.float64)

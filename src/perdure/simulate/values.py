@@ -9,7 +9,7 @@ from perdure.curves.experts import Experts
 from perdure.curves.model import Preparation
 from perdure.metrics.efficiency import relative_performance, sample_efficiency
 from perdure.metrics.maintenance import performance_maintenance
-from perdure.metrics.scorer import Scorer
+from perdure.metrics.score import Scorer
 from perdure.metrics.transfer import backward_transfer, forward_transfer
 from perdure.scenario.model import Scenario
 from perdure.settings import Settings

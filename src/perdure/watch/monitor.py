@@ -24,8 +24,7 @@ from perdure.log.places import as_text
 from perdure.log.read import locate, recognise
 from perdure.log.verify import ended
 from perdure.metrics.declare import Metric
-from perdure.metrics.score import Score
-from perdure.metrics.scorer import Scorer
+from perdure.metrics.score import Score, Scorer
 from perdure.reports.thinned import ThinnedLifetime, thin_lifetime
 from perdure.settings import Settings
 from perdure.stats.answer import answer, answers, keeping

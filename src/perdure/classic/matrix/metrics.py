@@ -12,8 +12,7 @@ import numpy as np
 from perdure.log.accuracy_matrix import Array, Baseline, MatrixLifetime, Unit, with_baselines
 from perdure.log.formats.matrix import Cells, Rows, as_numbers, lifetime_of, matrix_lifetime, orientation
 from perdure.log.read import Options
-from perdure.metrics.score import Score
-from perdure.metrics.scorer import Scorer
+from perdure.metrics.score import Score, Scorer
 from perdure.settings import Settings
 from perdure.text import plural
 
