@@ -267,7 +267,7 @@ def _judge(made: Decision, interval: Interval, sample: Sample, metric: str, bar:
     words = words_of(metric, bar)
     word = word_of(words, verdict, (ends[0], ends[1]), slack, none)
     against = threshold if word in ("gains", "loses") else less
-    shown = math.exp(against) if sample.scale == "log" else against
+    shown = math.exp(against) if sample.scale == "log" else float(against)
     made = replace(made, verdict=verdict, word=word, against=shown if math.isfinite(against) else 0.0)
     # With other experts all lifetimes would have moved together; tests of lifetimes only would call that an effect.
     if sample.lives_alone:
