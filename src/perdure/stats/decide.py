@@ -375,7 +375,8 @@ def estimates(
         if len(values) >= ENOUGH_FOR_BOOTSTRAP
     }
     # All in one call, so that columns of one length share the resamples.
-    robust = dict(zip(scaled, iqm_intervals(list(scaled.values()), seed, level, resamples), strict=True))
+    intervals = iqm_intervals(list(scaled.values()), seed, level, resamples) if scaled else ()
+    robust = dict(zip(scaled, intervals, strict=True))
     keeping, backward = decided.get(performance_maintenance.name), decided.get(backward_transfer.name)
     if keeping and backward and keeping.word in ("keeps", "gains") and backward.word == "harms":
         # Two verdicts that seem to contradict each other.
