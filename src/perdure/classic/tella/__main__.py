@@ -1,8 +1,8 @@
-"""`python -m perdure.classic.tella SCRIPT`: a script written for tella, as it is."""
+"""`python -m perdure.classic.tella SCRIPT`: run a script written for tella, unchanged."""
 
 import sys
 
-from perdure.classic.tella.standing import main
+from perdure.classic.tella.import_shim import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""tella's curricula: blocks of tasks in variants, each lived for so many episodes or steps."""
+"""tella's curricula: blocks of tasks in variants, each with a number of episodes or steps; and those of CartPole."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from perdure.text import plural
 Observation = Any
 Action = Any
 curriculum_registry: dict[str, Callable[..., AbstractCurriculum]] = {}
-"""Name on the command line → curriculum."""
+"""Curricula by their names on the command line."""
 
 
 class ValidationError(PerdureError, ValueError):
-    """A curriculum that makes no sense."""
+    """The curriculum is invalid."""
 
 
 class Transition(NamedTuple):
-    """One step: what was seen, done and gained, whether the episode ended, and what is seen then."""
+    """One step: observation, action, reward, whether the episode ended, and the next observation."""
 
     observation: Any
     action: Any
@@ -38,7 +38,7 @@ class Transition(NamedTuple):
 
 
 class TaskVariant:
-    """One environment, for so many episodes or so many steps."""
+    """One environment, for a number of episodes or of steps."""
 
     def __init__(
         self,
@@ -62,11 +62,11 @@ class TaskVariant:
         self.num_steps = num_steps
 
     def validate(self) -> None:
-        """Raise where the environment does not take the parameters."""
+        """Raise ValidationError if the environment does not take the parameters."""
         validate_params(self.task_cls, list(self.params))
 
     def make_env(self) -> Any:
-        """The environment: one of Gymnasium, or one written for gym."""
+        """Return the environment: one of Gymnasium, or one written for gym."""
         return self.task_cls(**self.params)
 
 
@@ -78,26 +78,26 @@ class TaskBlock:
         self._task_variants = task_variants
 
     def task_variants(self) -> Iterable[TaskVariant]:
-        """The variants; also where they came from a generator, as often as they are asked for."""
-        self._task_variants, found = tee(self._task_variants)
-        return found
+        """Return the variants, also if they came from a generator and were read before."""
+        self._task_variants, variants = tee(self._task_variants)
+        return variants
 
 
 class Block(ABC):
-    """Tasks, one after the other, in which learning is allowed or not."""
+    """Tasks, one after the other, with or without learning."""
 
     @property
     @abstractmethod
     def is_learning_allowed(self) -> bool:
-        """Whether this is for learning."""
+        """True for a block of learning."""
 
     def __init__(self, task_blocks: Iterable[TaskBlock]) -> None:
         self._task_blocks = task_blocks
 
     def task_blocks(self) -> Iterable[TaskBlock]:
-        """The tasks, as often as they are asked for."""
-        self._task_blocks, found = tee(self._task_blocks)
-        return found
+        """Return the tasks, also if they came from a generator and were read before."""
+        self._task_blocks, blocks = tee(self._task_blocks)
+        return blocks
 
 
 class LearnBlock(Block):
@@ -122,15 +122,15 @@ class AbstractCurriculum:
         self.config_file = config_file
 
     def copy(self) -> AbstractCurriculum:
-        """The same curriculum from its beginning; to be overridden where the arguments are others."""
+        """Return the same curriculum from its beginning; to be overridden if the arguments differ."""
         return self.__class__(self.rng_seed, self.config_file)
 
     def learn_blocks_and_eval_blocks(self) -> Iterable[Block]:
-        """The blocks in order."""
+        """Return the blocks in order."""
         raise NotImplementedError
 
     def validate(self) -> None:
-        """Raise `ValidationError` where the curriculum makes no sense; nothing unless it is overridden."""
+        """Raise `ValidationError` if the curriculum is invalid; to be overridden."""
 
 
 class InterleavedEvalCurriculum(AbstractCurriculum):
@@ -141,15 +141,15 @@ class InterleavedEvalCurriculum(AbstractCurriculum):
         self.eval_rng_seed = self.rng.bit_generator.random_raw()
 
     def learn_blocks(self) -> Iterable[LearnBlock]:
-        """The learning blocks in order."""
+        """Return the learning blocks in order."""
         raise NotImplementedError
 
     def eval_block(self) -> EvalBlock:
-        """The evaluation block."""
+        """Return the evaluation block."""
         raise NotImplementedError
 
     def learn_blocks_and_eval_blocks(self) -> Iterable[Block]:
-        """The evaluation, and after each learning block the evaluation again."""
+        """Yield the evaluation, then each learning block followed by the evaluation."""
         yield self.eval_block()
         for block in self.learn_blocks():
             yield block
@@ -157,30 +157,30 @@ class InterleavedEvalCurriculum(AbstractCurriculum):
 
 
 def split_task_variants(task_variants: Iterable[TaskVariant]) -> Iterator[TaskBlock]:
-    """Neighbours of one task as a block of tasks each."""
-    for label, variants in groupby(task_variants, key=lambda one: one.task_label):
+    """Yield a task block for each run of variants of one task."""
+    for label, variants in groupby(task_variants, key=lambda variant: variant.task_label):
         yield TaskBlock(label, list(variants))
 
 
 def simple_learn_block(task_variants: Iterable[TaskVariant]) -> LearnBlock:
-    """A learning block of these variants."""
+    """Return a learning block of these variants."""
     return LearnBlock(split_task_variants(task_variants))
 
 
 def simple_eval_block(task_variants: Iterable[TaskVariant]) -> EvalBlock:
-    """An evaluation block of these variants."""
+    """Return an evaluation block of these variants."""
     return EvalBlock(split_task_variants(task_variants))
 
 
 def summarize_curriculum(curriculum: AbstractCurriculum) -> str:
-    """An outline of blocks, tasks and variants, as text."""
+    """Return an outline of blocks, tasks and variants, as text."""
     blocks: list[str] = []
     for number, block in enumerate(curriculum.learn_blocks_and_eval_blocks(), 1):
         tasks: list[str] = []
         for index, task in enumerate(block.task_blocks(), 1):
             variants = [
-                f"\n\t\t\tTask variant {place}, {one.task_label} - {one.variant_label}: {_length(one)}."
-                for place, one in enumerate(task.task_variants(), 1)
+                f"\n\t\t\tTask variant {place}, {variant.task_label} - {variant.variant_label}: {_length(variant)}."
+                for place, variant in enumerate(task.task_variants(), 1)
             ]
             head = f"\n\t\tTask {index}, {task.task_label}: {plural(len(variants), 'variant')}"
             tasks.append(head + "".join(variants))
@@ -196,10 +196,9 @@ def _length(variant: TaskVariant) -> str:
 
 
 def validate_curriculum(curriculum: AbstractCurriculum) -> None:
-    """Raise `ValidationError` where something is empty, mixed, or takes no such parameter; its own `validate` too."""
+    """Call the curriculum's `validate`; raise ValidationError for empty or mixed blocks and unknown parameters."""
     curriculum.validate()
-    spaces: set[int] = set()
-    known: list[Any] = []
+    expected: Any = None
     empty = True
     repeated = False
     for number, block in enumerate(curriculum.learn_blocks_and_eval_blocks()):
@@ -211,44 +210,40 @@ def validate_curriculum(curriculum: AbstractCurriculum) -> None:
             variants = list(task.task_variants())
             if not variants:
                 raise ValidationError(f"{where} is empty", "give it a task variant")
-            labels = {one.task_label for one in variants}
+            labels = {variant.task_label for variant in variants}
             if len(labels) > 1:
                 raise ValidationError(
                     f"holds variants of several tasks: {', '.join(sorted(labels))}",
                     "give each task a block of its own",
                     where=where,
                 )
-            for place, one in enumerate(variants):
-                _validate_variant(one, f"block #{number}, task block #{index}, task variant #{place}")
-                if not repeated and place and one.variant_label == variants[place - 1].variant_label:
+            for place, variant in enumerate(variants):
+                try:
+                    variant.validate()
+                except ValidationError as problem:
+                    raise problem.at(where=f"{where.lower()}, task variant #{place}") from None
+                if not repeated and place and variant.variant_label == variants[place - 1].variant_label:
                     repeated = True
                     warnings.warn(
-                        f"neighbouring variants of task {one.task_label!r} are both called {one.variant_label!r}",
+                        f"neighbouring variants of task {variant.task_label!r} are both called "
+                        f"{variant.variant_label!r}",
                         stacklevel=2,
                     )
-                found = _spaces_of(one.task_cls)
-                if id(found) not in spaces:
-                    spaces.add(id(found))
-                    known.append(found)
-                    if found != known[0]:
-                        raise ValidationError(
-                            f"{one.task_label} has other spaces than the environments before it",
-                            "let all have the same: an agent is made for one pair of them",
-                            where=where,
-                        )
+                spaces = environment_spaces(variant.task_cls)
+                expected = spaces if expected is None else expected
+                if spaces != expected:
+                    raise ValidationError(
+                        f"{variant.task_label} has other spaces than the environments before it",
+                        "let all have the same: an agent is made for one pair of them",
+                        where=where,
+                    )
     if empty:
         raise ValidationError("This curriculum is empty", "give it a block")
 
 
-def _validate_variant(variant: TaskVariant, where: str) -> None:
-    try:
-        variant.validate()
-    except ValidationError as problem:
-        raise problem.at(where=where) from None
-
-
 @lru_cache
-def _spaces_of(make: Callable[[], Any]) -> tuple[Any, Any]:
+def environment_spaces(make: Callable[[], Any]) -> tuple[Any, Any]:
+    """Return the observation and action spaces of an environment."""
     env = make()
     spaces = env.observation_space, env.action_space
     env.close()
@@ -256,25 +251,30 @@ def _spaces_of(make: Callable[[], Any]) -> tuple[Any, Any]:
 
 
 def validate_params(fn: Callable[..., Any], param_names: Sequence[str]) -> None:
-    """Raise `ValidationError` where `fn` does not take just these names; who takes `**kwargs` takes any.
+    """Raise `ValidationError` if `fn` does not take exactly these names; a function with `**kwargs` takes any.
 
-    What is wrong is said as tella says it, because scripts and tests look for its words.
+    The messages are tella's, because scripts and tests search for them.
     """
     signature = inspect.signature(fn)
     parameters = signature.parameters.values()
-    for one in parameters:
-        if one.kind is one.VAR_POSITIONAL:
-            raise ValidationError(f"*args not allowed. Found {one.name} in {signature}", "name what it takes")
-        if one.kind is one.POSITIONAL_ONLY:
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            raise ValidationError(f"*args not allowed. Found {parameter.name} in {signature}", "name what it takes")
+        if parameter.kind is parameter.POSITIONAL_ONLY:
             raise ValidationError(
-                f"Positional only arguments not allowed. Found {one.name} in {signature}", "let it be given by name"
+                f"Positional only arguments not allowed. Found {parameter.name} in {signature}",
+                "let it be given by name",
             )
-    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
-    strange = [name for name in param_names if name not in signature.parameters]
-    if strange and not takes_any:
-        raise ValidationError(f"Parameters not accepted: {strange} in {signature}", "leave them out, or take them")
-    needed = [one.name for one in parameters if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
-    missing = [name for name in needed if name not in param_names]
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    unknown = [name for name in param_names if name not in signature.parameters]
+    if unknown and not takes_any:
+        raise ValidationError(f"Parameters not accepted: {unknown} in {signature}", "leave them out, or take them")
+    required = [
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
+    ]
+    missing = [name for name in required if name not in param_names]
     if missing:
         raise ValidationError(f"Missing parameters: {missing} in {signature}", "give them in params")
 
@@ -288,3 +288,45 @@ def _yaml(file: str | os.PathLike[str]) -> Any:
         ) from None
     with open(file) as text:
         return library.safe_load(text)
+
+
+# --- CartPole ------------------------------------------------------------------------------------
+
+_MAX_STEPS = 200  # steps of an episode, as in CartPole-v0
+
+
+def _cart_pole() -> Any:
+    from gymnasium.envs.classic_control import CartPoleEnv
+    from gymnasium.wrappers import TimeLimit
+
+    return TimeLimit(CartPoleEnv(), max_episode_steps=_MAX_STEPS)
+
+
+def _episodes(count: int, seed: int) -> list[TaskVariant]:
+    return [TaskVariant(_cart_pole, num_episodes=count, task_label="CartPole", rng_seed=seed)]
+
+
+class SimpleCartPoleCurriculum(AbstractCurriculum):
+    """Five episodes of learning, and one of evaluation."""
+
+    def learn_blocks_and_eval_blocks(self) -> Iterable[Block]:
+        """Yield the two blocks."""
+        yield simple_learn_block(_episodes(5, self.rng.bit_generator.random_raw()))
+        yield simple_eval_block(_episodes(1, self.rng.bit_generator.random_raw()))
+
+
+class CartPole1000Curriculum(InterleavedEvalCurriculum):
+    """Ten times a hundred episodes of learning, with ten of evaluation before, between and after."""
+
+    def learn_blocks(self) -> Iterable[LearnBlock]:
+        """Yield ten blocks of a hundred episodes."""
+        for _ in range(10):
+            yield simple_learn_block(_episodes(100, self.rng.bit_generator.random_raw()))
+
+    def eval_block(self) -> EvalBlock:
+        """Return ten episodes, always the same."""
+        return simple_eval_block(_episodes(10, self.eval_rng_seed))
+
+
+curriculum_registry["SimpleCartPole"] = SimpleCartPoleCurriculum
+curriculum_registry["CartPole-1000"] = CartPole1000Curriculum

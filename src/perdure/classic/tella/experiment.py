@@ -1,7 +1,8 @@
-"""tella's experiments: agents through curricula, logged by Perdure's journal, on Gymnasium's environments."""
+"""tella's agents, experiments and command line, on Gymnasium's environments, logged by Perdure's journal."""
 
 from __future__ import annotations
 
+import argparse
 import logging
 import os
 import time
@@ -10,17 +11,65 @@ from typing import Any
 
 import numpy as np
 
-from perdure.classic.tella.agents import ContinualRLAgent
 from perdure.classic.tella.curriculum import (
     AbstractCurriculum,
     TaskVariant,
     Transition,
     ValidationError,
+    curriculum_registry,
+    environment_spaces,
     validate_curriculum,
 )
 from perdure.log.write.journal import Journal
 
 logger = logging.getLogger(__name__)
+
+
+class ContinualRLAgent:
+    """The base of agents, which implement `choose_actions` and `receive_transitions`; the events are optional.
+
+    `is_learning_allowed` is true in blocks of learning. Spaces are Gymnasium's.
+    """
+
+    def __init__(
+        self, rng_seed: int, observation_space: Any, action_space: Any, num_envs: int, config_file: str | None = None
+    ) -> None:
+        self.rng_seed = rng_seed
+        self.is_learning_allowed = False
+        self.observation_space = observation_space
+        self.action_space = action_space
+        self.num_envs = num_envs
+        self.config_file = config_file
+        for space in (observation_space, action_space):
+            space.seed(rng_seed)
+
+    def block_start(self, is_learning_allowed: bool) -> None:
+        """Begin a block."""
+
+    def task_start(self, task_name: str | None) -> None:
+        """Begin a task."""
+
+    def task_variant_start(self, task_name: str | None, variant_name: str | None) -> None:
+        """Begin a variant of the task."""
+
+    def task_variant_end(self, task_name: str | None, variant_name: str | None) -> None:
+        """End the variant."""
+
+    def task_end(self, task_name: str | None) -> None:
+        """End the task."""
+
+    def block_end(self, is_learning_allowed: bool) -> None:
+        """End the block."""
+
+    def choose_actions(self, observations: Sequence[Any]) -> Sequence[Any]:
+        """Return an action for each environment; None for an environment whose observation is None."""
+        raise NotImplementedError
+
+    def receive_transitions(self, transitions: Sequence[Transition | None]) -> None:
+        """Receive the results of the actions; None for an idle environment, and no rewards in evaluations."""
+        raise NotImplementedError
+
+
 AgentFactory = Callable[..., ContinualRLAgent]
 CurriculumFactory = Callable[..., AbstractCurriculum]
 ActionFn = Callable[[list[Any]], Sequence[Any]]
@@ -39,13 +88,13 @@ def rl_experiment(
     curriculum_config: str | None = None,
     lifetime_idx: int = 0,
 ) -> None:
-    """So many lifetimes, each with seeds of its own drawn from the two given; `lifetime_idx` skips the first ones."""
+    """Run `num_lifetimes`, each with seeds drawn from the two given; `lifetime_idx` skips the first ones."""
     if lifetime_idx < 0:
         raise ValueError(f"lifetime_idx must be >= 0, found {lifetime_idx}")
     if lifetime_idx > 0 and curriculum_seed is None:
         raise ValueError("lifetime_idx > 0 needs a curriculum_seed: else no lifetime is the one that was skipped")
     spaces = _spaces(curriculum_factory)
-    rngs = [np.random.default_rng(_seed(one)) for one in (agent_seed, curriculum_seed)]
+    rngs = [np.random.default_rng(seed) for seed in (agent_seed, curriculum_seed)]
     for index in range(lifetime_idx + num_lifetimes):
         seeds = [rng.bit_generator.random_raw() for rng in rngs]
         if index < lifetime_idx:
@@ -57,19 +106,12 @@ def rl_experiment(
         run(agent, curriculum, render=render, log_dir=log_dir, num_envs=num_parallel_envs)
 
 
-def _seed(given: int | None) -> int:
-    return int(np.random.default_rng().bit_generator.random_raw()) if given is None else given
-
-
 def _spaces(curriculum_factory: CurriculumFactory) -> tuple[Any, Any]:
-    """The spaces of a curriculum's first environment, which all of them share."""
+    """Return the spaces of a curriculum's first environment, which all of them share."""
     for block in curriculum_factory(0).learn_blocks_and_eval_blocks():
         for task in block.task_blocks():
             for variant in task.task_variants():
-                env = variant.make_env()
-                found = env.observation_space, env.action_space
-                env.close()
-                return found
+                return environment_spaces(variant.make_env)
     raise ValidationError("This curriculum is empty", "give it a block")
 
 
@@ -80,7 +122,7 @@ def run(
     log_dir: str | os.PathLike[str],
     num_envs: int | None = 1,
 ) -> None:
-    """One lifetime, logged in a folder of its own below `log_dir`."""
+    """Run one lifetime, logged in a new folder below `log_dir`."""
     names = type(curriculum).__name__, type(agent).__name__
     info = {
         "scenario_type": "custom",
@@ -100,18 +142,18 @@ def run(
                 for variant in task.task_variants():
                     logger.info("Block %s: %s, %s", number, variant.task_label, variant.variant_label)
                     agent.task_variant_start(variant.task_label, variant.variant_label)
-                    counted = _Counted(journal, number, learning, variant, num_envs or 1, episodes)
+                    recorder = _EpisodeRecorder(journal, number, learning, variant, num_envs or 1, episodes)
                     for transitions in generate_transitions(variant, agent.choose_actions, num_envs or 1, bool(render)):
-                        counted.take(transitions)
+                        recorder.add(transitions)
                         agent.receive_transitions(transitions if learning else hide_rewards(transitions))
-                    episodes = counted.episodes
+                    episodes = recorder.episodes
                     agent.task_variant_end(variant.task_label, variant.variant_label)
                 agent.task_end(task.task_label)
             agent.block_end(learning)
 
 
-class _Counted:
-    """The episodes of one variant: what each environment gained so far, and a record where one ends."""
+class _EpisodeRecorder:
+    """Logs the episodes of one variant, from the rewards and steps of each environment."""
 
     def __init__(
         self, journal: Journal, block: int, learning: bool, variant: TaskVariant, num_envs: int, episodes: int
@@ -123,81 +165,113 @@ class _Counted:
             "task_name": "_".join(filter(None, (variant.task_label, variant.variant_label))),
             "task_params": variant.params,
         }
-        self._gained = [0.0] * num_envs
+        self._rewards = [0.0] * num_envs
         self._steps = [0] * num_envs
         self.episodes = episodes
 
-    def take(self, transitions: Sequence[Transition | None]) -> None:
-        for index, one in enumerate(transitions):
-            if one is None:
+    def add(self, transitions: Sequence[Transition | None]) -> None:
+        for index, transition in enumerate(transitions):
+            if transition is None:
                 continue
-            self._gained[index] += one.reward or 0.0
+            self._rewards[index] += transition.reward or 0.0
             self._steps[index] += 1
-            if one.done:
-                measured: dict[str, Any] = {"reward": self._gained[index], "episode_step_count": self._steps[index]}
+            if transition.done:
+                measured: dict[str, Any] = {"reward": self._rewards[index], "episode_step_count": self._steps[index]}
                 self._journal.log(**self._facts, exp_num=self.episodes, **measured)
-                self._gained[index], self._steps[index] = 0.0, 0
+                self._rewards[index], self._steps[index] = 0.0, 0
                 self.episodes += 1
 
 
 def generate_transitions(
     task_variant: TaskVariant, action_fn: ActionFn, num_envs: int, render: bool = False
 ) -> Iterator[list[Transition | None]]:
-    """The steps of a variant, one list for all environments at a time; None where one has nothing left to do.
+    """Yield the steps of a variant, one list for all environments; None for an environment that is done.
 
-    The environments take turns in this process, seeded one after the other from the variant's seed.
+    The environments take turns in this process; their seeds count up from the variant's seed.
     """
     envs = [task_variant.make_env() for _ in range(num_envs)]
     try:
-        seen = [_reset(env, int(task_variant.rng_seed) + index) for index, env in enumerate(envs)]
-        episode = list(range(num_envs))  # which one each environment is in
+        observations = [_reset(env, int(task_variant.rng_seed) + index) for index, env in enumerate(envs)]
+        episode = list(range(num_envs))  # the number of each environment's episode
         begun, ended, steps = num_envs, 0, 0
-        by_episode, limit = (
-            task_variant.num_episodes is not None,
-            task_variant.num_episodes or task_variant.num_steps or 0,
-        )
+        by_episode = task_variant.num_episodes is not None
+        limit = task_variant.num_episodes or task_variant.num_steps or 0
         while (ended if by_episode else steps) < limit:
             idle = [(episode[index] if by_episode else steps + index) >= limit for index in range(num_envs)]
-            actions = action_fn(_where(idle, None, seen))
-            made: list[Transition | None] = [None] * num_envs
+            actions = action_fn([None if idle[index] else seen for index, seen in enumerate(observations)])
+            transitions: list[Transition | None] = [None] * num_envs
             for index, env in enumerate(envs):
                 if idle[index]:
                     continue
-                result, reward, done = _step(env, actions[index])
+                # Gymnasium returns five values, with two reasons for an end; gym returns four.
+                result, reward, *ends, _ = env.step(actions[index])
+                done = any(map(bool, ends))
                 if render and index == 0:
                     env.render()
-                made[index] = Transition(seen[index], actions[index], reward, done, result)
-                seen[index] = _reset(env) if done else result
+                transitions[index] = Transition(observations[index], actions[index], float(reward), done, result)
+                observations[index] = _reset(env) if done else result
                 steps += 1
                 if done:
                     ended, episode[index], begun = ended + 1, begun, begun + 1
-            yield made
+            yield transitions
     finally:
         for env in envs:
             env.close()
 
 
 def _reset(env: Any, seed: int | None = None) -> Any:
-    """The first observation, from an environment of Gymnasium or one written for gym."""
-    if callable(getattr(env, "seed", None)):
-        if seed is not None:
-            env.seed(seed)
-        found = env.reset()
-    else:
-        found = env.reset(seed=seed)
-    return found[0] if isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], dict) else found
+    """Reset an environment of Gymnasium, or one written for gym; return the first observation."""
+    if not callable(getattr(env, "seed", None)):
+        return first_observation(env.reset(seed=seed))
+    if seed is not None:
+        env.seed(seed)
+    return first_observation(env.reset())
 
 
-def _step(env: Any, action: Any) -> tuple[Any, float, bool]:
-    """What is seen then, the reward, and whether the episode ended: Gymnasium tells it in five parts, gym in four."""
-    observation, reward, *ends, _ = env.step(action)
-    return observation, float(reward), any(map(bool, ends))
+def first_observation(result: Any) -> Any:
+    """Return the observation in the result of `reset`, which has a dict of information in Gymnasium."""
+    return result[0] if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict) else result
 
 
 def hide_rewards(transitions: Sequence[Transition | None]) -> list[Transition | None]:
-    """The same without rewards, for evaluations."""
-    return [one and one._replace(reward=None) for one in transitions]
+    """Return the transitions without rewards, for evaluations."""
+    return [transition and transition._replace(reward=None) for transition in transitions]
 
 
-def _where(condition: Sequence[bool], replace_value: Any, original_list: Sequence[Any]) -> list[Any]:
-    return [replace_value if there else one for there, one in zip(condition, original_list, strict=True)]
+# --- command line --------------------------------------------------------------------------------
+
+
+def rl_cli(agent_factory: AgentFactory, curriculum_factory: CurriculumFactory | None = None) -> None:
+    """Run the experiment of the command line, which names the curriculum if `curriculum_factory` is missing."""
+    options = _parser(named=curriculum_factory is None).parse_args()
+    rl_experiment(
+        agent_factory,
+        curriculum_factory or curriculum_registry[options.curriculum],
+        options.num_lifetimes,
+        options.num_parallel_envs,
+        options.log_dir,
+        options.agent_seed,
+        options.curriculum_seed,
+        options.render,
+        options.agent_config,
+        options.curriculum_config,
+        options.lifetime_idx,
+    )
+
+
+def _parser(*, named: bool) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    add = parser.add_argument
+    add("--lifetime-idx", default=0, type=int, help="the first lifetime to live, counted from 0")
+    add("--num-lifetimes", default=1, type=int, help="how many lifetimes")
+    add("--num-parallel-envs", default=1, type=int, help="how many environments the agent acts in at a time")
+    add("--log-dir", default="./logs", help="where logs are written")
+    add("--render", action="store_true", help="show the first environment")
+    add("--seed", help=argparse.SUPPRESS)  # of an older tella; ignored
+    add("--agent-seed", type=int, help="the seed of agents")
+    add("--curriculum-seed", type=int, help="the seed of curricula")
+    add("--agent-config", help="a file for the agent")
+    add("--curriculum-config", help="a YAML file for the curriculum")
+    if named:
+        add("--curriculum", required=True, choices=curriculum_registry, help="what to live")
+    return parser

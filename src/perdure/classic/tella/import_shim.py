@@ -1,18 +1,71 @@
-"""Environments of Gymnasium and MiniGrid as gym 0.23 and gym_minigrid had them, for what was written for those."""
+"""Imports of `tella`, `gym`, `gym_minigrid` and `l2logger` that get this package and Gymnasium instead.
+
+The environments of Gymnasium and MiniGrid behave as in gym 0.23 and gym_minigrid, for scripts that must not be changed.
+"""
 
 from __future__ import annotations
 
 import inspect
+import logging
+import runpy
+import sys
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-_MISSION = "reach the goal"  # of environments that state none; only its text differs
+from perdure.classic.tella.experiment import first_observation
+from perdure.errors import PerdureError
+
+_HERE = "perdure.classic.tella"
+_MODULES = {"agents": "experiment", "cli": "experiment", "curriculum": "curriculum", "experiment": "experiment"}
+"""The module of this package for each of tella's."""
+_MISSION = "reach the goal"  # the mission of environments without one
 
 
-def modules() -> dict[str, ModuleType]:
-    """Name → module, for `import gym` and, where MiniGrid is installed, `import gym_minigrid`."""
+def stand_in() -> None:
+    """Make `import tella`, `gym`, `gym_minigrid` and `l2logger` import these modules.
+
+    This cannot be undone, and is never done automatically. If tella is installed (`pip install --no-deps tella` is
+    enough), its curricula are used.
+    """
+    installed = None if "tella" in sys.modules else find_spec("tella")
+    here = sys.modules[_HERE]
+    sys.modules["tella"] = here
+    sys.modules |= {f"tella.{name}": import_module(f"{_HERE}.{module}") for name, module in _MODULES.items()}
+    for name, module in _gym_modules().items():
+        sys.modules.setdefault(name, module)
+    if find_spec("l2logger") is None:
+        sys.modules["l2logger"] = import_module("perdure.classic")
+        sys.modules["l2logger.l2logger"] = import_module("perdure.classic.l2logger")
+    if installed is not None and installed.submodule_search_locations:
+        here.__path__.extend(installed.submodule_search_locations)
+        import_module("tella._curriculums").load_curriculum_registry()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a script that imports tella; return the exit status."""
+    command = list(sys.argv[1:] if arguments is None else arguments)
+    if not command or command[0] in ("-h", "--help"):
+        print("python -m perdure.classic.tella SCRIPT.py [its options, such as --curriculum SimpleCartPole]")  # noqa: T201
+        return 0 if command else 2
+    logging.captureWarnings(True)
+    stand_in()
+    sys.argv = command
+    try:
+        runpy.run_path(command[0], run_name="__main__")
+    except PerdureError as problem:
+        print(f"tella: {problem}", file=sys.stderr)  # noqa: T201
+        return 2
+    return 0
+
+
+# --- gym -----------------------------------------------------------------------------------------
+
+
+def _gym_modules() -> dict[str, ModuleType]:
+    """Return the modules of `gym` by name and, if MiniGrid is installed, those of `gym_minigrid`."""
     import gymnasium
     from gymnasium import error, spaces
     from gymnasium.envs import classic_control
@@ -21,51 +74,51 @@ def modules() -> dict[str, ModuleType]:
         """An action that the environment does not take."""
 
     class Env(gymnasium.Env[Any, Any]):
-        """The base of an environment of one's own."""
+        """The base of a custom environment."""
 
         def seed(self, seed: int | None = None) -> Any:
-            """Nothing is random unless it is overridden."""
+            """Do nothing; to be overridden."""
 
     def make(name: str, **options: Any) -> Any:
         return Wrapper(gymnasium.make(name, **options))
 
-    olds = {
+    classic = {
         name: _old(cls)
         for name, cls in vars(classic_control).items()
         if isinstance(cls, type) and issubclass(cls, gymnasium.Env)
     }
-    found = {
+    modules = {
         "gym": _module(
             "gym",
             vars(gymnasium)
             | {"Env": Env, "Space": spaces.Space, "make": make, "spaces": spaces}
-            | {one.__name__: one for one in (Wrapper, ActionWrapper, ObservationWrapper, RewardWrapper)},
+            | {wrapper.__name__: wrapper for wrapper in (Wrapper, ActionWrapper, ObservationWrapper, RewardWrapper)},
         ),
         "gym.spaces": spaces,
         "gym.error": _module("gym.error", vars(error) | {"InvalidAction": InvalidAction}),
         "gym.envs": _module("gym.envs", {}),
-        "gym.envs.classic_control": _module("gym.envs.classic_control", olds),
+        "gym.envs.classic_control": _module("gym.envs.classic_control", classic),
         "gym.wrappers": _module("gym.wrappers", {"TimeLimit": TimeLimit}),
         "gym.wrappers.time_limit": _module("gym.wrappers.time_limit", {"TimeLimit": TimeLimit}),
     }
     if find_spec("minigrid") is not None:
-        found |= _minigrid()
-    for name, module in found.items():
-        holder, _, own = name.rpartition(".")
-        if holder:
-            setattr(found[holder], own, module)
-    return found
+        modules |= _minigrid()
+    for name, module in modules.items():
+        parent, _, attribute = name.rpartition(".")
+        if parent:
+            setattr(modules[parent], attribute, module)
+    return modules
 
 
-def _module(name: str, holds: dict[str, Any]) -> ModuleType:
-    made = ModuleType(name, "Gymnasium under the names of gym.")
-    vars(made).update({key: value for key, value in holds.items() if not key.startswith("__")})
-    made.__path__ = []
-    return made
+def _module(name: str, attributes: dict[str, Any]) -> ModuleType:
+    module = ModuleType(name, "Gymnasium under the names of gym.")
+    vars(module).update({key: value for key, value in attributes.items() if not key.startswith("__")})
+    module.__path__ = []
+    return module
 
 
 def _old(cls: Any, **defaults: Any) -> Any:
-    """A class of Gymnasium's whose `reset` and `step` tell what gym's told; `defaults` are arguments of its own."""
+    """Return a class of Gymnasium with the `reset` and `step` of gym; `defaults` are arguments of its constructor."""
 
     class Old(cls):  # type: ignore[misc]
         def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -76,7 +129,7 @@ def _old(cls: Any, **defaults: Any) -> Any:
             self._seed = seed
             return [seed]
 
-        # By the class and not by super(): what was written for gym_minigrid calls these of a class beside its own.
+        # `cls` rather than super(), because environments of gym_minigrid call these methods of sibling classes.
         def reset(self, **named: Any) -> Any:
             seed, self._seed = getattr(self, "_seed", None), None
             return cls.reset(self, **({"seed": seed} | named))[0]
@@ -87,12 +140,12 @@ def _old(cls: Any, **defaults: Any) -> Any:
 
     Old.__name__ = Old.__qualname__ = cls.__name__
     Old.__module__, Old.__doc__ = cls.__module__, cls.__doc__
-    Old.__signature__ = inspect.signature(cls)  # what curricula are held against
+    Old.__signature__ = inspect.signature(cls)  # checked by curricula
     return Old
 
 
 class Wrapper:
-    """An environment around another, in four parts a step."""
+    """An environment around another, whose step returns four values."""
 
     def __init__(self, env: Any) -> None:
         self.env = env
@@ -131,8 +184,7 @@ class Wrapper:
 
     def reset(self, **named: Any) -> Any:
         seed = self.__dict__.pop("_seed", None)
-        found = self.env.reset(**({} if seed is None else {"seed": seed}), **named)
-        return found[0] if isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], dict) else found
+        return first_observation(self.env.reset(**({} if seed is None else {"seed": seed}), **named))
 
     def step(self, action: Any) -> Any:
         observation, reward, *ends, info = self.env.step(action)
@@ -146,7 +198,7 @@ class Wrapper:
 
 
 class ActionWrapper(Wrapper):
-    """`action` changes what is done."""
+    """A wrapper whose `action` changes the actions."""
 
     def step(self, action: Any) -> Any:
         return super().step(self.action(action))
@@ -156,7 +208,7 @@ class ActionWrapper(Wrapper):
 
 
 class ObservationWrapper(Wrapper):
-    """`observation` changes what is seen."""
+    """A wrapper whose `observation` changes the observations."""
 
     def reset(self, **named: Any) -> Any:
         return self.observation(super().reset(**named))
@@ -170,7 +222,7 @@ class ObservationWrapper(Wrapper):
 
 
 class RewardWrapper(Wrapper):
-    """`reward` changes what is gained."""
+    """A wrapper whose `reward` changes the rewards."""
 
     def step(self, action: Any) -> Any:
         observation, reward, done, info = super().step(action)
@@ -181,7 +233,7 @@ class RewardWrapper(Wrapper):
 
 
 class TimeLimit(Wrapper):
-    """An episode ends after so many steps."""
+    """A wrapper that ends an episode after `max_episode_steps`."""
 
     def __init__(self, env: Any, max_episode_steps: int | None = None) -> None:
         super().__init__(env)
@@ -200,7 +252,7 @@ class TimeLimit(Wrapper):
 
 
 class ImgObsWrapper(ObservationWrapper):
-    """Of a MiniGrid observation, the image alone."""
+    """A wrapper that reduces a MiniGrid observation to its image."""
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
@@ -214,11 +266,11 @@ def _minigrid() -> dict[str, ModuleType]:
     from minigrid import minigrid_env
     from minigrid.core import actions, constants, grid, mission, roomgrid, world_object
 
-    envs: Any = import_module("minigrid.envs")  # which says of none of its names that it is exported
-    unsaid = mission.MissionSpace(mission_func=lambda: _MISSION)
+    envs: Any = import_module("minigrid.envs")  # does not declare what it exports
+    no_mission = mission.MissionSpace(mission_func=lambda: _MISSION)
     base = {
-        "MiniGridEnv": _old(minigrid_env.MiniGridEnv, mission_space=unsaid),
-        "RoomGrid": _old(roomgrid.RoomGrid, mission_space=unsaid),
+        "MiniGridEnv": _old(minigrid_env.MiniGridEnv, mission_space=no_mission),
+        "RoomGrid": _old(roomgrid.RoomGrid, mission_space=no_mission),
     }
     own = {name: _old(cls) for name, cls in vars(envs).items() if isinstance(cls, type)}
     crossing = {"obstacle_type": world_object.Wall}
