@@ -1,28 +1,34 @@
-"""The data folder of 2019, `$L2DATA/{logs,taskinfo}`, written from any logs and experts."""
+"""Writing the data folder of 2019, `$L2DATA/{logs,taskinfo}`, from any logs and experts.
+
+`taskinfo/info.json` has the saturation of the experts of each task, which the 2019 framework compares with.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from statistics import fmean
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure import files
+from perdure.classic.framework2019 import PREP, moving_average
 from perdure.classic.learnkit_writer import tree_of, write_tree
-from perdure.classic.taskinfo import saturations, stated_in, write_taskinfo
-from perdure.curves.experts import Experts, read_experts
-from perdure.errors import LogError, NotALogError
+from perdure.curves.experts import Experts, expert_log, read_experts
+from perdure.errors import LogError, NotALogError, WriteError
 from perdure.gather.find import find_lifetimes
 from perdure.gather.worker import read_own_experts
 from perdure.log.model import Lifetime
 from perdure.log.places import MANIFEST, taskinfo_file
 from perdure.log.read import Options, find, lifetimes, locate
+from perdure.log.variants import Settled, settle
 
 _DEFAULTS = Options()
-_PASSED = ("lives", "logs")  # folders whose names say nothing of a lifetime
+_GENERIC = ("lives", "logs")  # folder names that do not distinguish lifetimes
 _TIME = "%Y%m%dT%H%M%S.%f"
 
 
@@ -39,27 +45,27 @@ def write_trees(log: str | Path, folder: Path, options: Options = _DEFAULTS, *, 
     """Write every lifetime at or below `log` as a tree `folder`/logs/<syllabus>-<timestamp>.
 
     The timestamp is when the lifetime started, in milliseconds, and a later one if a different lifetime has that name.
-    A lifetime that is there already stays as it is. Experts and twins are not written, unless one alone is given. With
-    `finished`, lifetimes that have not reached their end are passed by.
+    A lifetime that was written before stays as it is. Experts and twins are not written, unless only one is given. With
+    `finished`, unfinished lifetimes are skipped.
     """
     place = locate(log)
     if not any(find(place, options)):
         raise NotALogError("no lifetime here", "expected a log, or a folder of logs", file=place)
-    there = find_lifetimes([log], options=options)
+    found = find_lifetimes([log], options=options)
     logs = folder / "logs"
     known = {text: tree for tree, text in _trees(logs)}
     last: dict[str, int] = {}
     written: list[Path] = []
-    left_out = [] if finished else list(there.left_out)
-    for found in {one.path: one for one in there.lifetimes}.values():
+    left_out = [] if finished else list(found.left_out)
+    for source in {source.path: source for source in found.lifetimes}.values():
         try:
-            for life in lifetimes(found.path, options):
-                is_life = life.role == "life" or (found.path == place and not life.inside)
-                if not is_life or life.inside in found.surplus or (finished and life.complete is False):
+            for life in lifetimes(source.path, options):
+                is_life = life.role == "life" or (source.path == place and not life.inside)
+                if not is_life or life.inside in source.surplus or (finished and life.complete is False):
                     continue
                 rows, manifest = tree_of(life)
                 if manifest not in known:
-                    name = _syllabus(life) or _name(place, found.path, life.inside)
+                    name = _syllabus(life) or _name(place, source.path, life.inside)
                     moment = max(_started(life), last.get(name, 0) + 1)
                     while (tree := logs / files.folder_name(f"{name}-{moment}")).exists():
                         moment += 1
@@ -67,16 +73,17 @@ def write_trees(log: str | Path, folder: Path, options: Options = _DEFAULTS, *, 
                     known[manifest] = write_tree(rows, manifest, tree)
                 written.append(known[manifest])
         except LogError as problem:
-            left_out.append((str(found.path), str(problem)))
+            left_out.append((str(source.path), str(problem)))
     return Written(tuple(written), tuple(left_out))
 
 
 def write_experts(
     log: str | Path, folder: Path, measure: str | None = None, options: Options = _DEFAULTS
 ) -> tuple[dict[str, float], Written]:
-    """Write what the experts at or below `log` achieve to `folder`/taskinfo/info.json; a run's are its own.
+    """Write the saturations of the experts at or below `log` to `folder`/taskinfo/info.json.
 
-    What the file states of other tasks is kept; another value of the same task is refused.
+    For a run folder, these are the experts of its protocol. Other tasks in the file are kept; another value of the
+    same task is refused.
     """
     place = locate(log)
     stated, left_out = saturations(_experts(place, options), measure)
@@ -88,15 +95,14 @@ def write_experts(
 
 
 def write_run(run: Path, folder: Path, protocol: Mapping[str, str]) -> Written:
-    """Write the finished lifetimes of a run folder as trees, and what its experts achieve, into a data folder.
+    """Write the finished lifetimes of a run folder as trees, and the saturations of its experts, into a data folder.
 
-    `protocol` has the learner and the digest that tell the run's trees from others. A data folder has one number for
-    each task, so it is refused if lifetimes of other runs there, or of this one, would be compared with wrong experts.
+    `protocol` has the learner and the digest that distinguish the run's trees from others. A data folder has one number
+    for each task, so it is refused if lifetimes of other runs, or of this one, would be compared with wrong experts.
     """
     experts = _experts(run, _DEFAULTS)
-    stated, left_out = saturations(
-        replace(experts, lifetimes=tuple(one for one in experts.lifetimes if one.complete is not False))
-    )
+    complete = tuple(expert for expert in experts.lifetimes if expert.complete is not False)
+    stated, left_out = saturations(replace(experts, lifetimes=complete))
     file = taskinfo_file(folder)
     known = stated_in(file)
     changed = [task for task, value in stated.items() if known.get(task) != value]
@@ -129,26 +135,26 @@ def write_run(run: Path, folder: Path, protocol: Mapping[str, str]) -> Written:
 
 
 def _experts(place: Path, options: Options) -> Experts:
-    """The experts that the protocol of a run folder plans, or everything at a place that is not one."""
+    """Return the experts that the protocol of a run folder plans, or all lifetimes of another folder."""
     if (place / "lives").is_dir():
         return read_own_experts(find_lifetimes([place], options=options).experts, options)
     return read_experts([place], options)
 
 
 def _trees(logs: Path) -> Iterator[tuple[Path, bytes]]:
-    """The trees in a data folder, each with its manifest."""
+    """Yield the trees in a data folder, each with its manifest."""
     for tree in sorted(logs.glob("[!.]*")):
         try:
             yield tree, files.read_bytes(tree / MANIFEST, files.HEADER_LIMIT)
-        except OSError:  # another tool's
+        except OSError:  # a tree of another tool
             yield tree, b""
 
 
 def _made_by(manifest: bytes) -> dict[str, str]:
-    """The learner and the protocol's digest that a tree's manifest states."""
+    """Return the learner and the protocol's digest in a tree's manifest."""
     try:
-        told = msgspec.json.decode(manifest)
-        return {"learner": told["learner"], "digest": told["protocol"]["digest"]}
+        content = msgspec.json.decode(manifest)
+        return {"learner": content["learner"], "digest": content["protocol"]["digest"]}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
         return {}
 
@@ -159,7 +165,7 @@ def _syllabus(life: Lifetime) -> str:
 
 
 def _started(life: Lifetime) -> int:
-    """When a lifetime started, in milliseconds: by its manifest, its first record, or the age of its file."""
+    """Return the start of a lifetime in milliseconds: from its manifest, its first record, or the age of its file."""
     try:
         return int(datetime.fromisoformat(str(life.manifest.get("started"))).timestamp() * 1000)
     except ValueError:
@@ -171,6 +177,71 @@ def _started(life: Lifetime) -> int:
 
 
 def _name(place: Path, path: Path, inside: str) -> str:
-    """The path of a lifetime from the argument's own name down, as one word: for one that names no syllabus."""
-    parts = (one for one in path.relative_to(place).parts if one not in _PASSED)
+    """Return the path of a lifetime from the argument's own name down, as one word."""
+    parts = (part for part in path.relative_to(place).parts if part not in _GENERIC)
     return "-".join([place.resolve().name, *parts, *([inside] if inside else [])])
+
+
+# --- taskinfo/info.json --------------------------------------------------------------------------
+
+
+def saturations(experts: Experts, measure: str | None = None) -> tuple[dict[str, float], tuple[tuple[str, str], ...]]:
+    """Return the mean saturation of each task's experts, as measured, and the experts left out with the reason."""
+    settled = settle([expert.sets for expert in experts.lifetimes])
+    by_task: dict[str, list[float]] = {}
+    left_out = list(experts.left_out)
+    for expert in experts.lifetimes:
+        try:
+            task, value = _saturation(expert, measure, settled)
+        except LogError as problem:
+            left_out.append((str(expert.path or expert.id), str(problem)))
+        else:
+            by_task.setdefault(task, []).append(value)
+    return {task: fmean(values) for task, values in by_task.items()}, tuple(left_out)
+
+
+def _saturation(expert: Lifetime, measure: str | None, settled: Settled) -> tuple[str, float]:
+    column = expert.measure(measure)
+    direction = expert.measures[column]
+    log = expert_log(expert, column, direction, replace(PREP, variants=expert.variants), settled)
+    best = float(moving_average(log.measured).max())
+    return log.task, -best if direction == "lower" else best
+
+
+def stated_in(file: Path) -> dict[str, float]:
+    """Return the saturations in a file, by task in lower case; an empty dict if there is no file."""
+    if not file.exists():
+        return {}
+    return {task.lower(): value for task, value in _object_in(file).items()}
+
+
+def _object_in(file: Path) -> dict[str, float]:
+    try:
+        known = files.parse_json(files.read_text(file, files.HEADER_LIMIT))
+    except (OSError, ValueError) as problem:
+        raise LogError(f"cannot be read as JSON ({problem})", "repair it, or move it away", file=file) from problem
+    if not isinstance(known, dict):
+        raise LogError("holds no object of tasks", "repair it, or move it away", file=file)
+    return known
+
+
+def write_taskinfo(stated: dict[str, float], file: Path, *, replacing: bool = False) -> dict[str, float]:
+    """Write saturations to `file`, keep those of other tasks in it, and return all of them.
+
+    Another value of the same task is refused, because lifetimes may have been scored with it, unless `replacing`.
+    """
+    known = _object_in(file) if file.exists() else {}
+    merged = {**{task: value for task, value in known.items() if task.lower() not in stated}, **stated}
+    for task, value in known.items():
+        if not replacing and stated.get(task.lower(), value) != value:
+            raise LogError(
+                f"states {value!r:.40} for {task}, and these experts give {stated[task.lower()]:g}",
+                "move it away, or write to another folder",
+                file=file,
+            )
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        files.write(file, (json.dumps(merged, indent=2, ensure_ascii=False) + "\n").encode())
+    except OSError as problem:
+        raise WriteError(f"cannot be written ({problem.strerror})", "give another path", file=file) from problem
+    return merged

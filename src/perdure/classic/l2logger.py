@@ -1,4 +1,4 @@
-"""`from perdure.classic.l2logger import DataLogger` in place of `from l2logger.l2logger import DataLogger`."""
+"""l2logger's logger: `from perdure.classic.l2logger import DataLogger` replaces the import from `l2logger.l2logger`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from perdure.log.write.journal import Journal
 
 
 class _Lenient(Journal):
-    # l2logger lets one block number hold training and testing; its scripts must go on working.
+    # In l2logger, blocks of training and testing may share a number, and its scripts must keep working.
     _one_type_per_block = False
 
 
 class DataLogger:
     """l2logger 1.8's logger, with its constructor, properties and methods, on Perdure's journal.
 
-    The folder, the columns and the errors (RuntimeError) are l2logger's; what is new is a manifest
-    beside the log, and that a full disk or a power cut costs no finished record.
+    The folder, the columns and the errors (RuntimeError) are l2logger's. In addition there is a manifest, and no
+    finished record is lost if the disk is full or the power fails.
     """
 
     def __init__(
@@ -57,16 +57,16 @@ class DataLogger:
 
     @property
     def logger_info(self) -> dict[str, Any]:
-        """What stands in logger_info.json."""
+        """The content of logger_info.json."""
         return self._logger_info
 
     @property
     def scenario_info(self) -> dict[str, Any]:
-        """What stands in scenario_info.json."""
+        """The content of scenario_info.json."""
         return self._scenario_info
 
     def log_record(self, record_in: dict[str, Any]) -> None:
-        """Write one record; it is safe from the death of this process when this returns."""
+        """Write one record. Once this returns, the record survives the end of this process."""
         if type(record_in) is not dict:
             raise RecordError(f"record is {record_in!r}", "give a dict")
         if "timestamp" in record_in:
@@ -78,16 +78,16 @@ class DataLogger:
                 f"the record lacks {', '.join(missing)} (found: {', '.join(map(str, record_in))})",
                 "add what is missing",
             )
-        if self._closed:  # l2logger lets a closed log be continued
+        if self._closed:  # in l2logger, a closed log can be continued
             self._journal = self._open(join=True)
         self._journal.log(**record_in)
 
     def write_info_files(self) -> None:
-        """Write logger_info.json and scenario_info.json anew, after they were changed in place."""
+        """Write logger_info.json and scenario_info.json again, after they were changed in place."""
         rewrite(self._journal.path, {LOGGER_INFO: self._logger_info, SCENARIO_INFO: self._scenario_info})
 
     def close(self) -> None:
-        """End the log, and say so in it."""
+        """End the log, and mark it as complete."""
         self._journal.close()
         self._closed = True
 
@@ -97,7 +97,7 @@ class DataLogger:
             self.close()
 
     def _open(self, join: bool) -> Journal:
-        measures = list(dict.fromkeys(self._logger_info["metrics_columns"]))  # l2logger lets one be named twice
+        measures = list(dict.fromkeys(self._logger_info["metrics_columns"]))  # in l2logger, a name may occur twice
         journal = _Lenient(
             self._base, self._name, measures, scenario=self._scenario, info=self._scenario_info, join=join
         )

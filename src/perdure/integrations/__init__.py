@@ -1,1 +1,1 @@
-"""Callbacks and plug-ins for other libraries: change one line, and a training script logs with Perdure."""
+"""Callbacks and plug-ins for other libraries, with which a training script logs to Perdure."""

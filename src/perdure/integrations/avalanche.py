@@ -1,7 +1,7 @@
-"""A logger for any strategy of Avalanche: what it learns and how it is evaluated, batch by batch, in a journal.
+"""A logger for any strategy of Avalanche, which writes training and evaluation to a journal, batch by batch.
 
 `EvaluationPlugin(…, loggers=[PerdureLogger("logs", "naive-0", learner="naive", seed=0)])`, or among a strategy's
-`plugins`. Nothing of Avalanche is imported.
+`plugins`. This module does not import Avalanche.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from perdure.log.write.journal import Journal
 
 
 def accuracy(strategy: Any) -> float:
-    """The share of the current batch that the strategy's output is right about."""
+    """Return the accuracy on the current batch."""
     return float((strategy.mb_output.argmax(dim=1) == strategy.mb_y).float().mean())
 
 
 class PerdureLogger:
-    """One lifetime of a strategy; `close` it, or use it in a `with`, when the last evaluation is done.
+    """A logger of one lifetime; `close` it after the last evaluation, or use it in a `with` statement.
 
-    A block is an experience that is trained on or evaluated, a row is a batch: what the network said of it before it
-    learned from it. Experience n of the training stream and of the test stream are the same task, `exp<n>`.
+    A block is an experience that is trained on or evaluated. A row is a batch, scored before the network learns from
+    it. Experience n of the training stream and of the test stream are the same task, `exp<n>`.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class PerdureLogger:
         score: Callable[[Any], float] = accuracy,
         info: Mapping[str, Any] | None = None,
     ) -> None:
-        """`score` says what a batch was worth, and `measure` what that is called."""
+        """Create the journal; `score` computes the value of a batch, and `measure` is its name."""
         self.journal = Journal(into, name, (measure,), learner=learner, seed=seed, info=info)
         self._measure, self._score = measure, score
         self._current: tuple[str, str] | None = None
@@ -45,29 +45,29 @@ class PerdureLogger:
         self._rows = 0
 
     def log_metrics(self, metric_values: Any) -> None:
-        """What a strategy's own metrics say is not needed."""
+        """Ignore the strategy's own metrics."""
 
-    # The events of a strategy. One among an evaluator's loggers is given metrics as well.
+    # Events of a strategy; an evaluator passes metrics as well.
 
     def before_training_exp(self, *_: Any, **__: Any) -> None:
-        """A block of learning begins."""
+        """Begin a block of learning."""
         self._current = None
 
     def before_eval_exp(self, *_: Any, **__: Any) -> None:
-        """A block of evaluation begins."""
+        """Begin a block of evaluation."""
         self._current = None
 
     def after_forward(self, strategy: Any, *_: Any, **__: Any) -> None:
-        """A batch to learn from."""
+        """Log a training batch."""
         self._row(strategy, "train")
 
     def after_eval_forward(self, strategy: Any, *_: Any, **__: Any) -> None:
-        """A batch to evaluate by."""
+        """Log an evaluation batch."""
         self._row(strategy, "test")
 
     def _row(self, strategy: Any, kind: str) -> None:
         task = f"exp{strategy.experience.current_experience}"
-        if self._current != (kind, task):  # also where an evaluation came in between
+        if self._current != (kind, task):  # also after an evaluation in between
             self._current = (kind, task)
             self._block += 1
         value: dict[str, Any] = {self._measure: self._score(strategy)}
@@ -75,7 +75,7 @@ class PerdureLogger:
         self._rows += 1
 
     def close(self) -> None:
-        """End the log, and say so in it."""
+        """End the log, and mark it as complete."""
         self.journal.close()
 
     def __enter__(self) -> PerdureLogger:

@@ -1,4 +1,4 @@
-"""A callback for Hugging Face's Trainer: its logs as learning, its evaluations as evaluations.
+"""A callback for Hugging Face's Trainer, which logs training and evaluations to a journal.
 
 For transformers 4 and 5. Give the Trainer `eval_dataset={"TASK": …, …}`, so that its metrics are `eval_TASK_MEASURE`.
 """
@@ -20,10 +20,10 @@ _Callback: Any = of_extra("transformers", __name__).TrainerCallback
 
 
 class PerdureCallback(_Callback):  # type: ignore[misc]
-    """Writes what a Trainer logs into a journal.
+    """Writes the logs of a Trainer to a journal.
 
-    `learning` is the task that `train` learns next, which is set before each `train`; `measure` is what both its logs
-    and its evaluations have, "loss" unless compute_metrics gives another.
+    `learning` is the task of the next `train`; set it before each one. `measure` is a number in both its logs and its
+    evaluations: "loss", unless compute_metrics gives another.
     """
 
     def __init__(self, journal: Journal, measure: str = "loss") -> None:
@@ -32,7 +32,7 @@ class PerdureCallback(_Callback):  # type: ignore[misc]
         self.learning: str | None = None
 
     def on_log(self, _args: Any, _state: Any, _control: Any, **given: Any) -> None:
-        """One experience per log of training; `logging_steps` says how often that is."""
+        """Log an experience per training log, every `logging_steps`."""
         logs: Mapping[str, Any] = given.get("logs") or {}
         if self.measure not in logs:
             return
@@ -41,7 +41,7 @@ class PerdureCallback(_Callback):  # type: ignore[misc]
         self._log("learn", self.learning, logs[self.measure])
 
     def on_evaluate(self, _args: Any, _state: Any, _control: Any, **given: Any) -> None:
-        """One experience per task."""
+        """Log an experience per task."""
         for name, value in (given.get("metrics") or {}).items():
             task = name.removeprefix("eval_").removesuffix(f"_{self.measure}")
             if name == f"eval_{task}_{self.measure}":

@@ -1,6 +1,6 @@
-"""A callback for Lightning's Trainer: batches as they are learned, validations as evaluations.
+"""A callback for Lightning's Trainer, which logs training batches and validations to a journal.
 
-For Lightning 2 (`lightning.pytorch`). Give a measure that your module logs; per batch where it does, else per epoch.
+For Lightning 2 (`lightning.pytorch`). Give a measure that your module logs: per batch if it does, else per epoch.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _Callback: Any = of_extra("lightning.pytorch", __name__).Callback
 
 
 class PerdureCallback(_Callback):  # type: ignore[misc]
-    """Writes what a Trainer does into a journal.
+    """Writes training and validation of a Trainer to a journal.
 
-    `tasks` names the validation loaders, in their order; `learning` the task that `fit` learns next, which is set
-    before each `fit`. `measure` is what the module logs, under the same name in training and validation.
+    `tasks` names the validation loaders, in their order; `learning` is the task of the next `fit`; set it
+    before each one. `measure` is logged by the module, under the same name in training and validation.
     """
 
     def __init__(self, journal: Journal, tasks: Sequence[str], measure: str = "accuracy") -> None:
@@ -35,7 +35,7 @@ class PerdureCallback(_Callback):  # type: ignore[misc]
         self._by_batch = False
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:  # noqa: ARG002
-        """One experience per batch."""
+        """Log an experience per batch."""
         if self.learning is None:
             raise PerdureError("PerdureCallback does not know what is learned", "set its learning = TASK before fit")
         value = trainer.callback_metrics.get(self.measure)
@@ -55,19 +55,19 @@ class PerdureCallback(_Callback):  # type: ignore[misc]
         batch_idx: int,  # noqa: ARG002
         dataloader_idx: int = 0,
     ) -> None:
-        """One experience per batch, where validation_step returns the measure."""
+        """Log an experience per batch if validation_step returns the measure."""
         if not trainer.sanity_checking and isinstance(outputs, Mapping) and self.measure in outputs:
             self._log("evaluate", self._task(dataloader_idx), outputs[self.measure])
             self._by_batch = True
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:  # noqa: ARG002
-        """One experience per loader, where only the mean is known."""
+        """Log an experience per loader if only the mean is known."""
         if trainer.sanity_checking or self._by_batch:
             return
         metrics = trainer.callback_metrics
         for number, task in enumerate(self.tasks):
-            alone = metrics.get(self.measure) if len(self.tasks) == 1 else None
-            value = metrics.get(f"{self.measure}/dataloader_idx_{number}", alone)
+            default = metrics.get(self.measure) if len(self.tasks) == 1 else None
+            value = metrics.get(f"{self.measure}/dataloader_idx_{number}", default)
             if value is not None:
                 self._log("evaluate", task, value)
 

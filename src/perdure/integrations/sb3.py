@@ -1,4 +1,4 @@
-"""PerdureCallback: for who keeps a training script of Stable-Baselines3: each episode of `learn` in a journal."""
+"""A callback for existing Stable-Baselines3 scripts, which logs each episode of `learn` to a journal."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class PerdureCallback(BaseCallback):
     """Logs every episode that ends while `model.learn(…, callback=PerdureCallback(journal, task))` runs.
 
-    It reads what `Monitor` or `VecMonitor` reports, so vector environments count each of theirs; Stable-Baselines3
-    puts a Monitor around a single environment by itself. Evaluate in an environment under `perdure.LogEpisodes`.
+    It reads the reports of `Monitor` or `VecMonitor`, so each environment of a vector counts; Stable-Baselines3 wraps a
+    single environment in a Monitor automatically. Evaluate in an environment under `perdure.LogEpisodes`.
     """
 
     def __init__(self, journal: Journal, task: str, params: Mapping[str, Any] | None = None) -> None:

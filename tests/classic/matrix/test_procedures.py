@@ -159,7 +159,7 @@ def test_a_matrix_is_saved_where_it_can_be(tmp_path: Path) -> None:
 
 def test_joint_training_says_how_to_get_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"needs torch; install it with: pip install 'perdure\[torch\]'"):
+    with pytest.raises(MissingExtraError, match=r"needs torch; install it with: pip install 'torch'"):
         joint_training_baseline(Model(), LOADERS, LOADERS, 1)
 
 
