@@ -1,4 +1,4 @@
-"""Write constraints.txt from this environment: what Perdure and its tools need, by name and version alone."""
+"""Write constraints.txt: names and versions of the packages that Perdure and its tools need."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUILDING = ("hatchling", "editables")
 
 
 def needed(name: str, extras: set[str], found: dict[str, str]) -> None:
-    """Add `name` and whatever it needs to `found`; what is not installed is left out."""
+    """Add `name` and its requirements to `found`, if they are installed."""
     key = name.lower().replace("_", "-")
     if key in found:
         return
@@ -31,7 +31,7 @@ def needed(name: str, extras: set[str], found: dict[str, str]) -> None:
 
 
 def main() -> None:
-    """`python scripts/constraints.py constraints.txt`, in an environment with all extras installed."""
+    """Write the file, in an environment with all extras installed: `python scripts/constraints.py constraints.txt`."""
     found: dict[str, str] = {}
     needed("perdure", EXTRAS, found)
     for name in BUILDING:

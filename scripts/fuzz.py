@@ -1,4 +1,4 @@
-"""Damage inputs of every kind at random, give them to the commands, and keep what is not answered in words.
+"""Damage inputs of every kind at random, run commands on them, and keep those that cause an internal error.
 
 `python scripts/fuzz.py --seconds 3600` damages small logs, tables, matrices, bulk lives, scores, syllabi, protocols and
 settings, and runs a verb on each. Whatever is given, a verb must end with status 0, 1 or 2 within twenty seconds, print
@@ -46,7 +46,7 @@ VERBS = {
 
 
 def seeds(into: Path) -> None:
-    """One small input of each kind, made by what writes them."""
+    """Write one small input of each kind."""
     import numpy as np
     import polars as pl
 
@@ -103,7 +103,7 @@ def seeds(into: Path) -> None:
 
 
 def damaged(content: bytes, rng: random.Random) -> bytes:
-    """The content with one to four small things wrong."""
+    """Return `content` with one to four random faults."""
     for _ in range(rng.choice((1, 1, 1, 2, 3, 4))):
         at = rng.randrange(len(content) + 1)
         to = min(len(content), at + rng.choice((1, 1, 2, 8, 64, len(content) // 3 + 1)))
@@ -133,7 +133,7 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
 
 
 def cases(made: Path, kept: Path, rng: random.Random) -> Iterator[tuple[str, Path, list[str]]]:
-    """(kind, a fresh folder with a damaged input, arguments), what was kept first, then without end."""
+    """Yield (kind, folder with a damaged input, arguments): kept cases first, then new ones without end."""
     for one in sorted(kept.glob("*/arguments.json")) if kept.is_dir() else ():
         place = Path(tempfile.mkdtemp(dir=made))
         shutil.copytree(one.parent, place / "case")
@@ -154,7 +154,7 @@ def cases(made: Path, kept: Path, rng: random.Random) -> Iterator[tuple[str, Pat
 
 
 def answered(arguments: list[str], place: Path) -> str:
-    """What is wrong with how a command ended, in this process; nothing where it is as it should be."""
+    """Run a command in this process. Return how it misbehaved, or an empty text."""
     from perdure.cli import main
 
     out, err = io.StringIO(), io.StringIO()
@@ -183,7 +183,7 @@ def answered(arguments: list[str], place: Path) -> str:
 
 
 def work(made: Path, kept: Path, seed: int, seconds: float) -> None:
-    """One process: try cases until the time is over; each is written down before it is tried."""
+    """Try cases until the time is over. Each case is recorded before it is tried."""
     rng, ends = random.Random(seed), time.monotonic() + seconds
     os.environ["HOME"] = str(made)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a case that takes too long ends this process; the parent sees which
@@ -214,7 +214,7 @@ def _keep(place: Path, kept: Path, wrong: str) -> None:
 
 
 def main() -> None:
-    """Fuzz for so long in so many processes, and say what was tried and found."""
+    """Fuzz in several processes; print the number of inputs and the findings."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=180)
     parser.add_argument("--jobs", type=int, default=2)

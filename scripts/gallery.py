@@ -1,4 +1,4 @@
-"""The gallery: every kind of figure, drawn from one small study when the documentation is built, with its command."""
+"""Build the gallery page: every kind of figure, drawn from one small study, with its command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OLD = "framework-2019"
 
 
 def study(folder: Path) -> None:
-    """Two idealised learners, one that forgets and one that takes longer, with their experts, as a run folder."""
+    """Write a run folder of two idealised learners with experts: one forgets, one learns more slowly."""
     import perdure
     from perdure import Block, Scenario
     from perdure.simulate import IdealLearner, experts, lifetimes
@@ -46,14 +46,14 @@ def study(folder: Path) -> None:
 
 
 def _timed(life: perdure.Lifetime, seconds: float) -> perdure.Lifetime:
-    """The lifetime as if each of its experiences had taken so long."""
+    """Return the lifetime with timestamps, as if each experience took `seconds`."""
     start = datetime(2026, 1, 1)
     times = [f"{start + timedelta(seconds=at * seconds):%Y%m%dT%H%M%S.%f}" for at in range(life.experiences.height)]
     return replace(life, experiences=life.experiences.with_columns(timestamp=pl.Series(times)))
 
 
 def gallery() -> tuple[str, dict[str, bytes]]:
-    """The page, and its pictures by file name."""
+    """Return the page and its pictures by file name."""
     import perdure
     from perdure.reports.data import gather
 

@@ -1,4 +1,4 @@
-"""The pages of the metrics: formula, places, threshold, null and weakness of each, from its declarations."""
+"""Build the metric pages: formula, sites, threshold, null bench and weakness, from the declarations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SYMBOLS: Mapping[str, str] = {
 
 
 def metric_pages() -> dict[str, str]:
-    """`metrics`, which lists them, and a page for each id."""
+    """Return the page `metrics`, which lists all metrics, and a page for each id."""
     by_id: dict[str, dict[str, Metric]] = {}
     for preset, name, declared in _bound():
         by_id.setdefault(name, {})[preset] = declared
@@ -46,7 +46,7 @@ def metric_pages() -> dict[str, str]:
 
 
 def _bound() -> Iterator[tuple[str, str, Metric]]:
-    """Preset, id and declaration; the standard first."""
+    """Yield preset, id and declaration, the standard preset first."""
     from perdure.metrics.presets import PRESETS, chosen_metrics
 
     for preset in PRESETS:
@@ -121,7 +121,7 @@ def _facts(metric: Metric) -> Iterator[tuple[str, str]]:
 
 
 def _difference(one: Metric, standard: Metric) -> str:
-    """What another preset's declaration says that the first does not."""
+    """Return how another preset's declaration differs from the first."""
     known = {"needs": _needs(standard), **dict(_facts(standard))}
     rows = [(key, said) for key, said in (("needs", _needs(one)), *_facts(one)) if known.get(key) != said]
     parts = [
@@ -137,7 +137,7 @@ def _difference(one: Metric, standard: Metric) -> str:
 
 
 def _math(latex: str, *, display: bool = False) -> str:
-    """LaTeX as MathML, which browsers draw by themselves."""
+    """Convert LaTeX to MathML, which browsers draw without a script."""
     from latex2mathml.converter import convert
 
     return str(convert(latex, display="block" if display else "inline"))
@@ -161,7 +161,7 @@ def _null(name: str, presets: Iterable[str]) -> str:
 
 
 def null_rows(name: str, preset: str, folder: Path = NULL) -> Iterator[tuple[str, ...]]:
-    """The line of a preset's file: over all its cells the range of means, and the middle and worst shares."""
+    """Return a preset's rows of the null bench: range of means, median and worst shares over all cells."""
     from perdure.text import short
 
     file = folder / f"null-{preset}.json"
@@ -191,7 +191,7 @@ _LANE, _LEARNING, _EVALUATION, _GAP, _LEFT = 34, 62, 16, 3, 26
 
 
 def small_scenarios() -> Iterator[Scenario]:
-    """Small lifetimes to draw a metric's places on; the first that has one is taken."""
+    """Return small scenarios to draw a metric's sites on; the first with a site is used."""
     from perdure.scenario.model import Block, Scenario
 
     def lifetime(learned: str, evaluated: str = "ab") -> Scenario:
@@ -201,7 +201,7 @@ def small_scenarios() -> Iterator[Scenario]:
         return Scenario.of("small", blocks)
 
     def changing(first: str, second: str) -> Scenario:
-        """S003's transfer assessment: sets of parameters, learned in turn and then evaluated."""
+        """Return the 2019 transfer assessment: parameter sets, learned in turn and then evaluated."""
         blocks: list[Block] = []
         for learned, group in ((first, 0), (second, 2)):
             blocks += [Block("learn", learned, 100, {"width": width}, group=group) for width in (1, 2)]
@@ -214,7 +214,7 @@ def small_scenarios() -> Iterator[Scenario]:
 
 
 def drawing(metric: Metric) -> str:
-    """Its places on a small lifetime, as an SVG in the page's own colours: the first by its roles, then the others."""
+    """Draw a metric's sites on a small scenario as SVG: the first site with its roles, then the others."""
     for scenario in small_scenarios():
         sites = tuple(metric.sites(scenario))
         if sites:
@@ -262,6 +262,6 @@ def _box(block: Block, left: float, top: float, width: float, shade: float) -> s
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Return a Markdown table."""
     lines = (heading, ["---"] * len(heading), *([cell.replace("|", r"\|") for cell in row] for row in rows))
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)

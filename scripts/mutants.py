@@ -1,8 +1,8 @@
-"""Change the code at random, one place at a time, and see whether the tests that run that line notice.
+"""Mutation testing: change one place of the code at a time and check that a test of that line fails.
 
-`python scripts/mutants.py --count 300` takes hours of processor time and is never part of CI: first the tests run once
-under coverage, to know which of them run which line; then each mutant is tried against those of its line, the quickest
-first, for at most a minute. A mutant that no test runs has survived. Needs `pip install coverage`.
+`python scripts/mutants.py --count 300` takes hours of processor time and is never part of CI. The tests run once under
+coverage; then each mutant is tried against the tests of its line, the quickest first, for at most a minute. A mutant
+that no test runs counts as survived. Needs `pip install coverage`.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from queue import SimpleQueue
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "perdure"
-ROOMS = ("curves", "metrics", "gather", "stats", "log", "run/job.py", "run/seeds.py", "run/resume.py")
+ROOMS = ("curves", "metrics", "gather", "stats", "log", "runner/job.py", "runner/seeds.py", "runner/resume.py")
 TESTS = (
     "curves",
     "metrics",
     "gather",
     "stats",
     "log",
-    "run",
+    "runner",
     "documents",
-    "matrix",
+    "classic/matrix",
     "settings",
     "cli",
     "test_verbs.py",
@@ -52,7 +52,7 @@ CALLED = {"any": "all", "all": "any", "min": "max", "max": "min", "sorted": "lis
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: where, from what, to what."""
+    """One change: file, line, text before and after."""
 
     file: str
     line: int
@@ -63,7 +63,7 @@ class Mutant:
 
 
 def mutants_of(file: Path) -> Iterator[Mutant]:
-    """Every place of a file where something can be changed; annotations, names listed and messages are left alone."""
+    """Yield every possible mutant of a file. Annotations, `__all__` and messages are not changed."""
     text = file.read_text()
     data = text.encode()
     starts = [0]
@@ -99,7 +99,7 @@ def mutants_of(file: Path) -> Iterator[Mutant]:
 
 
 def _live(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that decide something when the code runs."""
+    """Yield the nodes that influence what the code does."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Raise | ast.Assert | ast.Import | ast.ImportFrom | ast.JoinedStr):
             continue
@@ -124,7 +124,7 @@ def _live(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def covered(into: Path, jobs: int) -> None:
-    """Run the tests once and keep, in `into`, which of them ran which line and how long each took."""
+    """Run the tests once under coverage; store in `into` which test runs which line, and its duration."""
     parts = [[test for at, test in enumerate(TESTS) if at % jobs == part] for part in range(jobs)]
     (into / "rc").write_text("[run]\ndynamic_context = test_function\nsource = perdure\n")
 
@@ -143,7 +143,7 @@ def covered(into: Path, jobs: int) -> None:
 
 
 def tests_by_line(kept: Path) -> tuple[dict[tuple[str, int], set[str]], dict[str, float]]:
-    """(file, line) → the tests that run it; test → its seconds."""
+    """Return (file, line) → tests that run it, and test → seconds."""
     from coverage import CoverageData
 
     lines: dict[tuple[str, int], set[str]] = {}
@@ -171,7 +171,7 @@ def _test(context: str) -> str:
 
 
 def tried(mutant: Mutant, tests: list[str], tree: Path) -> str:
-    """What became of a mutant in a copy of the code: killed, slow (stopped after a minute), survived or unrun."""
+    """Run `tests` on a mutant in a copy of the code; return killed, slow (over a minute), survived or unrun."""
     if not tests:
         return "unrun"
     file = tree / "src" / "perdure" / mutant.file
@@ -194,7 +194,7 @@ def tried(mutant: Mutant, tests: list[str], tree: Path) -> str:
 
 
 def main() -> None:
-    """Try so many mutants, and say how many were noticed and which were not."""
+    """Try `--count` mutants and print how many were killed and which survived."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
@@ -249,7 +249,7 @@ def main() -> None:
 
 
 def _affordable(tests: list[str], seconds: dict[str, float]) -> list[str]:
-    """The quickest tests, as many as fit into the time."""
+    """Return the quickest tests that fit into the time."""
     chosen, spent = [], 0.0
     for one in tests:
         spent += seconds.get(one, 1.0)

@@ -1,4 +1,4 @@
-"""The notebooks of the documentation: run with their outputs kept (python scripts/notebooks.py), and shown as pages."""
+"""Run the notebooks of the documentation and keep their outputs (python scripts/notebooks.py); show them as pages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTEBOOKS = Path(__file__).parents[1] / "docs" / "notebooks"
 
 
 def executed(notebook: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The notebook with the outputs of its cells, run one after the other in `folder`, as a kernel would."""
+    """Run the cells in `folder`, one after the other, and return the notebook with their outputs."""
     names: dict[str, Any] = {"__name__": "__main__"}
     cells: list[dict[str, Any]] = []
     with contextlib.chdir(folder):
@@ -32,7 +32,7 @@ def executed(notebook: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _outputs(source: str, names: dict[str, Any], count: int) -> list[dict[str, Any]]:
-    """What a cell prints, and its last expression as it shows itself."""
+    """Return the printed output of a cell and the display of its last expression."""
     tree = ast.parse(source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     printed = io.StringIO()
@@ -58,7 +58,7 @@ def _lines(text: str) -> list[str]:
 
 
 def page(notebook: dict[str, Any], name: str) -> str:
-    """The notebook as a page of the site: text, code, and what each cell showed."""
+    """Return the notebook as a Markdown page: text, code and outputs."""
     parts: list[str] = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
@@ -73,7 +73,7 @@ def page(notebook: dict[str, Any], name: str) -> str:
 
 
 def main() -> None:
-    """Run every notebook, each in a folder of its own, and keep its outputs."""
+    """Run every notebook in a folder of its own and write its outputs."""
     os.environ.setdefault("COLUMNS", "100")
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""The README's picture and table, from the demo's own logs: `make demo`, then `python scripts/readme.py demo`."""
+"""Write the README's picture and table from the demo's logs: `make demo`, then `python scripts/readme.py demo`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDTH, HEIGHT = 1300, 1000
 
 
 def table(demo: Path) -> str:
-    """What performance maintenance comes to for both learners, by type of scenario, and the word for it."""
+    """Return the table: performance maintenance of both learners by scenario type, with its verdict."""
     found = {(one.learner, one.scenario_type): one for one in groups(perdure.survey(demo / "digits"))}
     kinds = sorted({str(kind) for _, kind in found})
     lines = ["| | " + " | ".join(kinds) + " |", "|---" * (len(kinds) + 1) + "|"]
@@ -34,7 +34,7 @@ def table(demo: Path) -> str:
 
 
 def picture(demo: Path, to: Path) -> None:
-    """The first screen of a report of both learners, as a browser shows it."""
+    """Take a screenshot of the first screen of a report of both learners."""
     from playwright.sync_api import sync_playwright
 
     with TemporaryDirectory() as folder, sync_playwright() as browsers:
@@ -51,7 +51,7 @@ def picture(demo: Path, to: Path) -> None:
 
 
 def main() -> None:
-    """Put both in their places."""
+    """Write the table and the picture."""
     demo, readme = Path(sys.argv[1]), ROOT / "README.md"
     picture(demo, ROOT / "docs" / "report.png")
     made = table(demo)

@@ -1,4 +1,4 @@
-"""Try the wheel and the sdist as a stranger would: clean environments, runtime dependencies alone, lowest and newest.
+"""Test wheel and sdist in clean environments with only runtime dependencies, lowest and newest versions.
 
     python scripts/release.py [--python python3.13 …] [--wheel FILE]
 
@@ -49,7 +49,7 @@ COMMANDS = (
 
 
 def main() -> int:
-    """Build, install, try, tell."""
+    """Build, install, test and print the result."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--python", action="append", help="an interpreter (default: this one)")
     parser.add_argument("--wheel", type=Path, help="a wheel made before; else one is built, and an sdist")
@@ -75,7 +75,7 @@ def _built(place: Path) -> dict[str, Path]:
 
 
 def _tried(place: Path, python: str, package: Path, which: str) -> str:
-    """What went wrong; nothing where all is well."""
+    """Return what failed, or an empty text."""
     place.mkdir()
     try:
         _run([python, "-m", "venv", "env"], place)

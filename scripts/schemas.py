@@ -15,12 +15,12 @@ _WIDTH = 120
 
 
 def text(name: str) -> str:
-    """The schema called `name` as its file holds it."""
+    """Return the text of the schema file `name`."""
     return _laid_out(schema(name)) + "\n"
 
 
 def _laid_out(value: Any, indent: str = "") -> str:
-    """JSON for readers: what fits on a line stands on one."""
+    """Format JSON so that short values stay on one line."""
     plain = json.dumps(value, ensure_ascii=False)
     if len(indent) + len(plain) <= _WIDTH or not isinstance(value, dict | list):
         return plain

@@ -1,4 +1,4 @@
-"""List every string that a user of Perdure can see, so that each is read before it is shown.
+"""List every string that a user can see, so that a change of any is reviewed.
 
 Any text of several words in the code counts, whichever way it reaches a person; of docstrings, those of verbs, metrics,
 learners and tasks, which become help and tables; of templates, what stands between the tags. Holes are shown as {…}.
@@ -23,7 +23,7 @@ _Holder = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def text() -> str:
-    """The list as its file holds it: a heading for each file, and its strings, sorted."""
+    """Return the text of the list: a heading per file and its sorted strings."""
     parts = []
     for path in sorted((*_SOURCE.rglob("*.py"), *_SOURCE.rglob("*.j2"))):
         found = _of_code(path) if path.suffix == ".py" else _of_template(path)

@@ -1,4 +1,4 @@
-"""Troubleshooting by error message: each message is provoked when the page is made, so that none is out of date."""
+"""Build the troubleshooting page. Each error message is provoked when the page is built, so none is out of date."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["CASES", "Case", "said", "troubleshooting"]
 
 @dataclass(frozen=True)
 class Case:
-    """Something that goes wrong: what was typed, and what to do about it."""
+    """A mistake: the command and the advice."""
 
     title: str
     typed: str
@@ -182,7 +182,7 @@ traceback from the command is a fault of Perdure's: please report it.
 
 
 def troubleshooting() -> str:
-    """The page."""
+    """Return the page."""
     parts = [_HEAD]
     for case, text in said():
         shown = case.typed.rstrip("\n") if case.typed.startswith(">>>") else f"$ perdure {case.typed}"
@@ -192,7 +192,7 @@ def troubleshooting() -> str:
 
 
 def said() -> list[tuple[Case, str]]:
-    """Each case, and what Perdure says to it."""
+    """Yield each case with the message that it provokes."""
     with TemporaryDirectory() as temporary, chdir(temporary):
         _a_log("logs/seed-0")
         _a_log("altered")
@@ -228,7 +228,7 @@ def _provoked(case: Case) -> str:
 
 
 def _a_log(path: str) -> None:
-    """Two tasks, evaluated before, between and after."""
+    """Write a log of two tasks, evaluated before, between and after learning."""
     import perdure
 
     evaluations = [("test", task) for task in ("pong", "breakout")]
