@@ -17,7 +17,7 @@ from perdure.errors import ScenarioError
 from perdure.scenario.compose import compose
 from perdure.scenario.lint import LintReport, lint
 from perdure.scenario.model import Scenario
-from perdure.scenario.sites import around_learning_another, around_learning_another_later, since_learning
+from perdure.scenario.sites import around_learning_another, around_later_learning, since_learning
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "syllabi"
 
@@ -38,7 +38,7 @@ class Fake:
 
 
 FORWARD = Fake("forward_transfer", around_learning_another)
-BACKWARD = Fake("backward_transfer", around_learning_another_later)
+BACKWARD = Fake("backward_transfer", around_later_learning)
 MAINTENANCE = Fake("performance_maintenance", since_learning)
 THREE = (FORWARD, BACKWARD, MAINTENANCE)
 

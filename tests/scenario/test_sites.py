@@ -43,7 +43,7 @@ def forward(text: str) -> list[tuple[object, ...]]:
 
 
 def backward(text: str) -> list[tuple[object, ...]]:
-    return found(sites.around_learning_another_later, text, "before", "after")
+    return found(sites.around_later_learning, text, "before", "after")
 
 
 def test_the_first_evaluation_after_learning_is_the_reference_and_no_site() -> None:

@@ -213,7 +213,7 @@ def test_every_lifetimes_metrics_follow_from_its_blocks(shared: Path) -> None:
         found = {"performance_maintenance": np.mean([np.mean(values) for values in kept.values()])}
         for name, where in (
             ("forward_transfer", sites.around_learning_another),
-            ("backward_transfer", sites.around_learning_another_later),
+            ("backward_transfer", sites.around_later_learning),
         ):
             first: dict[object, float] = {}
             for site in where(lived):

@@ -1,4 +1,4 @@
-"""The metrics of l2metrics 3.1 within 1e-9, quirks included, for checking old results, and their preset.
+"""The preset l2metrics-3.1: values of l2metrics 3.1 to 1e-9, quirks included, for checking old results.
 
 Nothing here is recommended. It differs from `standard`: windows lag, rows are not averaged before they are smoothed,
 any sleeping block hides the wake evaluations, there is one transfer value for all tasks learned between two

@@ -68,7 +68,7 @@ def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
 
 
 @metric(
-    sites.around_learning_another_later,
+    sites.around_later_learning,
     combine=transfer_logarithms,
     scale="log",
     unit="ratio",
@@ -102,7 +102,7 @@ def backward_transfer(before: Curve, after: Curve) -> float | Value:
 
 
 @metric(
-    sites.around_learning_another_later,
+    sites.around_later_learning,
     combine=transfer_contrasts,
     unit="contrast",
     threshold=0,

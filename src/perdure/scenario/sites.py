@@ -235,7 +235,7 @@ def around_learning_another(scenario: Scenario) -> Iterator[Site]:
     return _transfers(scenario, learned_before=False)
 
 
-def around_learning_another_later(scenario: Scenario) -> Iterator[Site]:
+def around_later_learning(scenario: Scenario) -> Iterator[Site]:
     """a task evaluated just before and just after one other task is learned, once it has been learned itself"""
     return _transfers(scenario, learned_before=True)
 
