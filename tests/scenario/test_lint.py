@@ -17,7 +17,7 @@ from perdure.errors import ScenarioError
 from perdure.scenario.compose import compose
 from perdure.scenario.lint import LintReport, lint
 from perdure.scenario.model import Scenario
-from perdure.scenario.sites import around_learning_another, around_later_learning, since_learning
+from perdure.scenario.sites import around_later_learning, around_learning_another, since_learning
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "syllabi"
 
