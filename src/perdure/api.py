@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from perdure.reports.model import Report
     from perdure.reports.svg import Figure
     from perdure.reports.write import Form
-    from perdure.runner.engines.work import Tell
+    from perdure.runner.engines import Tell
     from perdure.runner.plan import Shard
     from perdure.runner.protocol import Protocol
     from perdure.scenario.syllabus import Syllabus

@@ -1,4 +1,4 @@
-"""A Ray cluster, joined or started here, for whatever is done on several machines."""
+"""The connection to a Ray cluster, joined or started here, and the actors that work on its machines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,17 @@ from perdure.stopping import Stopped, asked_to_stop
 ONE_THREAD = dict.fromkeys(
     ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
 )
-"""One thread per process, or they would fight for the cores; torch goes by OMP_NUM_THREADS."""
+"""One thread per process, since processes with more would compete for the cores; torch reads OMP_NUM_THREADS."""
 
-_MOST_BYTES = 64 << 20
-_ANSWER_S = 10.0
+_MAX_BYTES = 64 << 20
+_CONNECT_TIMEOUT_S = 10.0
 
 
 @contextmanager
 def joined(address: str | None, purpose: str) -> Iterator[Any]:
-    """Ray, with the cluster at `address`, or at RAY_ADDRESS, or one started here and ended with this.
+    """Yield Ray, with the cluster at `address`, or at RAY_ADDRESS, or one that is started here and ended afterwards.
 
-    Where a script has joined one itself, that one is used, and left as it is.
+    If a script has joined a cluster itself, that one is used, and left as it is.
     """
     ray = of_extra("ray", purpose)
     ours = not ray.is_initialized()
@@ -40,13 +40,12 @@ def joined(address: str | None, purpose: str) -> Iterator[Any]:
     try:
         yield ray
     except (ray.exceptions.RayError, ConnectionError) as problem:
-        said = (str(problem).strip().splitlines() or [""])[0]
         raise PerdureError(
-            f"the Ray cluster is gone: {type(problem).__name__}: {said[:500]}",
+            f"the Ray cluster is gone: {type(problem).__name__}: {line_of(problem, 0)}",
             "run again: results that arrived are kept",
         ) from problem
     except SystemExit as problem:
-        # Where a signal comes while Ray waits for its machines, Ray makes an exit with status 1 of what it raised.
+        # If a signal arrives while Ray waits for its machines, Ray raises an exit with status 1 instead.
         if (stopped := asked_to_stop()) is not None and not isinstance(problem, Stopped):
             raise stopped from None
         raise
@@ -60,34 +59,33 @@ def _join(ray: Any, address: str | None) -> None:
 
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster of ours reports to nobody
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster that Perdure starts sends no statistics
         options["include_dashboard"] = False
     else:
-        _refuse_silent(address)
-    here = threading.current_thread() is threading.main_thread()
-    heard = signal.getsignal(signal.SIGTERM) if here else None
+        _check_listening(address)
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGTERM) if in_main_thread else None
     try:
         ray.init(address or "local", **options)
     except Exception as problem:  # of many kinds
         failed = f"no Ray cluster could be joined at {address}" if address else "no Ray cluster could be started here"
-        said = (str(problem).strip().splitlines() or [""])[0]
         raise PerdureError(
-            f"{failed} ({type(problem).__name__}: {said})",
+            f"{failed} ({type(problem).__name__}: {line_of(problem, 0)})",
             f"check --address and RAY_ADDRESS, and that Ray {ray.__version__} and Python "
             f"{sys.version_info.major}.{sys.version_info.minor} run there",
         ) from problem
     finally:
-        if here and heard is not None:
-            signal.signal(signal.SIGTERM, heard)  # Ray takes it, and would end us in its own way
+        if handler is not None:
+            signal.signal(signal.SIGTERM, handler)  # Ray replaces it, and would end this process in its own way
 
 
-def _refuse_silent(address: str) -> None:
-    """Say it at once where nobody listens at an address; Ray itself tries for minutes."""
+def _check_listening(address: str) -> None:
+    """Raise at once if nothing listens at an address; Ray itself tries for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
         return  # a name that Ray knows, as `auto`
     try:
-        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S).close()
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_TIMEOUT_S).close()
     except (OSError, ValueError, OverflowError) as problem:
         raise PerdureError(
             f"no Ray cluster could be joined at {address} ({message_of(problem)})",
@@ -95,23 +93,37 @@ def _refuse_silent(address: str) -> None:
         ) from problem
 
 
-def guests(ray: Any, **options: Any) -> Any:
-    """The actor to send to machines of a cluster, with what is to be set aside for it; see `guest`."""
-    from perdure import guest
+def actor_starter(ray: Any, maker: str, paths: Sequence[Path] = (), **options: Any) -> Callable[..., Any]:
+    """Return a function that starts an actor around `maker(root, *arguments)`, given the pickled arguments.
+
+    `options` are Ray's, such as what to set aside for each actor. `paths` are folders of the user's modules.
+    """
+    from perdure import actor
 
     # By value: a machine need not have Perdure, and must not take another version of it.
-    ray.cloudpickle.register_pickle_by_value(guest)
-    return ray.remote(max_restarts=0, **options)(guest.Guest)
+    ray.cloudpickle.register_pickle_by_value(actor)
+    remote = ray.remote(**options)(actor.Actor)
+    code = ray.put(code_for(paths))
+
+    def start(arguments: Any) -> Any:
+        return remote.remote(code, maker, arguments, os.getcwd(), ONE_THREAD)
+
+    return start
+
+
+def line_of(problem: BaseException, number: int) -> str:
+    """Return a line of the message of an error of Ray, cut: 0 is the first, -1 the last."""
+    return (str(problem).strip().splitlines() or [""])[number][:500]
 
 
 def code_for(paths: Sequence[Path]) -> dict[str, bytes]:
-    """Perdure itself, and the modules that this process has imported from `paths`, by where they belong.
+    """Return the files of Perdure and of the modules imported from `paths`, by their paths on `sys.path`.
 
-    A module comes with the other modules of its folder, a package whole. What is installed stays where it is.
+    A module comes with the other modules of its folder, a package with all of its modules. Installed ones are left out.
     """
     import perdure
 
-    found = dict(_package(Path(perdure.__file__).parent, Path(perdure.__file__).parents[1], everything=True))
+    found = dict(_package_files(Path(perdure.__file__).parent, everything=True))
     roots = [path.resolve() for path in paths]
     for name, module in sorted(sys.modules.items()):
         file = getattr(module, "__file__", None)
@@ -121,26 +133,26 @@ def code_for(paths: Sequence[Path]) -> dict[str, bytes]:
         if not any(source.is_relative_to(root) for root in roots) or is_installed(source):
             continue
         if source.name == "__init__.py":
-            found |= _package(source.parent, source.parents[1])
+            found |= _package_files(source.parent)
         else:
-            found |= {one.name: one.read_bytes() for one in source.parent.glob("*.py") if one.is_file()}
+            found |= {beside.name: beside.read_bytes() for beside in source.parent.glob("*.py") if beside.is_file()}
     size = sum(map(len, found.values()))
-    if size > _MOST_BYTES:
+    if size > _MAX_BYTES:
         raise PerdureError(
             f"the modules beside the protocol are {size >> 20} MB, too much to send", "install them on every machine"
         )
     return found
 
 
-def _package(folder: Path, root: Path, *, everything: bool = False) -> Iterator[tuple[str, bytes]]:
+def _package_files(folder: Path, *, everything: bool = False) -> Iterator[tuple[str, bytes]]:
     for file in sorted(folder.rglob("*")):
         wanted = file.suffix == ".py" or (everything and file.suffix != ".pyc")
         if wanted and file.is_file():
-            yield file.relative_to(root).as_posix(), file.read_bytes()
+            yield file.relative_to(folder.parent).as_posix(), file.read_bytes()
 
 
 def is_installed(source: Path) -> bool:
     """Return whether a file belongs to an installed package or to Python itself."""
     return bool({"site-packages", "dist-packages"} & set(source.parts)) or any(
-        source.is_relative_to(Path(sys.base_prefix, one)) for one in ("lib", "lib64")
+        source.is_relative_to(Path(sys.base_prefix, library)) for library in ("lib", "lib64")
     )

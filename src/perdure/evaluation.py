@@ -12,7 +12,7 @@ from msgspec import Struct
 from perdure.errors import PerdureError
 from perdure.lazy import pl
 from perdure.results import Tabular
-from perdure.runner.engines.work import Tell
+from perdure.runner.engines import Tell
 from perdure.runner.runner import PreparedRun, RunResult
 from perdure.scenario.lint import LintReport
 from perdure.settings import Settings

@@ -20,7 +20,7 @@ from perdure.cli import progress as progress_module
 from perdure.cli.run import EXAMPLE
 from perdure.errors import ProtocolError
 from perdure.metrics.settings import settings_for
-from perdure.runner.engines.work import Event
+from perdure.runner.engines import Event
 from perdure.runner.plan import RunPlan
 from perdure.runner.protocol import read_protocol, read_protocols
 

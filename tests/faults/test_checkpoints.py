@@ -14,7 +14,7 @@ from tests.faults.ill import Run, records, until, write_protocol
 
 import perdure
 from perdure.errors import PerdureError, ProtocolError
-from perdure.runner.engines.work import Event
+from perdure.runner.engines import Event
 from perdure.runner.resume import States
 from perdure.runner.runner import RunResult, run_learner
 

@@ -14,7 +14,7 @@ from tests.faults.ill import Run, records, until, write_protocol
 from tests.faults.nodes import Nodes, cluster, disturbed
 
 from perdure.errors import PerdureError
-from perdure.runner.engines.work import Event
+from perdure.runner.engines import Event
 from perdure.runner.folder import RunFolder
 from perdure.runner.runner import run_learner
 
@@ -73,7 +73,7 @@ def test_perdure_and_the_modules_beside_a_protocol_travel(tmp_path: Path, nodes:
     assert result.failed == {}
     places = (tmp_path / "mark").read_text().split()
     assert places
-    assert all("perdure-guest-" in place for place in places)
+    assert all("perdure-actor-" in place for place in places)
     assert not any(Path(place).exists() for place in places)  # gone with the life
 
 

@@ -13,7 +13,7 @@ from tests.faults.ill import Run, children_of, gone, until, write_protocol
 
 import perdure
 from perdure.errors import ProtocolError
-from perdure.runner.engines.work import Event
+from perdure.runner.engines import Event
 from perdure.runner.folder import RunFolder
 from perdure.runner.runner import run_learner
 

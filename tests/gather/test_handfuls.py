@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perdure.gather.find import Found
-from perdure.gather.on_ray import _files, _handfuls
+from perdure.gather.on_ray import _batches, _files
 from perdure.log.model import Identity
 from perdure.metrics.contract import lifetime_of
 from perdure.scenario.model import Block
@@ -35,13 +35,13 @@ def test_every_file_of_a_place_travels_and_what_is_hidden_stays_at_home(tmp_path
 def test_each_lifetime_travels_once_with_its_files_but_for_those_that_all_share(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perdure.gather.on_ray._MOST_LIVES", 2)
+    monkeypatch.setattr("perdure.gather.on_ray._MAX_LIFETIMES", 2)
     found = logs(tmp_path, 4)
     shared = dict(_files(found[3].path))
     in_memory = Found(found[0].path, Identity("here"), lifetime=lifetime_of([Block("learn", "a", 2)]))
     given = [*found, in_memory]
-    handfuls = list(_handfuls(given, shared))
-    assert [which for which, _ in handfuls] == [[0, 1], [2, 3], [4]]
-    files = [pickle.loads(packed)[1] for _, packed in handfuls]
+    batches = list(_batches(given, shared))
+    assert [which for which, _ in batches] == [[0, 1], [2, 3], [4]]
+    files = [pickle.loads(packed)[1] for _, packed in batches]
     names = [sorted(Path(name).parts[-3] for name in one) for one in files]
     assert names == [["0", "1"], ["2"], []]

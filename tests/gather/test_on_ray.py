@@ -63,7 +63,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_is_scored_on_ray_as_it_is_here(run: Path, nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perdure.gather.on_ray._MOST_LIVES", 3)
+    monkeypatch.setattr("perdure.gather.on_ray._MAX_LIFETIMES", 3)
     told: list[tuple[int, int]] = []
     here = perdure.survey(run)
     there = perdure.survey(run, engine="ray", address=nodes.address, progress=lambda *how: told.append(how))
@@ -97,7 +97,7 @@ def test_a_metric_in_a_file_of_ones_own_travels(run: Path, nodes: Nodes, tmp_pat
 def test_machines_that_are_lost_while_they_score_cost_nothing(
     run: Path, nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perdure.gather.on_ray._MOST_LIVES", 1)
+    monkeypatch.setattr("perdure.gather.on_ray._MAX_LIFETIMES", 1)
     killed: list[int] = []
 
     def progress(done: int, _: int) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -24,6 +25,10 @@ class RayTaskError(RayError):
     pass
 
 
+class RayActorError(RayError):
+    pass
+
+
 class Answer:
     """The value or the error that a call came to."""
 
@@ -36,7 +41,7 @@ class StandIn:
     """As much of Ray as Perdure uses; the calls of `score` that are in `lost` find their machine gone."""
 
     __version__ = "stand-in"
-    exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
+    exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError, RayActorError=RayActorError)
     cloudpickle = SimpleNamespace(register_pickle_by_value=lambda _: None)
 
     def __init__(self, lost: Sequence[int] = ()) -> None:
@@ -70,26 +75,40 @@ class StandIn:
     def kill(self, _: object) -> None:
         pass
 
-    def remote(self, **_: object) -> Callable[[type], SimpleNamespace]:
-        return lambda actor: SimpleNamespace(remote=lambda: _Actor(self, actor()))
+    def remote(self, *, max_task_retries: int, **_: object) -> Callable[[type], SimpleNamespace]:
+        def started(actor: type, given: Sequence[object]) -> _Actor:
+            return _Actor(self, lambda: actor(*values_of(given)), max_task_retries)
+
+        return lambda actor: SimpleNamespace(remote=lambda *given: started(actor, given))
+
+
+def values_of(given: Sequence[object]) -> list[Any]:
+    return [one.value if isinstance(one, Answer) else one for one in given]
 
 
 class _Actor:
-    def __init__(self, ray: StandIn, made: object) -> None:
+    """An actor that is made again, and called again, where its machine is lost, as Ray does it."""
+
+    def __init__(self, ray: StandIn, make: Callable[[], object], retries: int) -> None:
         self._ray = ray
-        self._made = made
+        self._make = make
+        self._made = make()
+        self._retries = retries
 
     def __getattr__(self, name: str) -> SimpleNamespace:
         return SimpleNamespace(remote=lambda *given: self._called(name, given))
 
     def _called(self, name: str, given: Sequence[object]) -> Answer:
-        if name == "call":
+        for _ in range(self._retries + 1 if name == "call" else 0):
             self._ray.scored += 1
-            if self._ray.scored - 1 in self._ray.lost:
-                return Answer(error=RayError("the machine is gone"))
-        values = [one.value if isinstance(one, Answer) else one for one in given]
+            if self._ray.scored - 1 not in self._ray.lost:
+                break
+            self._made = self._make()
+        else:
+            if name == "call":
+                return Answer(error=RayActorError("the machine is gone"))
         try:
-            return Answer(getattr(self._made, name)(*values))
+            return Answer(getattr(self._made, name)(*values_of(given)))
         except Exception as problem:
             return Answer(error=RayTaskError(str(problem)))
 
@@ -100,7 +119,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("perdure.gather.on_ray._MOST_LIVES", 2)  # at a time, so that several machines have some
+    monkeypatch.setattr("perdure.gather.on_ray._MAX_LIFETIMES", 2)  # at a time, so that several machines have some
 
     def start(lost: Sequence[int] = ()) -> StandIn:
         ray = StandIn(lost)

@@ -17,7 +17,7 @@ from tests.cli.verbs import run_verb
 
 import perdure
 from perdure.errors import PerdureError
-from perdure.runner.engines.work import Event
+from perdure.runner.engines import Event
 
 RunCli = Callable[..., subprocess.CompletedProcess[str]]
 Evaluation = Any

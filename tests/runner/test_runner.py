@@ -17,7 +17,7 @@ import pytest
 
 import perdure
 from perdure.errors import PerdureError
-from perdure.runner.engines.work import Event
+from perdure.runner.engines import Event
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import RunPlan
 from perdure.runner.protocol import ProtocolError, read_protocol

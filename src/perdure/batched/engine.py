@@ -20,7 +20,7 @@ from perdure.errors import MissingExtraError, ProtocolError
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.model import Direction
 from perdure.log.write.bulk import Cohort, write_cohorts
-from perdure.runner.engines.work import Event, Work
+from perdure.runner.engines import Event, Work
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import Job, RunPlan
 

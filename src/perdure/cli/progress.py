@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from perdure.cli.console import Console
     from perdure.evaluation import Evaluation, PreparedProtocol
-    from perdure.runner.engines.work import Event
+    from perdure.runner.engines import Event
     from perdure.runner.plan import Job, RunPlan
     from perdure.runner.runner import PreparedRun, RunResult
     from perdure.stats.model import Estimate, Group

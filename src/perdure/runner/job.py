@@ -15,7 +15,7 @@ from perdure.learners.find import learner_digest, make_learner
 from perdure.learners.interface import LearnerError, Saved
 from perdure.log.manifest import object_in, rewrite
 from perdure.log.places import MANIFEST
-from perdure.runner.engines.work import Event, Tell
+from perdure.runner.engines import Event, Tell
 from perdure.runner.folder import RunFolder
 from perdure.runner.lifetime import LiveRun, run_lifetime
 from perdure.runner.loop import Stateless, lead

@@ -13,8 +13,8 @@ from perdure.errors import PerdureError, ProtocolError
 from perdure.lazy import pl
 from perdure.log.places import is_url
 from perdure.results import Tabular
+from perdure.runner.engines import Event, Tell, Work
 from perdure.runner.engines import engine as engine_called
-from perdure.runner.engines.work import Event, Tell, Work
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import PRE_DEPLOYMENT, Job, RunPlan, Shard
 from perdure.runner.preflight import check_plan, importable

@@ -21,7 +21,7 @@ from typing import BinaryIO
 import msgspec
 
 from perdure import files
-from perdure.runner.engines.work import Event
+from perdure.runner.engines import Event
 from perdure.runner.folder import RunFolder
 from perdure.runner.job import run_job
 from perdure.runner.plan import RunPlan

@@ -11,9 +11,8 @@ import pytest
 
 from perdure.cluster import code_for
 from perdure.errors import PerdureError, ProtocolError, UnknownNameError
-from perdure.runner.engines import ENGINES, engine
+from perdure.runner.engines import ENGINES, Event, Work, engine
 from perdure.runner.engines.ray import _check_room, _room
-from perdure.runner.engines.work import Event, Work
 from perdure.runner.folder import RunFolder
 from perdure.runner.preflight import importable
 from perdure.runner.protocol import Resources, read_protocol
@@ -102,6 +101,6 @@ def test_perdure_and_what_was_imported_from_beside_the_protocol_is_sent(tmp_path
 
 
 def test_too_much_to_send_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perdure.cluster._MOST_BYTES", 10)
+    monkeypatch.setattr("perdure.cluster._MAX_BYTES", 10)
     with pytest.raises(PerdureError, match="too much to send; install them on every machine"):
         code_for(())

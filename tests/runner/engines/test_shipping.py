@@ -1,4 +1,4 @@
-"""What travels may stop at any piece: who receives it holds a life that goes on to the same records."""
+"""What travels may stop at any change: who receives it holds a life that goes on to the same records."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from perdure.errors import LogError, PerdureError
-from perdure.runner.engines import shipping
-from perdure.runner.engines.shipping import Inbox, Outbox, believed, luggage, unpack
+from perdure.runner.engines.shipping import Inbox, Outbox, check_arrived, files_to_continue, write_files
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import Job, RunPlan
 from perdure.runner.protocol import read_protocol
@@ -48,24 +47,22 @@ def home(tmp_path: Path, name: str) -> RunFolder:
 def outbox(folder: RunFolder, job: Job) -> Outbox:
     """What is sent to who has nothing of it."""
     found = Outbox(folder, job)
-    found._there.clear()
+    found._sent.clear()
     found._ledger = None
     return found
 
 
 def test_a_life_goes_on_from_wherever_its_journey_ended(
-    tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
 ) -> None:
-    monkeypatch.setattr(shipping, "_MOST_BYTES", 400)
     file, far, job = broken(tmp_path, write_protocol)
     run_learner(file, tmp_path / "whole", workers=1)
     expected = all_records(tmp_path / "whole")
-    pieces = list(outbox(far, job).pieces(over=False))
-    assert any(at for _, at, _, _ in pieces)  # some file is in several pieces
+    changes = list(outbox(far, job).changes(over=False))
     went_on = 0
-    for count in (*range(0, len(pieces), 4), len(pieces)):
+    for count in (*range(0, len(changes), 4), len(changes)):
         here = home(tmp_path, f"home-{count}")
-        Inbox(here, job).take(islice(pieces, count))
+        Inbox(here, job).take(islice(changes, count))
         went_on += here.states(job).latest() is not None
         assert run_learner(file, here.path, workers=0).failed == {}
         found = all_records(here.path)
@@ -80,14 +77,14 @@ def test_what_is_sent_twice_is_sent_once_and_what_is_gone_is_removed(
     file, far, job = broken(tmp_path, write_protocol)
     here, sent = home(tmp_path, "home"), outbox(far, job)
     assert sent.has_news()
-    Inbox(here, job).take(sent.pieces(over=True))
+    Inbox(here, job).take(sent.changes(over=True))
     assert (here.place(job) / "traceback.txt").exists()
-    assert list(sent.pieces(over=True)) == []
+    assert list(sent.changes(over=True)) == []
     assert not sent.has_news()
     run_learner(file, far.path, workers=0)
     assert sent.has_news()
-    Inbox(here, job).take(sent.pieces(over=True))
-    believed(here, job)
+    Inbox(here, job).take(sent.changes(over=True))
+    check_arrived(here, job)
     assert here.states(job).latest() is None
     assert not (here.place(job) / "traceback.txt").exists()
 
@@ -95,30 +92,30 @@ def test_what_is_sent_twice_is_sent_once_and_what_is_gone_is_removed(
 def test_luggage_is_what_a_life_goes_on_with(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     _, far, job = broken(tmp_path, write_protocol)
     here = home(tmp_path, "home")
-    unpack(luggage(far, job), here.path)
+    write_files(files_to_continue(far, job), here.path)
     kept = here.states(job).latest()
     assert kept is not None
     assert kept[0].blocks == 4
     shutil.rmtree(far.states(job).folder)
-    assert luggage(far, job) == {}
+    assert files_to_continue(far, job) == {}
     assert not far.place(job).exists()  # it will be lived again
 
 
-def test_a_life_that_did_not_arrive_whole_is_not_believed(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+def test_a_life_that_did_not_arrive_whole_is_not_accepted(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     file = write_protocol()
     run_learner(file, tmp_path / "far", workers=0)
     far, job = RunFolder(tmp_path / "far"), RunPlan(read_protocol(file)).lives[0]
     here = home(tmp_path, "home")
-    pieces = list(outbox(far, job).pieces(over=True))
-    Inbox(here, job).take(piece for piece in pieces if "blocks.jsonl" not in piece[0])
+    changes = list(outbox(far, job).changes(over=True))
+    Inbox(here, job).take(change for change in changes if "blocks.jsonl" not in change[0])
     with pytest.raises(LogError, match="is reported as finished"):
-        believed(here, job)
-    Inbox(here, job).take(pieces)
-    believed(here, job)
+        check_arrived(here, job)
+    Inbox(here, job).take(changes)
+    check_arrived(here, job)
     records = next(here.place(job).glob("*/*/data-log.tsv"))
     records.write_bytes(records.read_bytes().replace(b"complete", b"incomplet", 1))
     with pytest.raises(LogError, match="altered after it was written"):
-        believed(here, job)
+        check_arrived(here, job)
 
 
 @pytest.mark.parametrize(
@@ -129,4 +126,4 @@ def test_what_is_no_part_of_the_life_is_not_taken(tmp_path: Path, write_protocol
     run_learner(file, tmp_path / "far", workers=0)
     here, job = home(tmp_path, "home"), RunPlan(read_protocol(file)).lives[0]
     with pytest.raises(PerdureError, match="not part of its lifetime, and was rejected"):
-        Inbox(here, job).take([(path, 0, b"x", True)])
+        Inbox(here, job).take([(path, b"x")])

@@ -25,7 +25,7 @@ from msgspec import Struct
 from perdure import files
 from perdure.cluster import ONE_THREAD
 from perdure.errors import ProtocolError
-from perdure.runner.engines.work import Event, Failures, Work
+from perdure.runner.engines import Event, Failures, Work
 from perdure.runner.folder import RunFolder
 from perdure.runner.job import out_of_time, run_job
 from perdure.runner.plan import Job

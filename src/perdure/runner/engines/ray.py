@@ -13,36 +13,33 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from perdure import files
-from perdure.cluster import ONE_THREAD, code_for, guests, joined
+from perdure.cluster import actor_starter, joined, line_of
 from perdure.errors import LogError, PerdureError, ProtocolError
 from perdure.log.manifest import write_object
+from perdure.runner.engines import Event, Failures, Work
 from perdure.runner.engines.local import run_in_workers
-from perdure.runner.engines.shipping import Inbox, Outbox, Piece, believed, luggage, unpack
-from perdure.runner.engines.work import Event, Failures, Work
+from perdure.runner.engines.shipping import Change, Inbox, Outbox, check_arrived, files_to_continue, write_files
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import Job, RunPlan
 from perdure.runner.protocol import Resources
 
-_TRIES = 6  # in which a life gets no block further
+_TRIES = 6  # in which a lifetime gets no block further
 _BACK_OFF_S = (1, 2, 4, 8, 15)
 _LOOK_EVERY_S = 0.5
-_PATIENCE_S = 1.5  # of a question to a host that has nothing to say
+_POLL_S = 1.5  # for which a host waits for news before it answers
 _STOP_PATIENCE_S = 2.0
 _AHEAD = 4  # lifetimes that wait for room, so that a cluster that grows by demand sees it
-_PIECES = 4  # in one answer of a host
+_MAX_ANSWER_BYTES = 16 << 20
 _ANSWER_EVERY_S = 0.3
-
-_SentEvent = tuple[str, int, str | None, tuple[str, ...]]
-"""An event in an answer of a host: its kind, the number of experiences done, why, and notes."""
 
 
 def run_on_ray(jobs: Sequence[Job], work: Work) -> dict[str, str]:
@@ -51,8 +48,16 @@ def run_on_ray(jobs: Sequence[Job], work: Work) -> dict[str, str]:
         protocol = work.folder.protocol()
         needs = protocol.resources
         _check_room(ray, needs, work)
-        code = ray.put(code_for(work.paths))
-        fleet = _Fleet(ray, work, _actor(ray, needs), needs, code, dict(protocol.document), deque(jobs), Failures(work))
+        start = actor_starter(
+            ray,
+            "perdure.runner.engines.ray:Host",
+            work.paths,
+            num_cpus=needs.cpus,
+            num_gpus=needs.gpus,
+            resources=dict(needs.custom),
+            **({} if needs.gigabytes is None else {"memory": int(needs.gigabytes * 1e9)}),
+        )
+        fleet = _Fleet(ray, work, start, needs, dict(protocol.document), deque(jobs), Failures(work))
         try:
             while fleet.waiting or fleet.out:
                 fleet.send()
@@ -62,21 +67,15 @@ def run_on_ray(jobs: Sequence[Job], work: Work) -> dict[str, str]:
         return fleet.failures.by_id
 
 
-def _actor(ray: Any, needs: Resources) -> Any:
-    memory = {} if needs.gigabytes is None else {"memory": int(needs.gigabytes * 1e9)}
-    custom = {"resources": dict(needs.custom)} if needs.custom else {}
-    return guests(ray, num_cpus=needs.cpus, num_gpus=needs.gpus, **memory, **custom)
-
-
 def _wanted(needs: Resources) -> dict[str, float]:
     memory = {} if needs.gigabytes is None else {"memory": needs.gigabytes * 1e9}
     return {"CPU": needs.cpus, "GPU": needs.gpus, **memory, **needs.custom}
 
 
-def _room(there: Mapping[str, float], needs: Resources) -> int:
+def _room(available: Mapping[str, float], needs: Resources) -> int:
     """Return how many lifetimes fit into these resources; without any needs, one for each core."""
-    wanted = {name: much for name, much in _wanted(needs).items() if much} or {"CPU": 1.0}
-    return int(min(there.get(name, 0.0) / much for name, much in wanted.items()))
+    wanted = {name: amount for name, amount in _wanted(needs).items() if amount} or {"CPU": 1.0}
+    return int(min(available.get(name, 0.0) / amount for name, amount in wanted.items()))
 
 
 def _check_room(ray: Any, needs: Resources, work: Work) -> None:
@@ -85,9 +84,9 @@ def _check_room(ray: Any, needs: Resources, work: Work) -> None:
     if any(_room(node, needs) for node in nodes):
         return
     lacking = ", ".join(
-        f"{name} {much:g} (at most {max((node.get(name, 0) for node in nodes), default=0):g})"
-        for name, much in _wanted(needs).items()
-        if much > max((node.get(name, 0) for node in nodes), default=0)
+        f"{name} {amount:g} (at most {max((node.get(name, 0) for node in nodes), default=0):g})"
+        for name, amount in _wanted(needs).items()
+        if amount > max((node.get(name, 0) for node in nodes), default=0)
     )
     why = f"no machine of the cluster has what [resources] asks for: {lacking or 'not all of it together'}"
     if work.address is None and not os.environ.get("RAY_ADDRESS"):
@@ -95,7 +94,7 @@ def _check_room(ray: Any, needs: Resources, work: Work) -> None:
     work.tell(Event("waiting", "", why=f"{why}; waiting for one that has"))
 
 
-class _Out(Struct):
+class _Remote(Struct):
     """A lifetime on a machine of the cluster."""
 
     job: Job
@@ -103,24 +102,24 @@ class _Out(Struct):
     slot: int
     inbox: Inbox
     blocks: int
-    """Number of blocks saved when it was sent."""
+    """Number of blocks in the state that was sent."""
     machine: str | None = None
+    """Name of its machine, once it has begun."""
     done: int = 0
-    ending: tuple[Any, ...] | None = None
-    """How it ended, as reported by its machine."""
+    ending: Event | None = None
+    """The event "done" or "failed" that its machine reported."""
 
 
 class _Fleet(Struct):
     ray: Any
     work: Work
-    actor: Any
+    start: Callable[..., Any]
     needs: Resources
-    code: Any
     document: Mapping[str, Any]
     waiting: deque[Job]
     failures: Failures
-    out: dict[Any, _Out] = {}
-    """By the answer that is awaited."""
+    out: dict[Any, _Remote] = {}
+    """Lifetimes on the cluster, by the answer that is awaited."""
     tries: dict[str, int] = {}
     not_before: dict[str, float] = {}
 
@@ -136,134 +135,132 @@ class _Fleet(Struct):
             job = self.waiting.popleft()
             if self.not_before.get(job.id, 0.0) > now:
                 self.waiting.append(job)
-                continue
-            self.set_out(job)
+            else:
+                self.begin(job)
 
-    def set_out(self, job: Job) -> None:
+    def begin(self, job: Job) -> None:
+        """Start the actor of a lifetime with all the files that it needs."""
         paths = [str(path.resolve()) for path in self.work.paths]
-        sent = luggage(self.work.folder, job)
-        given = pickle.dumps((self.document, job.id, sent, paths, self.work.accept_changed_learner))
-        taken = {one.slot for one in self.out.values()}
+        sent = files_to_continue(self.work.folder, job)
+        latest = self.work.folder.states(job).latest()
+        taken = {remote.slot for remote in self.out.values()}
         slot = next(number for number in range(len(taken) + 1) if number not in taken)
-        kept = self.work.folder.states(job).latest()
-        blocks = 0 if kept is None else kept[0].blocks
-        actor = self.actor.remote()
-        answer = actor.begin.remote(self.code, "perdure.runner.engines.ray:Host", given, os.getcwd(), ONE_THREAD)
-        self.out[answer] = _Out(job, actor, slot, Inbox(self.work.folder, job), blocks)
+        actor = self.start(pickle.dumps((self.document, job.id, sent, paths, self.work.accept_changed_learner)))
+        inbox = Inbox(self.work.folder, job)
+        self.poll(_Remote(job, actor, slot, inbox, 0 if latest is None else latest[0].blocks))
+
+    def poll(self, remote: _Remote) -> None:
+        """Ask the host for its news; the first answer, which tells that it has begun, does not wait for any."""
+        self.out[remote.actor.call.remote("news", 0.0 if remote.machine is None else _POLL_S)] = remote
 
     def listen(self) -> None:
+        """Handle the answers that have arrived."""
         if not self.out:
             time.sleep(0.1)  # all lifetimes left are waiting to be tried again
             return
         self.ray.wait(list(self.out), num_returns=1, timeout=_LOOK_EVERY_S)
         ready, _ = self.ray.wait(list(self.out), num_returns=len(self.out), timeout=0)
         for answer in ready:
-            one = self.out.pop(answer)
+            remote = self.out.pop(answer)
             try:
-                said = self.ray.get(answer)
+                machine, news = self.ray.get(answer)
             except self.ray.exceptions.RayTaskError as problem:  # Perdure's code or a dependency fails there
-                self.end(one)
-                self.fail(one, f"its machine could not run it: {_last_line(problem)}", str(problem))
+                self.kill(remote)
+                self.fail(remote, f"its machine could not run it: {line_of(problem, -1)}", str(problem))
             except self.ray.exceptions.RayError as problem:
-                self.end(one)
-                self.lost(one, f"{type(problem).__name__}: {_first_line(problem)}")
+                self.kill(remote)
+                self.lost(remote, f"{type(problem).__name__}: {line_of(problem, 0)}")
             else:
-                self.hear(one, said)
+                if remote.machine is None:
+                    remote.machine = machine
+                    self.work.tell(Event("begun", remote.job.id, remote.slot))
+                self.receive(remote, *news)
 
-    def hear(self, one: _Out, said: Any) -> None:
-        """Store what a machine sent, and poll it again."""
-        if isinstance(said, str):
-            one.machine = said
-            self.work.tell(Event("begun", one.job.id, one.slot))
-            self.ask(one)
-            return
-        events, pieces, over = said
+    def receive(self, remote: _Remote, events: bytes, changes: Sequence[Change], over: bool) -> None:
+        """Store what a host sent, and poll it again, or end with it."""
         try:
-            one.inbox.take(pieces)
+            remote.inbox.take(changes)
         except OSError as problem:
-            self.end(one)
+            self.kill(remote)
             why = f"{self.work.folder.path}: cannot be written: {problem.strerror or problem}; {files.remedy(problem)}"
-            self.fail(one, f"{why}, and run again")
+            self.fail(remote, f"{why}, and run again")
             return
         except PerdureError as problem:
-            self.end(one)
-            self.fail(one, str(problem))
+            self.kill(remote)
+            self.fail(remote, str(problem))
             return
-        for kind, done, why, notes in events:
-            one.done = max(one.done, done)
-            if kind in ("done", "failed"):
-                one.ending = (kind, why, notes)
-            elif kind in ("progress", "note"):
-                self.failures.note_progress(one.job, done)
-                self.work.tell(Event(kind, one.job.id, one.slot, done, notes=notes))
+        for event in msgspec.json.decode(events, type=list[Event]):
+            remote.done = max(remote.done, event.done)
+            if event.kind in ("done", "failed"):
+                remote.ending = event
+            elif event.kind in ("progress", "note"):
+                self.failures.note_progress(remote.job, event.done)
+                self.work.tell(msgspec.structs.replace(event, worker=remote.slot))
         if not over:
-            self.ask(one)
+            self.poll(remote)
             return
         with suppress(Exception):
-            self.ray.wait([self.left(one)], timeout=_STOP_PATIENCE_S)
-        self.end(one)
-        kind, why, notes = one.ending or ("lost", "it ended without a message", ())
-        if kind == "failed":
-            self.fail(one, why)
-        elif kind == "done":
-            self.arrived(one, notes)
+            self.ray.wait([remote.actor.leave.remote()], timeout=_STOP_PATIENCE_S)
+        self.kill(remote)
+        ending = remote.ending
+        if ending is None:
+            self.lost(remote, "it ended without a message")
+        elif ending.why is not None:
+            self.fail(remote, ending.why)
         else:
-            self.lost(one, why)
+            self.finish(remote, ending.notes)
 
-    def ask(self, one: _Out) -> None:
-        self.out[one.actor.call.remote("hear", _PATIENCE_S)] = one
-
-    def arrived(self, one: _Out, notes: tuple[str, ...]) -> None:
+    def finish(self, remote: _Remote, notes: tuple[str, ...]) -> None:
         """Verify a lifetime that is reported as done."""
         try:
-            believed(self.work.folder, one.job)
+            check_arrived(self.work.folder, remote.job)
         except LogError as problem:
-            self.work.folder.start_again(one.job)
-            self.lost(one, str(problem))
+            self.work.folder.start_again(remote.job)
+            self.lost(remote, str(problem))
             return
-        self.work.folder.states(one.job).forget()  # a machine that was killed may have sent some late
-        self.failures.note_progress(one.job, one.done)
-        self.work.tell(Event("done", one.job.id, one.slot, one.done, notes=notes))
+        self.work.folder.states(remote.job).forget()  # a machine that was killed may have sent some late
+        self.failures.note_progress(remote.job, remote.done)
+        self.work.tell(Event("done", remote.job.id, remote.slot, remote.done, notes=notes))
 
-    def lost(self, one: _Out, why: str) -> None:
+    def lost(self, remote: _Remote, why: str) -> None:
         """Send a lifetime whose machine was lost to another one, after a pause; fail if it never gets any further."""
-        job = one.job
-        kept = self.work.folder.states(job).latest()
-        further = kept is not None and kept[0].blocks > one.blocks
+        job = remote.job
+        latest = self.work.folder.states(job).latest()
+        further = latest is not None and latest[0].blocks > remote.blocks
         tries = self.tries[job.id] = 1 if further else self.tries.get(job.id, 0) + 1
-        where = f"{one.machine}: " if one.machine else ""
+        where = f"{remote.machine}: " if remote.machine else ""
         if tries >= _TRIES:
-            self.fail(one, f"was lost {tries} times without getting any further; the last time: {where}{why}")
+            self.fail(remote, f"was lost {tries} times without getting any further; the last time: {where}{why}")
             return
         self.work.tell(Event("waiting", job.id, why=f"{job.id} was lost ({where}{why}); it is resumed"))
         self.not_before[job.id] = time.monotonic() + _BACK_OFF_S[min(tries, len(_BACK_OFF_S)) - 1]
         self.waiting.append(job)
 
-    def fail(self, one: _Out, why: str, trace: str | None = None) -> None:
+    def fail(self, remote: _Remote, why: str, trace: str | None = None) -> None:
+        """Report a failure, and start no more lifetimes if they would fail the same way."""
         if trace is not None:
-            self.work.folder.note_failure(one.job, trace)
-        if not self.failures.add(one.job, why, one.done, one.slot, left=len(self.waiting)):
+            self.work.folder.note_failure(remote.job, trace)
+        if not self.failures.add(remote.job, why, remote.done, remote.slot, left=len(self.waiting)):
             self.waiting.clear()
 
-    def left(self, one: _Out, *, stop: bool = False) -> Any:
-        """Ask an actor to remove its folder, after stopping it if `stop`; return the answer to wait for."""
-        if stop:
-            one.actor.call.remote("stop")
-        return one.actor.leave.remote()
-
-    def end(self, one: _Out) -> None:
-        with suppress(Exception):  # it may be gone already
-            self.ray.kill(one.actor)
+    def kill(self, remote: _Remote) -> None:
+        """Kill an actor, which may be gone already."""
+        with suppress(Exception):
+            self.ray.kill(remote.actor)
 
     def stop(self) -> None:
-        """Stop all actors; ask first, so that they remove their folders."""
-        left = list(self.out.values())
+        """Stop all actors; those that have begun first remove their folders."""
+        remotes = list(self.out.values())
         with suppress(Exception):
-            asked = [self.left(one, stop=True) for one in left if one.machine]
+            asked = []
+            for remote in remotes:
+                if remote.machine:
+                    remote.actor.call.remote("stop")
+                    asked.append(remote.actor.leave.remote())
             if asked:
                 self.ray.wait(asked, num_returns=len(asked), timeout=_STOP_PATIENCE_S)
-        for one in left:
-            self.end(one)
+        for remote in remotes:
+            self.kill(remote)
         self.out.clear()
 
 
@@ -275,63 +272,71 @@ class Host:
         root: Path,
         document: Mapping[str, Any],
         identity: str,
-        luggage: Mapping[str, bytes],
+        sent: Mapping[str, bytes],
         paths: Sequence[str],
         accept_changed_learner: bool,
     ) -> None:
-        self._events: queue.SimpleQueue[_SentEvent] = queue.SimpleQueue()
-        self._asked = 0.0
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._answered = 0.0
         self._stop = threading.Event()
         folder = RunFolder(root / "run")
         (folder.path / ".run").mkdir(parents=True)
         write_object(folder.path / "protocol.json", document)
-        unpack(luggage, folder.path)
+        write_files(sent, folder.path)
         job = RunPlan(folder.protocol()).job(identity)
         self._outbox = Outbox(folder, job)
-        self._pieces: Iterator[Piece] = iter(())
-        places = [root / "code", *(Path(one) for one in paths if os.path.isdir(one))]
+        self._changes: Iterator[Change] = iter(())
+        places = [root / "code", *(Path(path) for path in paths if os.path.isdir(path))]
         work = Work(
-            folder, self._tell, 1, places, accept_changed_learner=accept_changed_learner, stopped=self._stop.is_set
+            folder,
+            self._events.put,
+            1,
+            places,
+            accept_changed_learner=accept_changed_learner,
+            stopped=self._stop.is_set,
         )
-        self._thread = threading.Thread(target=self._live, args=(job, work), daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(job, work), daemon=True)
         self._thread.start()
 
-    def hear(self, patience_s: float) -> tuple[list[_SentEvent], list[Piece], bool]:
-        """Return the events since the last call, the next pieces of new files, and whether that is all."""
-        time.sleep(max(0.0, self._asked + _ANSWER_EVERY_S - time.monotonic()))
+    def news(self, patience_s: float) -> tuple[bytes, list[Change], bool]:
+        """Return the events since the last call, as JSON, the next changes of files, and whether that is all.
+
+        Without any news, wait for them up to `patience_s`. Only plain types, since a client of a cluster passes the
+        answer through a process that may lack Perdure.
+        """
+        time.sleep(max(0.0, self._answered + _ANSWER_EVERY_S - time.monotonic()))
         end = time.monotonic() + patience_s
         while True:
-            lives = self._thread.is_alive()
-            pieces = list(islice(self._pieces, _PIECES))
-            if not pieces and (self._outbox.has_news() or not lives):
-                self._pieces = self._outbox.pieces(over=not lives)
-                pieces = list(islice(self._pieces, _PIECES))
+            runs = self._thread.is_alive()
+            changes = self._next_changes()
+            if not changes and (self._outbox.has_news() or not runs):
+                self._changes = self._outbox.changes(over=not runs)
+                changes = self._next_changes()
             # The end of a lifetime is reported once all its files were sent.
-            events = [] if pieces and not lives else [self._events.get_nowait() for _ in range(self._events.qsize())]
-            over = not lives and not pieces
-            if events or pieces or over or time.monotonic() > end:
-                self._asked = time.monotonic()
-                return events, pieces, over
+            events = [] if changes and not runs else [self._events.get() for _ in range(self._events.qsize())]
+            over = not runs and not changes
+            if events or changes or over or time.monotonic() >= end:
+                self._answered = time.monotonic()
+                return msgspec.json.encode(events), changes, over
             time.sleep(0.05)
+
+    def _next_changes(self) -> list[Change]:
+        changes: list[Change] = []
+        size = 0
+        for change in self._changes:
+            changes.append(change)
+            size += len(change[1] or b"")
+            if size >= _MAX_ANSWER_BYTES:
+                break
+        return changes
 
     def stop(self) -> None:
         """Stop the lifetime."""
         self._stop.set()
         self._thread.join(3.5)
 
-    def _tell(self, event: Event) -> None:
-        self._events.put((event.kind, event.done, event.why, event.notes))
-
-    def _live(self, job: Job, work: Work) -> None:
+    def _run(self, job: Job, work: Work) -> None:
         try:
             run_in_workers([job], work)
         except BaseException:
-            self._events.put(("failed", 0, f"its host failed: {traceback.format_exc().strip()}", ()))
-
-
-def _first_line(problem: BaseException) -> str:
-    return (str(problem).strip().splitlines() or [""])[0][:500]
-
-
-def _last_line(problem: BaseException) -> str:
-    return (str(problem).strip().splitlines() or [""])[-1][:500]
+            self._events.put(Event("failed", job.id, why=f"its host failed: {traceback.format_exc().strip()}"))

@@ -1,13 +1,12 @@
-"""How a life travels between two run folders: whole files, in pieces, in an order that leaves the receiver sound.
+"""The files of a lifetime that are sent between two run folders, in an order that leaves the receiver sound.
 
-What arrives may end at any moment: a block's records come before the ledger that closes it, the ledger before
-the learner's state after it, the state before the file that names it. So the receiver always holds a life that
-can be verified, and gone on with.
+A transfer may end at any moment. The records of a block come before the ledger that closes it, the ledger before the
+learner's state, the state before the pointer to it. So the receiver always holds a lifetime that can be verified and
+continued.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
@@ -18,17 +17,16 @@ from perdure.log.verify import ledger_of, refusal, verify
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import PRE_DEPLOYMENT, Job
 
-Piece = tuple[str, int, bytes | None, bool]
-"""A file's path in the run folder, where in it this begins, the bytes (None: it is to be removed), whether it ends."""
+Change = tuple[str, bytes | None]
+"""The path of a file in the run folder, and its new content; None if it is to be removed."""
 
-_MOST_BYTES = 4 << 20
 _Signature = tuple[int, int, int]
 
 
-def luggage(folder: RunFolder, job: Job) -> dict[str, bytes]:
-    """What a life is sent off with: itself and its learner's states, where it can go on; and the pre-deployed learner.
+def files_to_continue(folder: RunFolder, job: Job) -> dict[str, bytes]:
+    """Return the files that a job needs: its log and states, if it can continue, and the pre-deployed learner.
 
-    What cannot be gone on with is removed here, since it will be lived again.
+    A lifetime that cannot continue is removed here, since it will be run again.
     """
     parts = [folder.pre_deployed.folder] if job.id != PRE_DEPLOYMENT else []
     if folder.states(job).latest() is not None:
@@ -38,16 +36,16 @@ def luggage(folder: RunFolder, job: Job) -> dict[str, bytes]:
     return {_relative(file, folder): files.read_bytes(file) for part in parts for file in _visible(part)}
 
 
-def unpack(content: Mapping[str, bytes], folder: Path) -> None:
+def write_files(content: Mapping[str, bytes], folder: Path) -> None:
     """Write files below a folder."""
-    for relative, held in content.items():
+    for relative, data in content.items():
         target = folder / relative
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(held)
+        target.write_bytes(data)
 
 
-def believed(folder: RunFolder, job: Job) -> None:
-    """Refuse a life that is said to be over, where the folder does not show it."""
+def check_arrived(folder: RunFolder, job: Job) -> None:
+    """Raise LogError if a lifetime that is reported as done is not sound or not finished in this folder."""
     place = folder.place(job)
     if problems := verify(place):
         raise refusal(place, problems)
@@ -56,122 +54,87 @@ def believed(folder: RunFolder, job: Job) -> None:
 
 
 class Outbox:
-    """What of a life the receiver does not have yet. It begins with what the receiver sent, which lies here."""
+    """The files of a lifetime that the receiver does not have yet; it has those that are here at first."""
 
     def __init__(self, folder: RunFolder, job: Job) -> None:
         self._folder = folder
         self._place = folder.place(job)
-        self._states = [folder.states(job).folder] + ([folder.pre_deployed.folder] if job.id == PRE_DEPLOYMENT else [])
+        self._states = _state_folders(folder, job)
         self._output = folder.output(job.id)
-        self._there = {file: _signature(file) for part in (self._place, *self._states) for file in _visible(part)}
+        self._sent = {file: _signature(file) for part in (self._place, *self._states) for file in _visible(part)}
         self._ledger = _signature(self._place / BLOCKS_FILE)
 
     def has_news(self) -> bool:
-        """Whether a block ended since it was last emptied."""
+        """Return whether a block ended since the last call of `changes`."""
         return _signature(self._place / BLOCKS_FILE) != self._ledger
 
-    def pieces(self, *, over: bool) -> Iterator[Piece]:
-        """Everything that closed blocks brought; once the life is `over`, everything."""
+    def changes(self, *, over: bool) -> Iterator[Change]:
+        """Yield the changes by closed blocks; once the lifetime is `over`, all changes."""
         self._ledger = _signature(self._place / BLOCKS_FILE)
-        # What is read first is sent last: what it speaks of is there by then.
-        pointers = {file: _content(file) for one in self._states for file in sorted(one.glob("*.json"))}
-        ledger = _content(self._place / BLOCKS_FILE)
+        # Pointers and ledger are read first and sent last, when the receiver has the files that they name.
+        pointers = {file: _read(file) for part in self._states for file in sorted(part.glob("*.json"))}
+        ledger = {self._place / BLOCKS_FILE: _read(self._place / BLOCKS_FILE)}
         closed = ledger_of(self._place)
         wanted = set() if closed is None else {self._place / name for name in closed.closed}
         for file in _visible(self._place):
             if file.name != BLOCKS_FILE and (over or file.name != DATA_FILE or file in wanted):
-                yield from self._sent(file)
+                yield from self._change(file)
         if over:
-            yield from self._sent(self._output)
-        if ledger is not None:
-            yield from self._told(self._place / BLOCKS_FILE, *ledger)
-        for pointer, said in pointers.items():
-            if said is not None:
+            yield from self._change(self._output)
+        yield from self._changes_as_read(ledger)
+        for pointer, read in pointers.items():
+            if read is not None:
                 for file in _visible(pointer.with_suffix("")):
-                    yield from self._sent(file)
-                yield from self._told(pointer, *said)
-        yield from self._removed()
+                    yield from self._change(file)
+                yield from self._changes_as_read({pointer: read})
+        gone = [file for file in self._sent if not file.exists()]
+        for file in sorted(gone, key=lambda file: (file.suffix != ".json", file)):  # a pointer before its state
+            del self._sent[file]
+            yield _relative(file, self._folder), None
 
-    def _told(self, file: Path, content: bytes, signature: _Signature | None) -> Iterator[Piece]:
-        """A file as it was when it was read."""
-        if self._there.get(file) != signature:
-            for at in range(0, max(len(content), 1), _MOST_BYTES):
-                yield self._path(file), at, content[at : at + _MOST_BYTES], at + _MOST_BYTES >= len(content)
-            self._there[file] = signature
+    def _change(self, file: Path) -> Iterator[Change]:
+        if self._sent.get(file) != _signature(file):  # reading every file to compare would cost too much
+            yield from self._changes_as_read({file: _read(file)})
 
-    def _sent(self, file: Path) -> Iterator[Piece]:
-        """A file that changes no more, read as it is sent."""
-        signature = _signature(file)
-        if signature is None or self._there.get(file) == signature:
-            return
-        try:
-            with files.opened(file) as opened:
-                at, held = 0, opened.read(_MOST_BYTES) or b""
-                while following := opened.read(_MOST_BYTES):
-                    yield self._path(file), at, held, False
-                    at, held = at + len(held), following
-                yield self._path(file), at, held, True
-        except FileNotFoundError:  # an older state, for which there is a later one by now
-            return
-        self._there[file] = signature
-
-    def _removed(self) -> Iterator[Piece]:
-        """What is no longer here; what names a state goes before the state."""
-        gone = [file for file in self._there if not file.exists()]
-        for file in sorted(gone, key=lambda one: (one.suffix != ".json", one)):
-            del self._there[file]
-            yield self._path(file), 0, None, True
-
-    def _path(self, file: Path) -> str:
-        return _relative(file, self._folder)
+    def _changes_as_read(self, contents: Mapping[Path, tuple[bytes, _Signature | None] | None]) -> Iterator[Change]:
+        for file, read in contents.items():
+            if read is not None and self._sent.get(file) != read[1]:
+                self._sent[file] = read[1]
+                yield _relative(file, self._folder), read[0]
 
 
 class Inbox:
-    """Puts what arrives in its place, each file whole or not at all."""
+    """Applies the changes that arrive to a run folder, each file whole or not at all."""
 
     def __init__(self, folder: RunFolder, job: Job) -> None:
         self._folder = folder
-        states = [folder.states(job).folder] + ([folder.pre_deployed.folder] if job.id == PRE_DEPLOYMENT else [])
-        self._mine = [folder.place(job), folder.output(job.id), *states]
+        self._own = [folder.place(job), folder.output(job.id), *_state_folders(folder, job)]
 
-    def take(self, pieces: Iterable[Piece]) -> None:
-        """Write what came; OSError where the disk refuses."""
+    def take(self, changes: Iterable[Change]) -> None:
+        """Write the changes. Raise OSError if the disk refuses, PerdureError if a file is not part of the lifetime."""
         self._folder.refuse_gone()
-        for path, at, content, ends in pieces:
-            target = self._target(path)
-            if content is None:
-                target.unlink(missing_ok=True)
-                self._leave_no_empty(target.parent)
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if at == 0 and ends:
+        for path, content in changes:
+            relative = PurePosixPath(path)
+            target = self._folder.path / relative
+            if ".." in relative.parts or not any(target == own or target.is_relative_to(own) for own in self._own):
+                raise PerdureError(
+                    f"a node sent {path!r}, which is not part of its lifetime, and was rejected",
+                    "see what runs there",
+                    file=self._folder.path,
+                )
+            if content is not None:
+                target.parent.mkdir(parents=True, exist_ok=True)
                 files.write(target, content)
                 continue
-            part = target.with_name(f".{target.name}.part")
-            with part.open("wb" if at == 0 else "ab") as opened:
-                opened.write(content)
-                if ends:
-                    opened.flush()
-                    os.fsync(opened.fileno())
-            if ends:
-                part.replace(target)
+            target.unlink(missing_ok=True)
+            folder = target.parent
+            while folder not in (self._folder.path, self._own[0]) and folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+                folder = folder.parent
 
-    def _target(self, path: str) -> Path:
-        """Where a file belongs; a node is not believed to send nothing but its life."""
-        relative = PurePosixPath(path)
-        target = self._folder.path / relative
-        if ".." in relative.parts or not any(target == one or target.is_relative_to(one) for one in self._mine):
-            raise PerdureError(
-                f"a node sent {path!r}, which is not part of its lifetime, and was rejected",
-                "see what runs there",
-                file=self._folder.path,
-            )
-        return target
 
-    def _leave_no_empty(self, place: Path) -> None:
-        while place not in (self._folder.path, *self._mine[:1]) and place.is_dir() and not any(place.iterdir()):
-            place.rmdir()
-            place = place.parent
+def _state_folders(folder: RunFolder, job: Job) -> list[Path]:
+    return [folder.states(job).folder, *([folder.pre_deployed.folder] if job.id == PRE_DEPLOYMENT else [])]
 
 
 def _relative(file: Path, folder: RunFolder) -> str:
@@ -186,16 +149,16 @@ def _signature(file: Path) -> _Signature | None:
     return state.st_size, state.st_mtime_ns, state.st_ino
 
 
-def _content(file: Path) -> tuple[bytes, _Signature | None] | None:
+def _read(file: Path) -> tuple[bytes, _Signature | None] | None:
     signature = _signature(file)
     try:
         return files.read_bytes(file), signature
-    except OSError:
+    except OSError:  # an older state, which a later one has replaced
         return None
 
 
 def _visible(part: Path) -> Iterator[Path]:
-    """The files below a folder. What a life caches is nobody else's; what is being replaced is there in a moment."""
+    """Yield the files below a folder, without hidden ones: caches, and files that are being replaced."""
     for file in sorted(part.rglob("*")):
         if not any(name.startswith(".") for name in file.relative_to(part).parts) and file.is_file():
             yield file
