@@ -171,7 +171,7 @@ TAKEN_APART = {"endswith", "partition", "removeprefix", "removesuffix", "rpartit
 THEIRS = {
     "files.py": "Python's reader of TOML says the line in its message alone, before 3.14",
     "batched/devices.py": "JAX says in its message alone that memory does not suffice",
-    "runner/loop.py": "NumPy says in its message alone that an array is read-only",
+    "runner/lifetime.py": "NumPy says in its message alone that an array is read-only",
     "runner/engines/local.py": "what a process that crashed printed",
 }
 

@@ -66,7 +66,7 @@ def test_shards_at_once_are_killed_and_run_again_to_the_records_of_one_run(tmp_p
 
 
 def test_who_would_live_the_same_lives_at_once_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perdure.runner.lock._PATIENCE_S", 0.1)
+    monkeypatch.setattr("perdure.runner.folder._PATIENCE_S", 0.1)
     file, into = write_protocol(tmp_path, lifetimes=4), tmp_path / "run"
     folder = RunFolder(into)
 
@@ -105,5 +105,5 @@ def test_a_drive_without_locks_is_used_all_the_same(tmp_path: Path, monkeypatch:
     def unknown(descriptor: int, how: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr("perdure.runner.lock.fcntl.flock", unknown)
+    monkeypatch.setattr("perdure.runner.folder.fcntl.flock", unknown)
     assert run_learner(write_protocol(tmp_path), tmp_path / "run", workers=0, shard=Shard(1, 1)).lived == ("life-000",)

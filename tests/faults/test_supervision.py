@@ -193,7 +193,7 @@ def test_workers_end_and_free_the_folder_when_their_driver_is_killed(tmp_path: P
 
 
 def test_the_lock_names_who_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perdure.runner.lock._PATIENCE_S", 0.1)
+    monkeypatch.setattr("perdure.runner.folder._PATIENCE_S", 0.1)
     folder = RunFolder(tmp_path / "run")
     with folder.locked(), pytest.raises(ProtocolError, match=rf"active here \(process {os.getpid()} on \S+, since 2"):
         run_learner(write_protocol(tmp_path), tmp_path / "run", workers=0)

@@ -75,9 +75,9 @@ class StandIn:
     def kill(self, _: object) -> None:
         pass
 
-    def remote(self, *, max_task_retries: int, **_: object) -> Callable[[type], SimpleNamespace]:
+    def remote(self, *, max_restarts: int, **_: object) -> Callable[[type], SimpleNamespace]:
         def started(actor: type, given: Sequence[object]) -> _Actor:
-            return _Actor(self, lambda: actor(*values_of(given)), max_task_retries)
+            return _Actor(self, lambda: actor(*values_of(given)), max_restarts)
 
         return lambda actor: SimpleNamespace(remote=lambda *given: started(actor, given))
 
@@ -89,17 +89,17 @@ def values_of(given: Sequence[object]) -> list[Any]:
 class _Actor:
     """An actor that is made again, and called again, where its machine is lost, as Ray does it."""
 
-    def __init__(self, ray: StandIn, make: Callable[[], object], retries: int) -> None:
+    def __init__(self, ray: StandIn, make: Callable[[], object], restarts: int) -> None:
         self._ray = ray
         self._make = make
         self._made = make()
-        self._retries = retries
+        self._restarts = restarts
 
     def __getattr__(self, name: str) -> SimpleNamespace:
         return SimpleNamespace(remote=lambda *given: self._called(name, given))
 
     def _called(self, name: str, given: Sequence[object]) -> Answer:
-        for _ in range(self._retries + 1 if name == "call" else 0):
+        for _ in range(self._restarts + 1 if name == "call" else 0):
             self._ray.scored += 1
             if self._ray.scored - 1 not in self._ray.lost:
                 break

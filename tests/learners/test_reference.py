@@ -10,8 +10,7 @@ import pytest
 
 import perdure
 from perdure.learners.find import REFERENCE, make_learner
-from perdure.runner.lifetime import run_lifetime
-from perdure.runner.loop import lead
+from perdure.runner.lifetime import lead, run_lifetime
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Block, Scenario, Task
 

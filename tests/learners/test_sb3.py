@@ -17,8 +17,7 @@ from perdure.learners.find import find_learner, make_learner
 from perdure.learners.interface import LearnerError
 from perdure.learners.sb3 import PPOLearner, flat_size, flattened
 from perdure.runner.contract import EPISODES, check_learner
-from perdure.runner.lifetime import run_lifetime
-from perdure.runner.loop import lead
+from perdure.runner.lifetime import lead, run_lifetime
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Task
 

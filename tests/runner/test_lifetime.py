@@ -15,8 +15,7 @@ from msgspec.structs import replace
 import perdure
 from perdure.errors import LogError, ScenarioError
 from perdure.learners.interface import Answer, LearnerError, Situation, Transition
-from perdure.runner.lifetime import LiveRun, run_lifetime
-from perdure.runner.loop import lead
+from perdure.runner.lifetime import LiveRun, lead, run_lifetime
 from perdure.runner.seeds import Seeds
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Block, Scenario, Task

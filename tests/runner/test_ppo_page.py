@@ -54,7 +54,7 @@ def test_the_syllabus_of_the_page_ends_with_a_recovery_time_for_any_learner(tmp_
 
     import perdure
     from perdure.learners.q_learning import QLearningPerTask
-    from perdure.runner.loop import lead
+    from perdure.runner.lifetime import lead
 
     said = re.search(r'write_text\("""(.*?)"""\)', PAGE.read_text(), re.DOTALL)
     assert said is not None

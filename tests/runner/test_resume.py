@@ -13,8 +13,7 @@ import pytest
 import perdure
 from perdure.errors import LogError, UnverifiedError
 from perdure.learners.find import make_learner
-from perdure.runner.lifetime import run_lifetime
-from perdure.runner.loop import lead
+from perdure.runner.lifetime import lead, run_lifetime
 from perdure.runner.resume import States
 from perdure.runner.seeds import Seeds
 from perdure.scenario.compose import compose

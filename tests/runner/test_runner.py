@@ -192,7 +192,7 @@ def test_a_run_that_was_broken_off_completes_to_the_same_records(
 def test_two_runs_at_once_in_one_folder_are_refused(
     tmp_path: Path, write_protocol: WriteProtocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perdure.runner.lock._PATIENCE_S", 0.1)
+    monkeypatch.setattr("perdure.runner.folder._PATIENCE_S", 0.1)
     folder = RunFolder(tmp_path / "run")
     with folder.locked(), pytest.raises(ProtocolError, match="another perdure run is active here"):
         run_learner(write_protocol(), tmp_path / "run", workers=0)

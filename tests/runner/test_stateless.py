@@ -81,7 +81,7 @@ def test_without_a_twin_the_reason_names_the_switch(run: Path) -> None:
 
 def test_a_twin_knows_nothing_of_the_block_before(run: Path) -> None:
     """In an evaluation it is what it was before its first experience: an evaluation twice gives the same twice."""
-    from perdure.runner.loop import Stateless
+    from perdure.runner.lifetime import Stateless
 
     seen: list[object] = []
 
@@ -98,8 +98,7 @@ def test_a_twin_knows_nothing_of_the_block_before(run: Path) -> None:
         def block_started(self, situation: object) -> None:
             seen.append(self.blocks)
 
-    from perdure.runner.lifetime import run_lifetime
-    from perdure.runner.loop import lead
+    from perdure.runner.lifetime import lead, run_lifetime
     from perdure.runner.plan import RunPlan
 
     job = RunPlan(parse_protocol(PROTOCOL)).twins[0]

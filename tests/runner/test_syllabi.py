@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 import perdure
-from perdure.runner.lifetime import run_lifetime
-from perdure.runner.loop import lead
+from perdure.runner.lifetime import lead, run_lifetime
 from perdure.scenario.syllabus import Syllabus, read_syllabus
 
 SYLLABI = Path(__file__).parents[2] / "examples" / "syllabi"

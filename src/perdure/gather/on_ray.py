@@ -19,7 +19,7 @@ from perdure.gather.worker import ScoreJob, ScoreResult, ScoreWorker
 
 _MAX_LIFETIMES, _MAX_BYTES = 64, 16 << 20  # of one batch
 _AHEAD = 2  # batches per actor, so that it does not wait for the next
-_RETRIES = 3  # for an actor, or a batch, whose machine is lost
+_RESTARTS = 3  # of an actor whose machine is lost
 
 Progress = Callable[[int, int], None]
 
@@ -38,8 +38,8 @@ def score_on_ray(
             ray,
             "perdure.gather.on_ray:RemoteScorer",
             num_cpus=1,
-            max_restarts=_RETRIES,
-            max_task_retries=_RETRIES,
+            max_restarts=_RESTARTS,
+            max_task_retries=-1,  # a finite number is used up before Ray notices that a machine is lost
         )
         arguments = ray.put(pickle.dumps((job, shared, registered())))
         count = jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -81,7 +81,7 @@ def _result_of(ray: Any, answer: Any) -> bytes:
         ) from problem
     except ray.exceptions.RayActorError as problem:
         raise PerdureError(
-            f"machines that were to score were lost {_RETRIES + 1} times", f"the last time: {line_of(problem, 0)}"
+            f"machines that were to score were lost {_RESTARTS + 1} times", f"the last time: {line_of(problem, 0)}"
         ) from problem
     result: bytes = packed
     return result

@@ -143,7 +143,7 @@ def _names_in(log: Path) -> frozenset[str]:
 
 def _excused(run: Path, planned: Planned) -> tuple[str, frozenset[str]]:
     """Return why planned ids need not be there, and which."""
-    from perdure.runner.lock import is_held, shards_of
+    from perdure.runner.folder import is_held, shards_of
 
     everything = [name for part in PARTS for name in planned[part]]
     if is_held(run):

@@ -1,1 +1,1 @@
-"""Living: one life, or a protocol's many, logged, resumable, and the same for any number of workers."""
+"""Run lifetimes: one, or those of a protocol; logged, resumable, and the same for any number of workers."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class LifeBlock:
-    """A block at hand. `length` counts experiences, and is None where the block is measured in `steps`."""
+    """The current block. `length` counts experiences, and is None if the block is measured in `steps`."""
 
     def __init__(self, life: LiveRun, index: int) -> None:
         block = life.scenario.blocks[index]
@@ -34,7 +34,7 @@ class LifeBlock:
         self.length = block.length
         self.steps = life.syllabus.steps[index]
         self.learning = block.mode == "learn" and not life.syllabus.infos[index].get("disable_updates", False)
-        """Whether anything may be learned; rewards and labels are withheld where not."""
+        """Whether anything may be learned; if not, rewards and labels are withheld."""
         self.where = f"block {index} ({self.mode} {self.task})"
         self.kind = life.kinds[self.task]
         self._block = block
@@ -46,26 +46,26 @@ class LifeBlock:
 
     @property
     def is_batches(self) -> bool:
-        """Whether this block is lived in batches rather than in episodes."""
+        """Whether this block consists of batches, not of episodes."""
         return isinstance(self.kind, BatchTask)
 
     @property
     def begun(self) -> bool:
-        """Whether an experience of this block was taken."""
+        """Whether an experience of this block has started."""
         return self._lived > 0 or self._episode is not None
 
     @property
     def situation(self) -> Situation:
-        """What a learner may know of this block."""
+        """The facts about this block that the learner receives."""
         if self.is_batches:
             return Situation(self.index, self.mode, self.task, self.learning)
         opened = self._life.episodes_of(self.task)
         return Situation(self.index, self.mode, self.task, self.learning, opened.observation_space, opened.action_space)
 
     def episodes(self) -> Iterator[LivedEpisode]:
-        """Each episode in turn, a Gymnasium environment to be reset once and stepped to its end.
+        """Yield each episode, a Gymnasium environment to reset once and step to its end.
 
-        In a block measured in steps, episodes begin as long as steps are left; the last one runs to its end.
+        In a block measured in steps, episodes begin while steps are left; the last one runs to its end.
         """
         self._take()
         opened = self._life.episodes_of(self.task)
@@ -76,18 +76,18 @@ class LifeBlock:
             self._episode = None
 
     def env(self) -> BlockEnv:
-        """The whole block as one environment, in which each reset is the next episode."""
+        """Return the whole block as one environment, in which each reset starts the next episode."""
         return BlockEnv(self.episodes(), self.situation)
 
     def dataset(self) -> Dataset:
-        """The block's batches, as S003's loop takes them."""
+        """Return the batches of the block, for the loop of a classification learner."""
         self._take()
         dataset = Dataset(self._life.tasks[self.task], self._experiences(), self.mode, self._log_batch)
         dataset.updates = self.learning
         return dataset
 
     def finish(self) -> None:
-        """Check that all of it was lived; Perdure calls this when the learner goes on to the next block."""
+        """Check that the block was completed; called when the learner goes on to the next block."""
         if self._episode is not None:
             self._episode.leave()
         if self._has_more(self._lived):
@@ -107,7 +107,7 @@ class LifeBlock:
         self._taken = True
 
     def _experiences(self) -> Iterator[tuple[Mapping[str, Any], int]]:
-        """Parameters and seed of each experience, both by key, so that none depends on those before."""
+        """Yield parameters and seed of each experience, both by key, so that none depends on earlier ones."""
         root = self._life.seeds.environment
         for number, params in enumerate(parameters(self._block, self.index, self._life.seeds.scenario)):
             if not self._has_more(number):
@@ -156,7 +156,7 @@ class LivedEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         seed: int | None = None,  # noqa: ARG002
         options: dict[str, Any] | None = None,  # noqa: ARG002
     ) -> tuple[Any, dict[str, Any]]:
-        """The first observation; seed and parameters of an episode are Perdure's choice, not the learner's."""
+        """Return the first observation; Perdure, not the learner, chooses seed and parameters."""
         if self.over:
             raise LearnerError(
                 "reset of an episode that is over", "take the next from block.episodes()", file=self._where
@@ -168,7 +168,7 @@ class LivedEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, info if self.learning else {}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """What the environment answers; in evaluation without reward and info."""
+        """Take a step; in evaluation, without reward and info."""
         if not self.begun:
             raise LearnerError("step before reset", "call episode.reset() first", file=self._where)
         observation, reward, terminated, truncated, info = self._episode.step(action)
@@ -180,7 +180,7 @@ class LivedEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         return observation, 0.0, terminated, truncated, {}
 
     def leave(self) -> None:
-        """The learner went on: what was begun and not ended is logged as incomplete."""
+        """Log an episode that the learner left before its end as incomplete."""
         if self.over:
             return
         if not self.begun:
@@ -192,10 +192,10 @@ class LivedEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class BlockEnv(gymnasium.Env[Any, Any]):
-    """A block as one environment, for learners that want to own the stepping: each reset is the next episode.
+    """A block as one environment, for learners that own the stepping: each reset starts the next episode.
 
-    After the last episode `exhausted` is True, and a reset gives the last observation once more, so that
-    a library which resets by itself does not fall over; a step is then refused.
+    After the last episode `exhausted` is True, and a reset returns the last observation again, for libraries that reset
+    on their own; a step is then refused.
     """
 
     def __init__(self, episodes: Iterator[LivedEpisode], situation: Any) -> None:
@@ -213,7 +213,7 @@ class BlockEnv(gymnasium.Env[Any, Any]):
         seed: int | None = None,  # noqa: ARG002
         options: dict[str, Any] | None = None,  # noqa: ARG002
     ) -> tuple[Any, dict[str, Any]]:
-        """The first observation of the block's next episode."""
+        """Return the first observation of the next episode of the block."""
         self._current = next(self._episodes, None)
         if self._current is None:
             self.exhausted = True
@@ -222,7 +222,7 @@ class BlockEnv(gymnasium.Env[Any, Any]):
         return self._last, info
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """What the episode answers."""
+        """Take a step in the episode."""
         if self._current is None:
             over = self.exhausted
             raise LearnerError(

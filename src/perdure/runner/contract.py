@@ -1,4 +1,4 @@
-"""check_learner: the contract that a learner of one's own is held to; each breach is an AssertionError in words."""
+"""Check a custom learner against the contract of learners; each breach is an AssertionError."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from perdure.lazy import pl
 from perdure.learners.find import make_learner
 from perdure.learners.interface import Fingerprinted, Maker, Saved, SelfLed
 from perdure.log.read import read
-from perdure.runner.lifetime import run_lifetime
-from perdure.runner.loop import lead
+from perdure.runner.lifetime import lead, run_lifetime
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Task
 from perdure.scenario.syllabus import Syllabus
@@ -23,14 +22,14 @@ EPISODES = (
     Task("pong", "wide", params={"bot/paddle/width": 0.4, "points": 1, "steps": 40}),
     Task("pong", "narrow", params={"bot/paddle/width": 0.2, "points": 1, "steps": 40}),
 )
-"""Two tasks for learners that act: seven numbers to see, three things to do."""
+"""Two tasks for learners that act: observations of seven numbers, three actions."""
 
 BATCHES = (Task("digits", "upright"), Task("digits", "tilted", params={"rotation": 40}))
 """Two tasks for learners that classify: pictures of 12 × 12, ten classes."""
 
 
 class _StoppedError(Exception):
-    """Breaks a life off, as a power cut would."""
+    """Breaks a lifetime off, as a power failure would."""
 
 
 def check_learner(
@@ -40,11 +39,11 @@ def check_learner(
     params: Mapping[str, Any] | None = None,
     seed: int = 3,
 ) -> None:
-    """Hold a learner to its contract: by registered name, by import path, or by its class.
+    """Check a learner, given by registered name, by import path, or by its class.
 
-    It is made a few times and taken through small lives of `tasks` (EPISODES, or BATCHES for one that
-    classifies): it must come through, do the same again from the same seed, stay unchanged while it is
-    evaluated, and, where it can be saved, go on after a break as if there had been none.
+    It runs small lifetimes of `tasks` (EPISODES, or BATCHES for one that classifies). It must complete them, repeat
+    them from the same seed, stay unchanged while it is evaluated, and, if it can be saved, continue after a break as
+    if there had been none.
     """
     name = learner if isinstance(learner, str) else getattr(learner, "__name__", type(learner).__name__)
     make = _maker(name, learner, dict(params or {}))
@@ -90,7 +89,6 @@ def _check_optional(name: str, made: Any) -> None:
 def _lived(
     name: str, learner: Any, syllabus: Syllabus, folder: Path, life: str, seed: int, states: Path | None = None
 ) -> pl.DataFrame:
-    """The records of a life; what breaks the rules there is told as a breach."""
     try:
         lead(run_lifetime(syllabus, folder, life, seed, learner=learner, states=states), learner)
     except PerdureError as problem:

@@ -51,7 +51,7 @@ def _are_amounts(value: Any) -> bool:
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A table, all of whose keys are known."""
+    """A table of a protocol, which takes no unknown keys."""
 
     NULLS: ClassVar[bool] = False
     """None stands for a key that is not given. A file cannot give it."""
@@ -81,7 +81,7 @@ class LearnerTable(Table, frozen=True):
     use: Text
     """A registered name, or package.module:Class."""
     name: Name | None = None
-    """How logs and reports call the learner."""
+    """Name of the learner in logs and reports."""
     params: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the learner is made with, beside its seed."""
 
@@ -114,7 +114,7 @@ class ScenarioTable(Table, frozen=True):
 
 
 class TaskTable(Table, frozen=True):
-    """What is known of a task."""
+    """The environment, bounds and parameters of a task."""
 
     env: Text | None = None
     """A task, a Gymnasium id, or an import path; the task's name if not given."""
@@ -137,7 +137,7 @@ class PowerTable(Table, frozen=True):
 
 
 class SeedsTable(Table, frozen=True):
-    """The roots of seeds, each in place of the one."""
+    """The roots of the three seeds, if not derived from `seed`."""
 
     learner: Count | None = None
     scenario: Count | None = None
@@ -145,7 +145,7 @@ class SeedsTable(Table, frozen=True):
 
 
 class Limits(Table, frozen=True):
-    """What no lifetime may exceed."""
+    """The limits of each lifetime."""
 
     steps_per_episode: Positive = 10_000
     seconds_per_life: Annotated[float, Meta(gt=0, lt=1e9)] | None = None
@@ -156,7 +156,7 @@ class Limits(Table, frozen=True):
 
 
 class Resources(Table, frozen=True):
-    """What a cluster sets aside for each lifetime; no part of the protocol's identity."""
+    """The resources that a cluster reserves for each lifetime; not part of the protocol's identity."""
 
     cpus: Amount = 1
     """A part of 1, or a whole number."""

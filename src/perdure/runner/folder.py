@@ -1,33 +1,43 @@
-"""RunFolder: where a protocol's lives go, whose they are, and which of them are finished.
+"""The folder of one protocol's run: its owner, its lock, and its lifetimes.
 
-protocol.json       what is run here, files included
-lives/life-000/     one log per life; traceback.txt in it where the learner raised
-experts/…-00/       one log per expert
+protocol.json          the protocol, files included
+lives/life-000/        one log per lifetime; traceback.txt in it if the learner raised
+experts/…-00/          one log per expert
 twins/life-000-twin/   one log per twin
-lives/batch-000.parquet, experts/batch-000.parquet   in place of these, where the batched engine lived them
-.run/               states of unfinished lives, what learners printed, pre-deployment, the lock
+lives/batch-000.parquet, experts/batch-000.parquet   in place of these, if the batched engine ran them
+.run/                  states of unfinished lifetimes, output of learners, pre-deployment, the lock
+.run/lock              exclusive for a run; shared by all shards, which agree on their number
+.run/lock-2-of-16      exclusive for the second of sixteen shards
+
+The files of the lock name the process that holds them. `filelock` has no shared lock that worker processes inherit.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import platform
 import shutil
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from perdure import files
-from perdure.errors import LogError
+from perdure.errors import LogError, ProtocolError
 from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.manifest import object_in, write_object
 from perdure.log.places import DATA_FILE, PARTS, PROTOCOL
 from perdure.log.verify import ended
-from perdure.runner.lock import held
 from perdure.runner.plan import PRE_DEPLOYMENT, Job, Shard
-from perdure.runner.protocol import OUTSIDE, Protocol, ProtocolError, parse_protocol
+from perdure.runner.protocol import OUTSIDE, Protocol, parse_protocol
 from perdure.runner.resume import States
 
 _TRACEBACK = "traceback.txt"
@@ -35,14 +45,14 @@ _UNRECORDED_EXPERTS = 1  # per task variant: version 0.1 planned so many where a
 
 
 class RunFolder(Struct, frozen=True):
-    """The folder of one protocol's run."""
+    """The folder of a run of one protocol."""
 
     path: Path
 
     # -- whose it is ----------------------------------------------------------------------------
 
     def refuse_others(self, protocol: Protocol) -> None:
-        """Refuse a folder that holds another protocol's lives; one in which nothing was lived is anyone's."""
+        """Refuse a folder with lifetimes of another protocol; a folder without records is free."""
         if (self.path / PROTOCOL).exists():
             theirs = self.protocol()
             if theirs.digest != protocol.digest and self.is_lived_in:
@@ -58,20 +68,20 @@ class RunFolder(Struct, frozen=True):
             )
 
     def planned(self, protocol: Protocol) -> Protocol:
-        """`protocol` with its number of experts; where it names none, what was begun here keeps its own."""
+        """Return `protocol` with its number of experts; if it names none, with that of the run begun here."""
         if "experts" in protocol.document:
             return protocol
         theirs = self.protocol() if (self.path / PROTOCOL).exists() else protocol
         return protocol.with_experts((theirs if theirs.digest == protocol.digest else protocol).experts)
 
     def holds(self, protocol: Protocol) -> bool:
-        """Whether this is the folder of exactly this protocol."""
+        """Return whether this is the folder of exactly this protocol."""
         return (self.path / PROTOCOL).exists() and self.protocol().document == protocol.document
 
     def claim(self, protocol: Protocol, *, alone: bool = True) -> None:
-        """Make this the folder of `protocol`, for who holds its lock; another protocol's lives are refused.
+        """Make this the folder of `protocol`. The caller holds its lock. Lifetimes of another protocol are refused.
 
-        Who is not alone in it finds it claimed, or is refused.
+        A shard that is not `alone` must find it claimed for the same protocol.
         """
         self.refuse_others(protocol)
         file = self.path / PROTOCOL
@@ -99,7 +109,7 @@ class RunFolder(Struct, frozen=True):
             write_object(file, protocol.document)
 
     def refuse_gone(self) -> None:
-        """Refuse to go on in a folder that was removed under a run: what would be made anew is nobody's."""
+        """Raise ProtocolError if the folder was removed during the run."""
         if not (self.path / PROTOCOL).exists():
             raise ProtocolError(
                 "was removed during a run",
@@ -116,7 +126,7 @@ class RunFolder(Struct, frozen=True):
         return any(file.stat().st_size for part in parts for file in self.path.glob(f"{part}/*/*/{DATA_FILE}"))
 
     def protocol(self) -> Protocol:
-        """The protocol that is run here."""
+        """Return the protocol of the folder."""
         file = self.path / PROTOCOL
         try:
             return parse_protocol({"experts": _UNRECORDED_EXPERTS, **object_in(file)}, self.path, str(file))
@@ -127,7 +137,7 @@ class RunFolder(Struct, frozen=True):
     def locked(
         self, shard: Shard | None = None, claim: Callable[[bool], None] = lambda _: None
     ) -> Iterator[tuple[int, ...]]:
-        """Hold the folder, alone or beside the other shards of one run, once it is claimed; see `lock`."""
+        """Lock and claim the folder for a run, or for the shards of one run together."""
         with ExitStack() as stack:
             with self._disk():
                 descriptors = stack.enter_context(held(self.path, shard, claim))
@@ -135,7 +145,7 @@ class RunFolder(Struct, frozen=True):
 
     @contextmanager
     def _disk(self) -> Iterator[None]:
-        """Say it as a matter of this folder where the disk refuses."""
+        """Raise errors of the disk as errors of this folder."""
         try:
             yield
         except LogError as problem:
@@ -152,29 +162,29 @@ class RunFolder(Struct, frozen=True):
     # -- what is in it --------------------------------------------------------------------------
 
     def place(self, job: Job) -> Path:
-        """Where a life is logged."""
+        """Return the folder of a lifetime's log."""
         return self.path / job.folder / job.id
 
     def states(self, job: Job) -> States:
-        """Where the learner of an unfinished life is kept."""
+        """Return the saved states of an unfinished lifetime's learner."""
         return States(self.path / ".run" / "states" / job.id)
 
     @property
     def pre_deployed(self) -> States:
-        """The learner as pre-deployment left it."""
+        """The state of the learner after pre-deployment."""
         return States(self.path / ".run" / f"{PRE_DEPLOYMENT}-state")
 
     def output(self, identity: str) -> Path:
-        """Where what a learner prints goes."""
+        """Return the file of a learner's printed output."""
         return self.path / ".run" / "output" / f"{identity}.txt"
 
     @property
     def arrays(self) -> Path:
-        """Where the batched engine keeps what it lives, until lifetimes are made of it."""
+        """The folder of the batched engine's records, before they become lifetimes."""
         return self.path / ".run" / "batched"
 
     def is_finished(self, job: Job) -> bool:
-        """Whether a life was lived to its end."""
+        """Return whether a lifetime is finished."""
         place = self.place(job)
         if any(job.id in names_in(file) for file in place.parent.glob(f"*{SUFFIX}")):
             return True
@@ -183,7 +193,7 @@ class RunFolder(Struct, frozen=True):
         return job.id != PRE_DEPLOYMENT or self.pre_deployed.is_sound()
 
     def start_again(self, job: Job) -> None:
-        """Remove what there is of a life that cannot be taken up."""
+        """Remove the files of a lifetime that cannot continue."""
         for folder in (self.place(job), self.states(job).folder):
             if folder.is_dir():
                 shutil.rmtree(folder)
@@ -191,7 +201,7 @@ class RunFolder(Struct, frozen=True):
                 folder.unlink(missing_ok=True)
 
     def note_failure(self, job: Job, traceback: str) -> None:
-        """Leave the traceback in the life's folder, if the disk takes it; why a life failed is told anyway."""
+        """Write the traceback into the lifetime's folder, if the disk allows it; the reason is reported anyway."""
         place = self.place(job)
         with suppress(OSError, ProtocolError):
             self.refuse_gone()
@@ -199,13 +209,13 @@ class RunFolder(Struct, frozen=True):
             files.write(place / _TRACEBACK, traceback.encode("utf-8", "replace"))
 
     def clear_failure(self, job: Job) -> None:
-        """A life that is tried again has not failed."""
+        """Remove the traceback of a lifetime that is tried again."""
         if not self.place(job).is_file():  # which is no life, and is not gone on with
             (self.place(job) / _TRACEBACK).unlink(missing_ok=True)
 
 
 def names_in(file: Path) -> frozenset[str]:
-    """The ids of the lifetimes in a file that the batched engine wrote."""
+    """Return the ids of the lifetimes in a file that the batched engine wrote."""
     return _names_in(file, file.stat().st_mtime_ns)
 
 
@@ -217,3 +227,139 @@ def _names_in(file: Path, _changed: int) -> frozenset[str]:
 def _difference(theirs: Mapping[str, object], ours: Mapping[str, object], outside: Collection[str] = OUTSIDE) -> str:
     keys = [key for key in dict.fromkeys((*theirs, *ours)) if theirs.get(key) != ours.get(key)]
     return ", ".join(key for key in keys if key not in outside)
+
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; two runs in one folder are not noticed there
+    fcntl = None  # type: ignore[assignment]
+
+_HAS_LOCKS = fcntl is not None
+
+
+_PATIENCE_S = 5.0  # workers of a killed run notice within a second or so
+
+
+@contextmanager
+def held(folder: Path, shard: Shard | None, claim: Callable[[bool], None]) -> Iterator[tuple[int, ...]]:
+    """Lock a run folder and call `claim` with whether this run has it alone; yield the descriptors of the lock.
+
+    Workers inherit the descriptors, so the lock lasts until the last of them has ended, even if this process is killed.
+    """
+    opened: list[int] = []
+    try:
+        lock = _opened(folder / ".run" / "lock", opened)
+        if not _HAS_LOCKS:
+            claim(True)
+        elif shard is None:
+            _wait_for(lock, fcntl.LOCK_EX, folder)
+            _write_holder(lock)
+            claim(True)
+        else:
+            mine = _opened(folder / ".run" / f"lock-{shard.number}-of-{shard.count}", opened)
+            _wait_for(mine, fcntl.LOCK_EX, folder)
+            _write_holder(mine)
+            _share(lock, shard, folder, claim)
+        yield tuple(opened)
+    finally:
+        for descriptor in opened:
+            if _HAS_LOCKS:
+                # Closing is not enough: a child that a learner forked may hold the descriptor open.
+                with suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
+
+
+def is_held(folder: Path) -> bool:
+    """Return whether a run, or a shard of one, is active in a run folder; False if the system has no locks."""
+    return _HAS_LOCKS and any(_is_taken(file) for file in (folder / ".run").glob("lock*"))
+
+
+def _is_taken(file: Path) -> bool:
+    # A shared lock does not disturb another process that checks at the same time.
+    with suppress(OSError), files.opened(file) as opened:
+        if not _taken(opened.fileno(), fcntl.LOCK_SH):
+            return True
+    return False
+
+
+def shards_of(folder: Path) -> tuple[Shard, ...]:
+    """Return the shards that were run in a folder; none if the last run there was not in shards."""
+    try:
+        with files.opened(folder / ".run" / "lock") as lock:
+            count = _read_holder(lock.fileno()).get("of")
+    except OSError:
+        return ()
+    if not isinstance(count, int):
+        return ()
+    found = (one.name.removeprefix("lock-").partition("-of-") for one in (folder / ".run").glob(f"lock-*-of-{count}"))
+    return tuple(Shard(int(number), int(of)) for number, _, of in sorted(found) if number.isdigit() and of.isdigit())
+
+
+def _share(lock: int, shard: Shard, folder: Path, claim: Callable[[bool], None]) -> None:
+    """Share the lock with the other shards of the same run; the first one claims the folder for all."""
+    if _taken(lock, fcntl.LOCK_EX):
+        _write_holder(lock, of=shard.count)
+        claim(True)
+    _wait_for(lock, fcntl.LOCK_SH, folder)
+    count = _read_holder(lock).get("of")
+    if count not in (None, shard.count):
+        raise ProtocolError(
+            f"a run in {count} shards is active here{_who(lock)}, and this is one of {shard.count}",
+            "wait for it, or give all shards one count",
+            file=folder,
+        )
+    claim(False)
+
+
+def _opened(file: Path, opened: list[int]) -> int:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if file.parent.is_symlink():
+        raise OSError(errno.ELOOP, f"{file.parent} is a link, which is not followed")
+    descriptor = files.descriptor(file, os.O_RDWR | os.O_CREAT)
+    opened.append(descriptor)
+    return descriptor
+
+
+def _taken(descriptor: int, how: int) -> bool:
+    """Try to take the lock, and return whether that succeeded."""
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as problem:
+        if problem.errno not in files.NO_LOCKS:
+            raise
+    return True
+
+
+def _wait_for(descriptor: int, how: int, folder: Path) -> None:
+    patience = time.monotonic() + _PATIENCE_S
+    while not _taken(descriptor, how):
+        if time.monotonic() > patience:
+            raise ProtocolError(
+                f"another perdure run is active here{_who(descriptor)}", "wait for it, or stop it first", file=folder
+            )
+        time.sleep(0.1)
+
+
+def _write_holder(descriptor: int, **more: Any) -> None:
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    holder = {"pid": os.getpid(), "host": platform.node(), "since": since, **more}
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, msgspec.json.encode(holder) + b"\n", 0)
+
+
+def _read_holder(descriptor: int) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(os.pread(descriptor, 4096, 0), type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+
+
+def _who(descriptor: int) -> str:
+    holder = _read_holder(descriptor)
+    if not holder:
+        return ""
+    part = f", the first of {holder['of']} shards" if "of" in holder else ""
+    return f" (process {holder.get('pid')} on {holder.get('host')}, since {holder.get('since')}{part})"

@@ -17,8 +17,7 @@ from perdure.log.manifest import object_in, rewrite
 from perdure.log.places import MANIFEST
 from perdure.runner.engines import Event, Tell
 from perdure.runner.folder import RunFolder
-from perdure.runner.lifetime import LiveRun, run_lifetime
-from perdure.runner.loop import Stateless, lead
+from perdure.runner.lifetime import LiveRun, Stateless, lead, run_lifetime
 from perdure.runner.plan import PRE_DEPLOYMENT, Job
 from perdure.runner.protocol import Protocol
 from perdure.runner.resume import Checkpoint, refuse_gone_parts, restored
@@ -95,7 +94,7 @@ def _begun(
     *,
     accept: bool,
 ) -> tuple[Any, LiveRun, tuple[str, ...]]:
-    """A learner and its life, taken up or begun, and why what there was of it was not taken up."""
+    """Return the learner, its lifetime, resumed or new, and notes about states that could not be resumed."""
     place, states, digest = folder.place(job), folder.states(job), learner_digest(protocol.learner)
     notes = [f"{job.id} did not go on from {name}, which was damaged" for name in states.drop_unread()]
     while place.exists() and (kept := states.latest()) is not None:
@@ -183,7 +182,7 @@ def _opened(
 
 
 def _pre_deploy(protocol: Protocol, job: Job, folder: RunFolder, learner: Any) -> None:
-    """Make a fresh learner a clone of the pre-deployed one, with random numbers of its own."""
+    """Make a new learner a clone of the pre-deployed one, with different random numbers."""
     if not isinstance(learner, Saved):
         raise LearnerError(
             "pre-deployment needs a learner with save(folder) and restore(folder)",

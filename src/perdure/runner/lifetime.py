@@ -1,18 +1,21 @@
-"""LiveRun: one learner's way through a scenario, block by block, logged as it is lived."""
+"""One learner's way through a scenario, block by block, logged while it runs, and the loops that lead a learner."""
 
 from __future__ import annotations
 
 import os
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
 
 import msgspec
+import numpy as np
+from msgspec.structs import replace
 
 from perdure.errors import ScenarioError, UnknownNameError, message_of
-from perdure.learners.interface import LearnerError
+from perdure.learners.interface import Answer, LearnerError, SelfLed, Situation, Transition
 from perdure.log.model import Direction, Role
 from perdure.log.places import logs_folder
 from perdure.log.write.journal import Journal
@@ -24,6 +27,7 @@ from perdure.scenario.syllabus import Syllabus, read_syllabus, syllabus_text
 from perdure.tasks.catalogue import task_kind
 from perdure.tasks.datasets import Dataset
 from perdure.tasks.episodes import STEP_LIMIT, Episodes
+from perdure.tasks.interface import TaskError
 
 
 def run_lifetime(
@@ -123,22 +127,22 @@ class LiveRun:
 
     @property
     def path(self) -> Path:
-        """Where this life is logged."""
+        """The folder of the log."""
         return self.journal.path
 
     @property
     def rows(self) -> int:
-        """How many records it has, those before it was taken up again included."""
+        """Number of records, including those before it was resumed."""
         return self._rows
 
     @property
     def over(self) -> bool:
-        """Whether every block was lived."""
+        """Whether every block is complete."""
         return self._blocks_done == len(self.scenario.blocks)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is odd about this life so far: the tasks none of whose episodes came to an end of its own."""
+        """Remarks so far: the tasks whose episodes were all cut at the step limit."""
         return tuple(
             f"the task {label!r} never ended an episode: every one was cut at steps_per_episode = {self.step_limit}; "
             "check when it terminates, or set [limits] steps_per_episode to what is meant"
@@ -175,11 +179,11 @@ class LiveRun:
                 self.close(f"left in {at}")
 
     def datasets(self) -> Iterator[Dataset]:
-        """Each block as a dataset: S003's loop for classification learners."""
+        """Yield each block as a dataset, for the loop of a classification learner."""
         return (block.dataset() for block in self)
 
     def close(self, interrupted: str | None = None) -> None:
-        """End the log; a life that is not over is noted as interrupted. Closing twice is harmless."""
+        """Close the log; a lifetime that is not over is marked as interrupted. Closing twice is harmless."""
         if interrupted is None and not self.over:
             interrupted = f"closed after {self._blocks_done} of {len(self.scenario.blocks)} blocks"
         for opened in self._opened.values():
@@ -198,7 +202,7 @@ class LiveRun:
     # -- for the blocks of this life ----------------------------------------------------------------
 
     def episodes_of(self, label: str) -> Episodes:
-        """The environment of a task variant, made on first use and kept for the whole life."""
+        """Return the environment of a task variant, made on first use and reused for the whole lifetime."""
         if label not in self._opened:
             seed = self.seeds.under("make", label).environment
             self._opened[label] = Episodes(self.tasks[label], seed % 2**31, step_limit=self.step_limit)
@@ -207,7 +211,7 @@ class LiveRun:
     def log(
         self, block: LifeBlock, params: Mapping[str, Any], values: Mapping[str, Any], *, complete: bool, last: bool
     ) -> None:
-        """Write one experience, or an unfinished part of one, and what the learner says of itself."""
+        """Write one experience, or an unfinished part of one, with the learner's own log info."""
         ask = getattr(self.learner, "log_info", None)
         if callable(ask):
             values = {**values, **ask()}
@@ -237,14 +241,14 @@ class LiveRun:
             self._progress(self._experiences)
 
     def note_end(self, label: str, *, cut: bool) -> None:
-        """Remember whether all of a task's episodes were cut at the step limit."""
+        """Record whether all of a task's episodes were cut at the step limit."""
         self._cut[label] = cut and self._cut.get(label, True)
 
     def freeze(self) -> None:
-        """From here to the end of the block, the learner must stay as it is if it is evaluated.
+        """Require that the learner stays unchanged until the end of the block, if it is evaluated.
 
-        Done when a block begins; a learner that owns its loop, and builds itself when it first sees the
-        spaces, calls this once more after that, before the block's first experience.
+        Called when a block begins. A learner that owns its loop, and builds its model when it first sees the spaces,
+        calls it again after that, before the block's first experience.
         """
         if self._open is not None and self._open.begun:
             raise LearnerError("freeze after the block's first experience", "call it before", file=self._open.where)
@@ -290,7 +294,7 @@ def _as_syllabus(scenario: Scenario | Syllabus | str | os.PathLike[str]) -> Syll
 
 
 def _all_measures(kinds: Mapping[str, Any]) -> dict[str, Direction]:
-    """The measures of all tasks, those of the first one first."""
+    """Return the measures of all tasks, those of the first task first."""
     measures: dict[str, Direction] = {}
     for label, kind in kinds.items():
         for measure, direction in kind.measures.items():
@@ -310,5 +314,138 @@ def _name_of(learner: Any) -> str | None:
 
 
 def _safe(name: str) -> str:
-    """A name as one folder may have it."""
     return "".join(one if one.isalnum() or one in "-_." else "-" for one in name).lstrip(".") or "life"
+
+
+def lead(life: LiveRun, learner: Any) -> None:
+    """Take `learner` through the whole of `life`; a learner with `live` has a loop of its own."""
+    with life:
+        if isinstance(learner, SelfLed):
+            learner.live(life)
+            if not life.over:
+                raise LearnerError(
+                    f"{type(learner).__name__}.live returned before the lifetime was over",
+                    "go through every block: for block in life: …",
+                    file=life.name,
+                )
+            return
+        if not callable(getattr(learner, "act", None)):
+            raise LearnerError(
+                f"{type(learner).__name__} has neither act(observation) nor live(life)", "a learner needs one of them"
+            )
+        for block in life:
+            _lead_block(life, block, learner)
+
+
+def _lead_block(life: LiveRun, block: LifeBlock, learner: Any) -> None:
+    try:
+        (_lead_batches if block.is_batches else _lead_episodes)(block, learner, life.freeze)
+    except (LearnerError, TaskError) as problem:
+        raise problem.at(file=block.where) from problem
+    except ValueError as problem:
+        if "read-only" not in str(problem):
+            raise
+        what = "the inputs of a batch" if block.is_batches else "an observation"
+        last = traceback.extract_tb(problem.__traceback__)[-1]
+        place = f"{Path(last.filename).name}:{last.lineno}"
+        raise LearnerError(
+            f"the learner wrote into {what}", f"copy it first ({place}: {problem})", file=block.where
+        ) from problem
+
+
+def _lead_episodes(block: LifeBlock, learner: Any, freeze: Callable[[], None]) -> None:
+    situation = block.situation
+    _notify(learner, "block_started", situation)
+    freeze()  # only now: a learner may build its model when it first sees the spaces
+    act, learning = learner.act, situation.learning
+    learn = _learning_method(learner) if learning else None
+    for episode in block.episodes():
+        observation, _ = episode.reset()
+        observation = _read_only(observation)
+        over = False
+        while not over:
+            action = act(observation)
+            following, reward, terminated, truncated, _ = episode.step(action)
+            following = _read_only(following)
+            if learn is not None:
+                learn(Transition(observation, action, float(reward), following, terminated, truncated))
+            observation = following
+            over = terminated or truncated
+    _notify(learner, "block_ended", situation)
+
+
+def _lead_batches(block: LifeBlock, learner: Any, freeze: Callable[[], None]) -> None:
+    dataset = block.dataset()
+    dataset.reset()
+    situation: Situation | None = None
+    learn = _learning_method(learner) if block.learning else None
+    done = False
+    while not done:
+        batch, done, info = dataset.next_batch()
+        inputs = _read_only(batch["inputs"])
+        if situation is None:  # the first batch shows how large an example is
+            shape = tuple(np.shape(inputs)[1:])
+            situation = replace(block.situation, inputs=shape, outputs=info.get("outputs"), classes=info.get("classes"))
+            _notify(learner, "block_started", situation)
+            freeze()
+        predictions = learner.act(inputs)
+        labels = dataset.get_labels(batch["id"], predictions)
+        if labels is not None and learn is not None:
+            learn(Answer(inputs, predictions, np.asarray(labels)))
+    if situation is not None:
+        _notify(learner, "block_ended", situation)
+
+
+def _learning_method(learner: Any) -> Callable[[Any], None] | None:
+    """Return the method `learn`; a learner without it is a fixed policy, which can be evaluated, too."""
+    method = getattr(learner, "learn", None)
+    return method if callable(method) else None
+
+
+def _notify(learner: Any, event: str, situation: Situation) -> None:
+    method = getattr(learner, event, None)
+    if callable(method):
+        method(situation)
+
+
+def _read_only(observation: Any) -> Any:
+    """Return a view that cannot be written to, so that a learner cannot change the environment or the log."""
+    if isinstance(observation, np.ndarray):
+        view = observation.view()
+        view.flags.writeable = False
+        return view
+    if isinstance(observation, dict):
+        return {key: _read_only(value) for key, value in observation.items()}
+    return observation
+
+
+class Stateless:
+    """The twin of a learner, which starts again in every block and so shows the value of remembering."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def live(self, life: LiveRun) -> None:
+        """Take a new learner through each block of `life`."""
+        for block in life:
+            learner = self._make()
+            if isinstance(learner, SelfLed):
+                learner.live(_OneBlock(life, block))
+            else:
+                _lead_block(life, block, learner)
+
+
+class _OneBlock:
+    """A lifetime that consists of one block, for a self-led learner."""
+
+    def __init__(self, life: LiveRun, block: LifeBlock) -> None:
+        self._life, self._block = life, block
+
+    def __iter__(self) -> Iterator[LifeBlock]:
+        yield self._block
+
+    def datasets(self) -> Iterator[Dataset]:
+        yield self._block.dataset()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._life, name)

@@ -28,7 +28,7 @@ _FOLDERS: Mapping[Role, str] = {"life": "lives", "expert": "experts", "twin": "t
 
 
 class Job(Struct, frozen=True):
-    """One life, expert or twin, to be lived: where it goes, through what, from which seeds."""
+    """A lifetime, expert or twin to run: its place, its syllabus, and its seeds."""
 
     id: str
     role: Role
@@ -39,25 +39,25 @@ class Job(Struct, frozen=True):
 
     @property
     def folder(self) -> str:
-        """The part of the run folder that it belongs to."""
+        """Name of its part of the run folder."""
         if self.id == PRE_DEPLOYMENT:
             return ".run"
         return _FOLDERS[self.role]
 
     @property
     def experiences(self) -> int:
-        """How many experiences it has; a block measured in steps counts as one."""
+        """Number of experiences; a block measured in steps counts as one."""
         return sum(1 if block.length is None else block.length for block in self.syllabus.scenario.blocks)
 
 
 class RunPlan(Struct, frozen=True, dict=True):
-    """What a protocol comes to. Ids and seeds depend on keys alone: life 7 is the same life in any plan."""
+    """All jobs of a protocol. Ids and seeds depend on keys only: lifetime 7 is the same in any plan."""
 
     protocol: Protocol
 
     @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
-        """The ids of lifetimes, experts and twins, by their part of the run folder; nothing is composed for them."""
+        """The ids of lifetimes, experts and twins, by their part of the run folder, without composing scenarios."""
         lives = tuple(f"life-{at:03d}" for at in range(self.protocol.lifetimes * len(self.protocol.scenarios)))
         return {
             "lives": lives,
@@ -69,7 +69,7 @@ class RunPlan(Struct, frozen=True, dict=True):
 
     @cached_property
     def lives(self) -> tuple[Job, ...]:
-        """Round after round, one life of each scenario; more lifetimes only add further rounds."""
+        """Lifetimes in rounds of one for each scenario; more lifetimes only add rounds."""
         scenarios = self.protocol.scenarios
         return tuple(
             self._job(self.names["lives"][turn * len(scenarios) + at], "life", plan, turn)
@@ -79,7 +79,7 @@ class RunPlan(Struct, frozen=True, dict=True):
 
     @cached_property
     def experts(self) -> tuple[Job, ...]:
-        """For each learned task variant, as many as asked for, each as long as the longest life learns it."""
+        """The experts of each learned task variant, which learn as long as the longest lifetime learns it."""
         return tuple(
             self._job(_expert(label, number), "expert", ScenarioPlan(f"{label}-expert", syllabus), number)
             for label, syllabus in self._learned.items()
@@ -100,23 +100,23 @@ class RunPlan(Struct, frozen=True, dict=True):
 
     @cached_property
     def twins(self) -> tuple[Job, ...]:
-        """Each life once more, by a learner that starts anew in every block; where the protocol asks for it."""
+        """Each lifetime again, with a learner that starts again in every block, if the protocol has twins."""
         lives = self.lives if self.protocol.twin else ()
         return tuple(replace(job, id=name, role="twin") for job, name in zip(lives, self.names["twins"], strict=True))
 
     @cached_property
     def pre_deployment(self) -> Job | None:
-        """What the learner goes through once, before all lives."""
+        """The lifetime that runs once, before all others."""
         plan = self.protocol.pre_deployment
         return None if plan is None else self._job(PRE_DEPLOYMENT, "life", plan, 0)
 
     @property
     def jobs(self) -> tuple[Job, ...]:
-        """Lives, experts and twins, in the order in which they are begun: the first results of each come early."""
+        """Lifetimes, experts and twins, in the order in which they begin: the first results of each come early."""
         return (*self.lives, *self.experts, *self.twins)
 
     def job(self, identity: str) -> Job:
-        """The job of this id."""
+        """Return the job with this id."""
         if self.pre_deployment is not None and identity == PRE_DEPLOYMENT:
             return self.pre_deployment
         by_id = {job.id: job for job in self.jobs}
@@ -125,9 +125,9 @@ class RunPlan(Struct, frozen=True, dict=True):
         return by_id[identity]
 
     def chosen(self, patterns: tuple[str, ...]) -> tuple[Job, ...]:
-        """The jobs whose id is one of `patterns`, or fits one (`life-00*`); all of them where none is given.
+        """Return the jobs whose id matches one of `patterns` (`life-00*`); all if no pattern is given.
 
-        Pre-deployment comes before any of them, and may be all that is asked for.
+        Pre-deployment comes before any of them, and may be the only pattern.
         """
         if not patterns:
             return self.jobs
@@ -167,13 +167,13 @@ class Shard(Struct, frozen=True):
 
 
 def _expert(label: str, number: int) -> str:
-    """Return the id of an expert; a task whose name cannot name a folder, as ALE/Pong-v5, has it encoded."""
+    """Return the id of an expert; a task name that cannot name a folder, such as ALE/Pong-v5, is encoded."""
     safe = folder_name(label) if "%" in label or name_fault(f"{label}-000000") else label
     return f"{safe}-{number:02d}"
 
 
 def _length(syllabus: Syllabus, label: str) -> int:
-    """How long a task is learned awake, in experiences or in steps."""
+    """Return how long a task is learned awake, in experiences or in steps."""
     return sum(
         (steps or 0) if block.length is None else block.length
         for block, steps in zip(syllabus.scenario.blocks, syllabus.steps, strict=True)

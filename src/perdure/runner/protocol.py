@@ -1,6 +1,6 @@
-"""Protocol: everything needed to repeat an evaluation, read from TOML and kept as JSON.
+"""A protocol: everything needed to repeat an evaluation, read from TOML and stored as JSON.
 
-The kept form is the same document with every file in it, so that a run folder needs nothing from outside.
+The stored document includes the content of every file, so that a run folder needs no others.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _MOST_DOTS = 200
 _NOT_A_KEY = re.compile(r"[^\w.\-\"' \t]+")
 
 OUTSIDE = frozenset({"lifetimes", "experts", "twin", "power", "limits", "resources", "score"})
-"""What may change in a protocol without making it another: how many lives, what they may cost, how they are scored."""
+"""Keys that may change without making it another protocol: numbers of lifetimes, resources, scoring."""
 
 RESERVED = frozenset({"lives", "experts", "twins", "logs", "taskinfo", "protocol.json", "report.html", "perdure.toml"})
 """Names in a run folder or a data folder that a learner's own folder must not take."""
 
 
 class ScenarioPlan(msgspec.Struct, frozen=True):
-    """One way to arrange lives: a syllabus that is the same for all, or a layout that is composed for each."""
+    """One way to arrange lifetimes: a syllabus that is the same for all, or a layout that is composed for each."""
 
     name: str
     fixed: Syllabus | None = None
@@ -72,7 +72,7 @@ class ScenarioPlan(msgspec.Struct, frozen=True):
     seed: int | None = None
 
     def syllabus(self, seed: int) -> Syllabus:
-        """The syllabus of the life whose scenario seed is `seed`; a composer's own seed, where given, wins."""
+        """Return the syllabus for a scenario seed; a seed in the protocol's scenario has precedence."""
         if self.fixed is not None:
             return self.fixed
         assert self.layout is not None
@@ -81,61 +81,61 @@ class ScenarioPlan(msgspec.Struct, frozen=True):
 
 
 class Protocol(msgspec.Struct, frozen=True):
-    """A learner, what it goes through, how often, and from which seeds."""
+    """A learner, its scenarios, the numbers of lifetimes and experts, and the seeds."""
 
     name: str
     learner: str
     params: Mapping[str, Any]
     title: str
-    """How logs and reports call the learner."""
+    """Name of the learner in logs and reports."""
     scenarios: tuple[ScenarioPlan, ...]
     lifetimes: int
-    """Lives per scenario."""
+    """Lifetimes per scenario."""
     experts: int
     """Experts per task variant."""
     twin: bool
-    """Whether each life is also lived by a learner that starts anew in every block."""
+    """Whether each lifetime also has a twin, whose learner starts again in every block."""
     seed: int
     seeds: Seeds
     pre_deployment: ScenarioPlan | None
     limits: Limits
     resources: Resources
     score: Mapping[str, Any]
-    """How its lives are scored, where it says so: settings by name."""
+    """Settings for scoring, by name."""
     document: Mapping[str, Any]
-    """The protocol as it is kept, files included."""
+    """The stored document, files included."""
     file: str | None = None
-    """Where it was read."""
+    """The file that it was read from."""
 
     @property
     def place(self) -> str:
-        """Where errors say it is: its file, or its name where it came from none."""
+        """The place that errors name: its file, or its name if it has no file."""
         return self.file or self.name
 
     @property
     def digest(self) -> str:
-        """What two runs must share to be of one protocol; more lives of it, scored otherwise, are still the same."""
+        """Digest of the protocol's identity, which the number of lifetimes and the scoring are not part of."""
         same = {key: value for key, value in self.document.items() if key not in OUTSIDE}
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()
 
     def with_lifetimes(self, lifetimes: int) -> Protocol:
-        """The same protocol with another number of lives per scenario."""
+        """Return the protocol with another number of lifetimes per scenario."""
         return replace(self, lifetimes=lifetimes, document={**self.document, "lifetimes": lifetimes})
 
     def with_experts(self, experts: int) -> Protocol:
-        """The same protocol with another number of experts per task variant, which it then names."""
+        """Return the protocol with another number of experts per task variant, which its document then states."""
         return replace(self, experts=experts, document={**self.document, "experts": experts})
 
 
 def read_protocol(path: str | Path) -> Protocol:
-    """The protocol in a TOML file; files that it names are looked for beside it."""
+    """Read the protocol in a TOML file; files that it names are relative to its folder."""
     return replace(parse_protocol(_content(Path(path)), Path(path).parent, str(path)), file=str(path))
 
 
 def read_protocols(path: str | Path, learner: str | None = None) -> tuple[Protocol, ...]:
-    """The protocol in a TOML file, once for each of its [[learners]]; of one [learner] there is one.
+    """Read the protocol in a TOML file, once for each of its [[learners]], or for its one [learner].
 
-    `learner` takes the place of those that the file names.
+    `learner` replaces those in the file.
     """
     found = parse_protocols(_content(Path(path)), Path(path).parent, str(path), learner=learner)
     return tuple(replace(one, file=str(path)) for one in found)
@@ -144,7 +144,7 @@ def read_protocols(path: str | Path, learner: str | None = None) -> tuple[Protoc
 def parse_protocols(
     content: Mapping[str, Any], folder: Path = Path(), where: str = "protocol", *, learner: str | None = None
 ) -> tuple[Protocol, ...]:
-    """The protocols that `content` describes, one for each of its learners; see `read_protocols`."""
+    """Return the protocols of a document, one for each of its learners; see `read_protocols`."""
     if learner is not None:
         content = {**{key: one for key, one in content.items() if key != "learners"}, "learner": {"use": learner}}
     listed = content.get("learners")
@@ -190,7 +190,7 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str = "protocol") -> Protocol:
-    """The protocol that `content` describes; the first thing wrong in it is named, with what to do."""
+    """Return the protocol of a document. Raise ProtocolError for the first fault, with a fix."""
     try:
         refuse_strange(content)
         return _parsed(content, folder, where)
@@ -301,7 +301,7 @@ def _syllabus(table: ScenarioTable, where: str, folder: Path) -> Syllabus:
 
 
 def _kept(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The document with the content of each file in place of its name."""
+    """Return the document with the content of each file in place of its name."""
 
     def inlined(one: Mapping[str, Any]) -> dict[str, Any]:
         if "file" not in one:

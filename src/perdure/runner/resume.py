@@ -1,10 +1,10 @@
-"""States: a learner kept after each block, so that a life that broke off can go on.
+"""The saved states of a learner after each block, from which an interrupted lifetime continues.
 
-A life goes on only from its own learner's state at a block boundary. What was logged after that boundary
-is removed, and lived again. A fresh learner on an old log would be a chimera, and is refused.
+A lifetime continues only from its own learner's state at a block boundary. Records after that boundary are removed, and
+run again. A new learner must not continue an old log, and is refused.
 
-after-7-blocks/        what the learner saved, on the disk before there is
-after-7-blocks.json    which names it, and holds the checksum of each of its files
+after-7-blocks/        the files that the learner saved, synced before the pointer is written
+after-7-blocks.json    the pointer, with the checksum of each of these files
 after-6-blocks…        the same one block before
 """
 
@@ -39,7 +39,7 @@ _START_AGAIN = "move the lifetime's folder elsewhere to start it again"
 
 
 class Checkpoint(Struct, frozen=True):
-    """Where a lifetime stood when its learner was saved; written beside the state once that is on the disk."""
+    """The position of a lifetime when its learner was saved; written after the state is on the disk."""
 
     life: str
     blocks: int
@@ -56,13 +56,13 @@ class Checkpoint(Struct, frozen=True):
 
 
 class States:
-    """The kept states of one life's learner: the latest, and the one before, should the latest be damaged."""
+    """The saved states of one lifetime's learner: the latest, and the one before, in case the latest is damaged."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def keep(self, learner: Any, checkpoint: Checkpoint) -> None:
-        """Save the learner, sync it, then point to it, so that a crash at any moment leaves the one before."""
+        """Save the learner, sync it, then write its pointer, so that a crash at any moment leaves a sound state."""
         if not isinstance(learner, Saved):
             return
         pointer = self.folder / _POINTER.format(checkpoint.blocks)
@@ -93,32 +93,32 @@ class States:
         )
 
     def latest(self) -> tuple[Checkpoint, Path] | None:
-        """The last state that was kept, sound or not; None where there is none."""
+        """Return the last saved state, sound or not; None if there is none."""
         for pointer in self._pointers():
             if (checkpoint := self._read(pointer)) is not None:
                 return checkpoint, pointer.with_suffix("")
         return None
 
     def is_sound(self) -> bool:
-        """Whether there is a state, and it is what was kept."""
+        """Return whether there is a state whose files are unchanged."""
         found = self.latest()
         return found is not None and self._damage(found[1]) is None
 
     def drop_latest(self) -> bool:
-        """Leave the last state out from here on; whether there is one before it."""
+        """Remove the last state; return whether there is one before it."""
         if (found := self.latest()) is not None:
             self._remove(found[1].with_name(f"{found[1].name}.json"))
         return self.latest() is not None
 
     def drop_unread(self) -> tuple[str, ...]:
-        """Leave out the states whose pointers do not read or were altered; the names of these."""
+        """Remove the states whose pointers cannot be read or were altered; return their names."""
         unread = [pointer for pointer in self._pointers() if self._read(pointer) is None]
         for pointer in unread:
             self._remove(pointer)
         return tuple(pointer.name for pointer in unread)
 
     def resume(self, life: Path, name: str, seeds: Seeds, learner: Any) -> Checkpoint:
-        """Restore the learner from its last state, and cut its log back to there; LogError where it cannot be."""
+        """Restore the learner from its last state, and cut its log back to it. Raise LogError if impossible."""
         found = self.latest()
         if found is None or not isinstance(learner, Saved):
             raise LogError(
@@ -160,7 +160,7 @@ class States:
         return checkpoint
 
     def _restore(self, learner: Any, place: Path, fingerprint: str | None) -> None:
-        """Restore `learner`; a state whose restoring ended a process before is not tried a second time."""
+        """Restore `learner`; a state whose restoring ended a process before is not tried again."""
         mark = self.folder / _RESTORING
         with suppress(OSError):  # none, or one that is no file of ours
             if files.read_bytes(mark) == place.name.encode():
@@ -184,7 +184,7 @@ class States:
             mark.unlink(missing_ok=True)
 
     def _pointers(self) -> list[Path]:
-        """The pointers to all kept states, the latest first."""
+        """Return the pointers to all saved states, the latest first."""
         return sorted(self.folder.glob(_POINTER.format("*")), key=_number_of, reverse=True)
 
     def _read(self, pointer: Path) -> Checkpoint | None:
@@ -195,7 +195,7 @@ class States:
         return checkpoint if checkpoint.checksum == _checksum(checkpoint) else None
 
     def _damage(self, place: Path) -> str | None:
-        """What is wrong with a kept state; None where its files are what was saved."""
+        """Return how the files of a state differ from those saved; None if they are the same."""
         said = self._read(place.with_name(f"{place.name}.json"))
         try:
             held = _digests(place, synced=False)
@@ -213,12 +213,12 @@ class States:
         _remove(pointer.with_suffix(""))
 
     def forget(self) -> None:
-        """Remove what was kept; a finished life needs it no more."""
+        """Remove all states, which a finished lifetime does not need."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def restored(learner: Any, place: Path, fingerprint: str | None) -> None:
-    """Make `learner` what was saved at `place`; one that comes back different is refused."""
+    """Restore `learner` from `place`. Raise LearnerError if its fingerprint differs from the saved one."""
     learner.restore(place)
     ask = getattr(learner, "fingerprint", None)
     if fingerprint is not None and callable(ask) and str(ask()) != fingerprint:
@@ -230,7 +230,7 @@ def restored(learner: Any, place: Path, fingerprint: str | None) -> None:
 
 
 def refuse_gone_parts(life: Path, rows: int) -> None:
-    """Refuse a life that was lived to its end, but of which something is gone: who removes a folder may lose a race."""
+    """Raise LogError if files of a completed lifetime are missing, because something removed them while it ran."""
     ledger = ledger_of(life)
     closed = {} if ledger is None else ledger.closed
     gone = [
@@ -253,7 +253,6 @@ def _checksum(checkpoint: Checkpoint) -> str:
 
 
 def _remove(place: Path) -> None:
-    """Remove what lies there, whatever it is."""
     if place.is_dir() and not place.is_symlink():
         shutil.rmtree(place, ignore_errors=True)
     else:
@@ -266,7 +265,7 @@ def _number_of(pointer: Path) -> int:
 
 
 def _digests(place: Path, *, synced: bool) -> dict[str, str]:
-    """The checksum of each file of a state; with `synced`, once it is on the disk."""
+    """Return the checksum of each file of a state; with `synced`, after it is on the disk."""
     if not place.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     found = {}
@@ -285,7 +284,7 @@ def _digests(place: Path, *, synced: bool) -> dict[str, str]:
 
 
 def _rows_before(life: Path, blocks: int) -> int:
-    """How many records the log holds of the first blocks."""
+    """Return the number of records of the first blocks."""
     rows = 0
     for file in life.glob(f"*/*-t*/{DATA_FILE}"):
         if _number(file) < blocks:
@@ -294,13 +293,13 @@ def _rows_before(life: Path, blocks: int) -> int:
 
 
 def _rows_closed(life: Path, blocks: int) -> int:
-    """How many records of the first blocks its ledger has closed, without which nobody could verify it later."""
+    """Return the number of records of the first blocks that the ledger has closed, which verification needs."""
     ledger = ledger_of(life)
     return sum(one.rows for one in ledger.closed.values() if one.block_num < blocks) if ledger is not None else 0
 
 
 def _cut(life: Path, blocks: int) -> None:
-    """Remove what the ledger says of what was logged after the first blocks, and then that itself."""
+    """Remove the later blocks from the ledger, and then their records."""
     ledger = life / BLOCKS_FILE
     if ledger.exists():
         # First, so that at no moment the ledger closes a block that is gone.
@@ -312,7 +311,7 @@ def _cut(life: Path, blocks: int) -> None:
 
 
 def _tells_of_later(line: bytes, blocks: int) -> bool:
-    """Whether a line of the ledger is of a later block, or torn."""
+    """Return whether a line of the ledger is of a later block, or torn."""
     try:
         event = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,41 +1,143 @@
-"""One learner through its protocol: prepare, live what is missing, survive what goes wrong."""
+"""Prepare and run one protocol for one learner: check everything first, then run what is missing."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from perdure.cluster import is_installed
 from perdure.errors import PerdureError, ProtocolError
 from perdure.lazy import pl
+from perdure.learners.find import find_maker
 from perdure.log.places import is_url
 from perdure.results import Tabular
-from perdure.runner.engines import Event, Tell, Work
+from perdure.runner.engines import Event, Tell, Work, engine_check
 from perdure.runner.engines import engine as engine_called
 from perdure.runner.folder import RunFolder
+from perdure.runner.job import describe_failure
 from perdure.runner.plan import PRE_DEPLOYMENT, Job, RunPlan, Shard
-from perdure.runner.preflight import check_plan, importable
 from perdure.runner.protocol import Protocol, parse_protocol, read_protocol
+from perdure.scenario.parameters import drawn
+from perdure.stopping import Stopped
+from perdure.tasks.catalogue import check_params, task_kind
+
+
+def check_plan(
+    plan: RunPlan, folder: RunFolder, jobs: Sequence[Job], paths: Sequence[Path], engine: str = "local"
+) -> None:
+    """Refuse a folder with another protocol's lifetimes, and a learner or tasks that cannot be made.
+
+    If all lifetimes are finished, only the folder is checked.
+    """
+    folder.refuse_others(plan.protocol)
+    missing = [job for job in jobs if not folder.is_finished(job)]
+    if not missing:
+        return
+    if plan.pre_deployment is not None:
+        missing.append(plan.pre_deployment)
+    with importable(paths):
+        protocol = plan.protocol
+        if check := engine_check(engine):
+            found = [_problem(partial(check, plan, folder, missing))]
+        else:
+            found = [_problem(partial(find_maker, protocol.learner, protocol.params)), *_task_problems(missing)]
+    if problems := list({str(problem): problem for problem in found if problem}.values()):
+        *before, last = problems
+        place = protocol.place
+        said = "".join(f"{one}\n  and: " for one in before)
+        what = last.said if last.file == place else last.placed
+        raise ProtocolError(f"nothing was run: {said}{what}", last.fix, file=place)
+
+
+@contextmanager
+def importable(paths: Sequence[Path]) -> Iterator[None]:
+    """Put the user's folders on the import path.
+
+    A module of the same name that an earlier run imported from another folder is removed from `sys.modules`.
+    """
+    before = list(sys.path)
+    folders = [path.resolve() for path in paths]
+    for name in [name for name in tuple(sys.modules) if "." not in name and _is_elsewhere(name, folders)]:
+        for loaded in [loaded for loaded in tuple(sys.modules) if loaded.partition(".")[0] == name]:
+            del sys.modules[loaded]
+    sys.path[:0] = map(str, folders)
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _is_elsewhere(name: str, folders: Sequence[Path]) -> bool:
+    """Return whether a loaded module of the user differs from the one that would be imported from `folders`."""
+    file = getattr(sys.modules[name], "__file__", None)
+    if file is None or is_installed(Path(file).resolve()):
+        return False
+    here = (place for folder in folders for place in (folder / f"{name}.py", folder / name / "__init__.py"))
+    found = next((place for place in here if place.is_file()), None)
+    return found is not None and found != Path(file).resolve()
+
+
+def _task_problems(jobs: Sequence[Job]) -> Iterator[PerdureError | None]:
+    """Check each task, and each block's parameters as drawn for its first experience."""
+    unknown: set[str] = set()
+    seen: set[tuple[str, str, str]] = set()
+    for job in jobs:
+        tasks = {task.label: task for task in job.syllabus.scenario.tasks}
+        for at, block in enumerate(job.syllabus.scenario.blocks):
+            task = tasks[block.task]
+            named = task.env or task.name
+            key = (task.label, named, json.dumps(block.params, sort_keys=True, default=str))
+            if named in unknown or key in seen:
+                continue
+            seen.add(key)
+            problem = _problem(partial(task_kind, task), task.label)
+            if problem is not None:
+                unknown.add(named)
+                yield problem
+                continue
+            params = drawn(block.params, job.seeds.scenario, at, 0)
+            yield _problem(partial(check_params, task_kind(task), task.label, params), task.label)
+
+
+def _problem(check: Callable[[], Any], task: str | None = None) -> PerdureError | None:
+    """Return the error that `check` raises, with the task as its place; None if it raises nothing."""
+    try:
+        check()
+    except Stopped:
+        raise
+    except (Exception, SystemExit) as problem:  # the user's module may raise anything when it is imported
+        ours = (
+            problem if isinstance(problem, PerdureError) else PerdureError(describe_failure(problem), "mend it there")
+        )
+        where = None if task is None else f"the task {task!r}"
+        return ours if where in (None, ours.where) else ours.at(where=where)
+    return None
+
 
 _REPR = 40  # signs of a place that a short word shows
 
 
 class RunResult(Tabular, Struct, frozen=True):
-    """What a run came to: each life, expert and twin of one learner."""
+    """The result of a run: each lifetime, expert and twin of one learner."""
 
     folder: RunFolder
     plan: RunPlan
     lived: tuple[str, ...]
-    """What this run lived, in the plan's order; empty where everything was there."""
+    """Ids of the jobs that this run completed, in the plan's order."""
     failed: dict[str, str]
-    """What could not be lived, and why."""
+    """Reasons of failed jobs, by id."""
     notes: tuple[str, ...] = ()
-    """What is odd about the lives that this run lived, each thing once."""
+    """Remarks about the lifetimes of this run, each once."""
     stopped: str | None = None
-    """Why what is left was not begun: the first lives all failed alike."""
+    """Reason for not starting the rest: the first lifetimes all failed in the same way."""
 
     def __repr__(self) -> str:
         counts = f"{len(self.lived)} lived, {len(self.failed)} failed, {len(self.missing)} missing"
@@ -48,44 +150,44 @@ class RunResult(Tabular, Struct, frozen=True):
         return iter(self.plan.jobs)
 
     def table(self) -> pl.DataFrame:
-        """One row per life, expert and twin: whether it is finished, and why it failed."""
+        """Return one row per lifetime, expert and twin: whether it is finished, and why it failed."""
         finished = pl.Series("finished", [self.folder.is_finished(job) for job in self], pl.Boolean())
         failed = pl.Series("failed", [self.failed.get(job.id) for job in self], pl.String())
         return _jobs(self.plan.jobs).with_columns(finished, failed)
 
     @property
     def finished_lives(self) -> tuple[Path, ...]:
-        """The logs of all lives that reached their end."""
+        """The logs of all finished lifetimes."""
         return tuple(self.folder.place(job) for job in self.plan.lives if self.folder.is_finished(job))
 
     @property
     def finished_twins(self) -> tuple[Path, ...]:
-        """The logs of all stateless twins that reached their end."""
+        """The logs of all finished twins."""
         return tuple(self.folder.place(job) for job in self.plan.twins if self.folder.is_finished(job))
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What is still to be lived."""
+        """The ids of unfinished jobs."""
         return tuple(job.id for job in self.plan.jobs if not self.folder.is_finished(job))
 
     def as_json(self) -> dict[str, Any]:
-        """What came of it, for a machine."""
+        """Return the result as plain data."""
         return {"lived": self.lived, "failed": self.failed, "stopped": self.stopped, "notes": self.notes}
 
 
 class PreparedRun(Tabular, Struct, frozen=True):
-    """A run that can begin: what is to be lived, where and how. Nothing was lived or written yet."""
+    """A run that can begin: its jobs, its folder and its engine. Nothing was run or written yet."""
 
     into: str
     folder: RunFolder
-    """Where it is worked on: `into`, or a copy of what that names."""
+    """The run folder at `into`."""
     plan: RunPlan
     chosen: tuple[Job, ...]
-    """What was asked for."""
+    """The jobs to run, finished ones included."""
     missing: tuple[Job, ...]
-    """What of it was not finished when it was prepared."""
+    """Those that were not finished when the run was prepared."""
     workers: int | None
-    """Processes; None where the engine decides."""
+    """Number of processes; None if the engine decides."""
     only: tuple[str, ...] = ()
     engine: str = "local"
     address: str | None = None
@@ -106,7 +208,7 @@ class PreparedRun(Tabular, Struct, frozen=True):
         return iter(self.chosen)
 
     def table(self) -> pl.DataFrame:
-        """One row per life, expert and twin that was asked for: how long, from which seed, whether it is missing."""
+        """Return one row per chosen job: its length, its seed, and whether it is missing."""
         missing = set(self.missing)
         return _jobs(self.chosen).with_columns(
             pl.Series("experiences", [job.experiences for job in self], pl.Int64()),
@@ -116,11 +218,11 @@ class PreparedRun(Tabular, Struct, frozen=True):
 
     @property
     def is_finished(self) -> bool:
-        """Whether there is nothing to live, also before all lives."""
+        """Whether nothing is left to run, pre-deployment included."""
         return not self.missing and PRE_DEPLOYMENT not in self.only
 
     def as_json(self) -> dict[str, Any]:
-        """The plan for a machine."""
+        """Return the plan as plain data."""
         plan, protocol = self.plan, self.plan.protocol
         return {
             "protocol": protocol.name,
@@ -138,7 +240,7 @@ class PreparedRun(Tabular, Struct, frozen=True):
         }
 
     def live(self, tell: Tell | None = None) -> RunResult:
-        """Live what is missing, and say what came of it; `tell` hears of it while it happens."""
+        """Run the missing jobs; `tell` is called with events meanwhile."""
         folder, protocol, first = self.folder, self.plan.protocol, self.plan.pre_deployment
         failed: dict[str, str] = {}
         notes: dict[str, None] = {}
@@ -215,7 +317,7 @@ def prepare_run(
     shard: Shard | str | None = None,
     accept_changed_learner: bool = False,
 ) -> PreparedRun:
-    """Look at all that a run needs, and refuse what could not be run; see `perdure.run`."""
+    """Check everything that a run needs, and refuse a run that cannot succeed; see `perdure.run`."""
     engine_called(engine)
     if is_url(into):
         fix = "run into a folder here, and copy it, as with aws s3 sync"
@@ -251,7 +353,7 @@ def run_learner(
     paths: Sequence[Path] = (),
     **how: Any,
 ) -> RunResult:
-    """Live what is missing of one learner's lives and experts, without scoring them; `how` as `prepare_run` has it."""
+    """Run the missing lifetimes and experts of one learner, without scoring; `how` are options of `prepare_run`."""
     if isinstance(protocol, Mapping):
         protocol = parse_protocol(protocol)
     elif not isinstance(protocol, Protocol):
@@ -272,5 +374,5 @@ def _jobs(jobs: Sequence[Job]) -> pl.DataFrame:
 
 
 def cores() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

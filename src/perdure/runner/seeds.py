@@ -1,4 +1,4 @@
-"""Seeds by key: the same key gives the same seed, whatever else was drawn before."""
+"""Seeds by key: the same key gives the same seed, whatever was drawn before."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Key = str | int
 
 
 def seed_for(root: int, *key: Key) -> int:
-    """A seed of 63 bits for `key` under `root`; keys that differ give seeds that have nothing in common.
+    """Return a seed of 63 bits for `key` under `root`; different keys give independent seeds.
 
-    Keys are hashed into the entropy of a numpy SeedSequence, so that `("life", 7)` does not depend
-    on how many lives there are.
+    Keys are hashed into the entropy of a NumPy SeedSequence, so that `("life", 7)` does not depend on the number of
+    lifetimes.
     """
     import numpy as np
 
@@ -24,7 +24,7 @@ def seed_for(root: int, *key: Key) -> int:
 
 
 class Seeds(Struct, frozen=True):
-    """The three seeds of a life: who learns, what comes when, and how each episode falls out."""
+    """The three seeds of a lifetime: for the learner, the scenario, and the environments."""
 
     learner: int
     scenario: int
@@ -32,20 +32,20 @@ class Seeds(Struct, frozen=True):
 
     @classmethod
     def of(cls, seed: int) -> Seeds:
-        """Three seeds that come from one."""
+        """Return three seeds derived from one."""
         return cls(seed_for(seed, "learner"), seed_for(seed, "scenario"), seed_for(seed, "environment"))
 
     def under(self, *key: Key) -> Seeds:
-        """The seeds of what is called `key` where these are the roots."""
+        """Return the seeds for `key`, with these as roots."""
         return Seeds(seed_for(self.learner, *key), seed_for(self.scenario, *key), seed_for(self.environment, *key))
 
     def as_json(self) -> dict[str, int]:
-        """As a manifest keeps them."""
+        """Return the seeds as a manifest stores them."""
         return {"learner": self.learner, "scenario": self.scenario, "environment": self.environment}
 
 
 def _words(number: int) -> list[int]:
-    """A number of any size and sign as words of 32 bits."""
+    """Return a number of any size and sign as words of 32 bits."""
     negative, number = number < 0, abs(number)
     words = [number & 0xFFFFFFFF]
     while number := number >> 32:

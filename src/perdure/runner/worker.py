@@ -28,7 +28,7 @@ from perdure.runner.plan import RunPlan
 from perdure.stopping import Stopped
 
 TRACEBACK_DELAY_S = 0.5
-"""Seconds beyond the time limit of a lifetime after which the place where it hangs is written down."""
+"""Seconds beyond the time limit of a lifetime after which the stack of its process is written."""
 
 _PROGRESS_EVERY_S = 0.2
 _CHECK_PARENT_EVERY_S = 0.3

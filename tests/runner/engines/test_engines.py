@@ -14,9 +14,8 @@ from perdure.errors import PerdureError, ProtocolError, UnknownNameError
 from perdure.runner.engines import ENGINES, Event, Work, engine
 from perdure.runner.engines.ray import _check_room, _room
 from perdure.runner.folder import RunFolder
-from perdure.runner.preflight import importable
 from perdure.runner.protocol import Resources, read_protocol
-from perdure.runner.runner import run_learner
+from perdure.runner.runner import importable, run_learner
 
 WriteProtocol = Callable[..., Path]
 

@@ -86,7 +86,7 @@ class _Worker(Struct):
     stderr_file: Path
     job: Job | None = None
     since: float | None = None
-    """When it began its job, or was told that there is none left."""
+    """Time at which it began its job, or learned that none is left."""
     done: int = 0
     killed_because: str | None = None
     buffer: bytes = b""
