@@ -27,7 +27,7 @@ from perdure.scenario.syllabus import Syllabus, read_syllabus, syllabus_text
 from perdure.tasks.catalogue import task_kind
 from perdure.tasks.datasets import Dataset
 from perdure.tasks.episodes import STEP_LIMIT, Episodes
-from perdure.tasks.interface import TaskError
+from perdure.tasks.interface import TaskError, TaskKind
 
 
 def run_lifetime(
@@ -45,60 +45,91 @@ def run_lifetime(
     states: str | os.PathLike[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> LiveRun:
-    """A life to go through: `for block in life: for episode in block.episodes(): …`, or `life.datasets()`.
+    """Start or resume a lifetime, to run with `for block in life: for episode in block.episodes(): …`.
 
-    Everything is logged under `into/name`; by default where `perdure info` looks, named after the
-    scenario and the time. `learner` is the learner, or just its name; one that has a fingerprint is
-    checked to come through each evaluation unchanged. `title` is how the log calls it. With `states`, a folder,
-    a learner that can save is saved after each block, and a life that broke off is taken up from there.
+    For a classification learner, use `life.datasets()`.
+
+    Parameters
+    ----------
+    scenario
+        A scenario, a syllabus, or the path of a syllabus.
+    into, name
+        The log is written to `into/name`; by default to the folder that `perdure info` shows, with the name of the
+        scenario and the time.
+    seed
+        Recorded in the log, and the root of `seeds` unless they are given.
+    learner
+        The learner, or only its name. A learner with a fingerprint must not change in an evaluation.
+    title
+        Name of the learner in the log.
+    seeds
+        Seeds of learner, scenario and environments.
+    role
+        Role of the lifetime in the log.
+    protocol
+        Facts about the protocol, for the manifest.
+    step_limit
+        Number of steps after which an episode is truncated.
+    states
+        Folder in which a learner that can be saved is saved after each block. If the lifetime was interrupted, it
+        continues from there.
+    progress
+        Called with the number of completed experiences.
     """
     if role not in get_args(Role):
         raise UnknownNameError("role", str(role), get_args(Role))
     syllabus = _as_syllabus(scenario)
-    return LiveRun(
-        syllabus,
-        Path(into) if into is not None else logs_folder(),
-        name or f"{_safe(syllabus.scenario.name)}-{time.time_ns() // 1_000_000}",
-        seed,
-        seeds or Seeds.of(seed),
-        learner,
-        title,
-        role,
-        protocol or {},
-        step_limit,
-        States(Path(states)) if states is not None else None,
-        progress or (lambda _: None),
+    into = Path(into) if into is not None else logs_folder()
+    name = name or f"{_safe(syllabus.scenario.name)}-{time.time_ns() // 1_000_000}"
+    seeds = seeds or Seeds.of(seed)
+    protocol = protocol or {}
+    kinds = {task.label: task_kind(task) for task in syllabus.scenario.tasks}
+    measures = _all_measures(kinds)
+    instance = None if isinstance(learner, str) else learner
+    saved = States(Path(states)) if states is not None else None
+    resumed = saved.resume(into / name, name, seeds, instance) if saved and (into / name).exists() else None
+    journal = Journal(
+        into,
+        name,
+        measures,
+        learner=title or _name_of(learner),
+        seed=seed,
+        scenario=syllabus.scenario,
+        info=msgspec.json.decode(syllabus_text(syllabus)),
+        join=resumed is not None,
+        role=role,
+        protocol={**protocol, "seeds": seeds.as_json()},
     )
+    digest = protocol.get("learner_digest")
+    position = replace(resumed or Checkpoint(name, 0, 0, 0, None, seeds), learner_digest=digest)
+    return LiveRun(syllabus, kinds, journal, instance, position, saved, step_limit, progress or (lambda _: None))
 
 
 class LiveRun:
-    """The blocks of a scenario, each to be lived to its end before the next; iterate over it once."""
+    """The blocks of a scenario, each to be completed before the next; iterate over it once."""
 
     def __init__(
         self,
         syllabus: Syllabus,
-        into: Path,
-        name: str,
-        seed: int,
-        seeds: Seeds,
+        kinds: Mapping[str, TaskKind],
+        journal: Journal,
         learner: Any,
-        title: str | None,
-        role: Role,
-        protocol: Mapping[str, Any],
-        step_limit: int,
+        position: Checkpoint,
         states: States | None,
+        step_limit: int,
         progress: Callable[[int], None],
     ) -> None:
         self.syllabus = syllabus
         self.scenario = syllabus.scenario
-        self.name = name
-        self.seeds = seeds
-        self.learner_digest: str | None = protocol.get("learner_digest")
+        self.kinds = kinds
+        self.journal = journal
+        self.learner = learner
+        self.name = position.life
+        self.seeds = position.seeds
+        self.learner_digest = position.learner_digest
         self.step_limit = step_limit
         self.tasks = {task.label: task for task in self.scenario.tasks}
-        self.kinds = {label: task_kind(task) for label, task in self.tasks.items()}
-        self.measures = _all_measures(self.kinds)
-        self.learner = None if isinstance(learner, str) else learner
+        self.measures = journal.measures
         self._states = states
         self._progress = progress
         self._opened: dict[str, Episodes] = {}
@@ -107,23 +138,9 @@ class LiveRun:
         self._iterated = False
         self._open: LifeBlock | None = None
         self._frozen: str | None = None
-        place = into / name
-        checkpoint = states.resume(place, name, seeds, self.learner) if states and place.exists() else None
-        self._blocks_done = checkpoint.blocks if checkpoint else 0
-        self._experiences = checkpoint.experiences if checkpoint else 0
-        self._rows = checkpoint.rows if checkpoint else 0
-        self.journal = Journal(
-            into,
-            name,
-            self.measures,
-            learner=title or _name_of(learner),
-            seed=seed,
-            scenario=self.scenario,
-            info=msgspec.json.decode(syllabus_text(syllabus)),
-            join=checkpoint is not None,
-            role=role,
-            protocol={**protocol, "seeds": seeds.as_json()},
-        )
+        self._blocks_done = position.blocks
+        self._experiences = position.experiences
+        self._rows = position.rows
 
     @property
     def path(self) -> Path:
