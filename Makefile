@@ -71,10 +71,11 @@ test-avalanche: $(AVALANCHE)/installed  ## Run the tests that need Avalanche
 kill-nodes: $(VENV)/installed-extras  ## Kill nodes of a Ray cluster fifty times, and compare the records (a quarter of an hour)
 	@$(BIN)/python bench/kill_nodes.py 50
 
-check: $(VENV)/installed-dev  ## Lint, format check, types
+check: $(VENV)/installed-dev  ## Lint, format check, types, and warnings about words
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/python scripts/words.py
 
 format: $(VENV)/installed-dev  ## Put the code into shape
 	@$(BIN)/ruff check --fix --quiet . || true

@@ -78,7 +78,9 @@ def commands() -> str:
     ]
     parts.append("Exit status 0: all was answered; 1: something was left out or is wrong; 2: nothing could be done.\n")
     for verb in VERBS:
-        said = runner.invoke(application(), [verb, "--help"]).output.strip("\n")
+        full = runner.invoke(application(), [verb, "--help-all"])
+        done = full if full.exit_code == 0 else runner.invoke(application(), [verb, "--help"])
+        said = done.output.strip("\n")
         parts.append(f"\n## perdure {verb}\n\n```text\n{said}\n```\n")
     return "".join(parts)
 
@@ -268,7 +270,7 @@ def _described(name: str, one: Any) -> str:
         listed = ", ".join(f"`{getattr(each, 'name', each)}`" for each in one)
         return f"\n### {name}\n\nBy name: {listed}.\n"
     text = inspect.getdoc(one) or ""
-    parts = [f"\n### {name}\n\n```text\n{name}{_signature(one)}\n```\n\n{text}\n"]
+    parts = [f"\n### {name}\n\n```text\n{name}{_signature(one)}\n```\n\n{_markdown(one, text)}\n"]
     if inspect.isclass(one) and not issubclass(one, Exception):
         rows = []
         for member, found in vars(one).items():
@@ -277,6 +279,29 @@ def _described(name: str, one: Any) -> str:
                 rows.append((f"`{member}{'()' if inspect.isfunction(found) else ''}`", said))
         parts.append("\n" + table(("member", "what it is"), rows) if rows else "")
     return "".join(parts)
+
+
+def _markdown(one: Any, text: str) -> str:
+    """Return a NumPy-style docstring as Markdown: parameters as a table with types and defaults, examples as code."""
+    about, *sections = re.split(r"^(Parameters|Returns|Raises|Examples)\n-+\n", text, flags=re.MULTILINE)
+    parts = [about.strip()]
+    for heading, body in zip(sections[::2], sections[1::2], strict=True):
+        if heading == "Examples":
+            parts.append(f"```python\n{body.strip()}\n```")
+            continue
+        entries = re.findall(r"^(\S[^\n]*)\n((?:    [^\n]*\n?)+)", body, re.MULTILINE)
+        rows = [(name, " ".join(meaning.split())) for names, meaning in entries for name in names.split(", ")]
+        if heading != "Parameters":
+            parts.append(f"**{heading}** " + "; ".join(f"`{name}`: {meaning}" for name, meaning in rows))
+            continue
+        signature = inspect.signature(one).parameters
+        cells = []
+        for name, meaning in rows:
+            given = signature[name.strip("*")]
+            default = "" if given.default is given.empty else "`" + re.sub(r"<[^<>]*>", "…", repr(given.default)) + "`"
+            cells.append((f"`{name}`", f"`{given.annotation}`", default, meaning))
+        parts.append(table(("parameter", "type", "default", "meaning"), cells))
+    return "\n\n".join(parts)
 
 
 def _signature(one: Any) -> str:

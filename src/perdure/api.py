@@ -227,7 +227,7 @@ def compare(
     Examples
     --------
     >>> result = perdure.compare("logs", baseline="naive")
-    >>> result[0].differences["performance_maintenance"].word
+    >>> result.comparisons[0].differences["performance_maintenance"].word
     'better'
     """
     from perdure.stats.systems import compare_scenario_types, compare_systems, systems_of
@@ -384,7 +384,10 @@ def plan(
     >>> plan = perdure.plan(1.0)
     >>> plan.rule, plan.exact
     (11, 13)
-    >>> perdure.plan(pilot="logs/naive-*", detect={"performance_maintenance": 5}).metrics  # doctest: +SKIP
+    >>> pilot = [f"logs/naive-{seed}" for seed in range(4)]
+    >>> plan = perdure.plan(pilot=pilot, pool=True, detect={"performance_maintenance": 5})
+    >>> plan.metrics["performance_maintenance"].n
+    4
     """
     from perdure.stats.crossing import FEW_EXPERTS
     from perdure.stats.plan import make_plan
@@ -507,7 +510,7 @@ def lint(
     --------
     >>> report = perdure.lint(perdure.compose("condensed", ["pong", "breakout"], learn=20, evaluate=3))
     >>> report.ok, report.metrics["performance_maintenance"].sites
-    (True, 2)
+    (True, 1)
     """
     from perdure.scenario.document import read_source
     from perdure.scenario.lint import lint as lint_syllabus
@@ -958,7 +961,7 @@ def export(
     Examples
     --------
     >>> perdure.export("logs/naive-0", "naive.csv").records
-    {'naive.csv': 84}
+    {'naive.csv': 96}
     """
     from perdure.files import data_folder
     from perdure.log.read import read

@@ -1,0 +1,94 @@
+"""Functions of the public interface: settings by name, and docstrings that describe every parameter."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import perdure
+from perdure import api
+from perdure.settings import Settings
+
+FUNCTIONS = [
+    name
+    for name, function in vars(api).items()
+    if inspect.isfunction(function) and function.__module__ == api.__name__ and name in perdure.__all__
+]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_docstring_has_one_entry_per_parameter(name: str) -> None:
+    function = getattr(perdure, name)
+    text = inspect.getdoc(function) or ""
+    section = text.partition("Parameters\n----------\n")[2].partition("\n\nReturns\n-------\n")[0]
+    documented = re.findall(r"^(?:\*\*)?(\w+)$", section, re.MULTILINE)
+    assert documented == list(inspect.signature(function).parameters)
+    assert all(f"\n{heading}\n{'-' * len(heading)}\n" in text for heading in ("Returns", "Raises", "Examples"))
+
+
+def test_every_setting_can_be_given_by_name() -> None:
+    assert set(api.SettingsByName.__annotations__) == set(Settings.__struct_fields__) - {"measures", "origins"}
+
+
+def test_a_setting_by_name_is_the_same_as_in_settings_and_a_misspelt_one_offers_the_nearest() -> None:
+    by_name = perdure.plan(level=0.9)
+    assert by_name == perdure.plan(settings=perdure.Settings(level=0.9)) != perdure.plan()
+    with pytest.raises(perdure.PerdureError, match="unknown setting 'windw'; did you mean 'window'"):
+        perdure.score("logs", windw=5)  # type: ignore[call-arg]
+
+
+PROTOCOL = """
+name = "small"
+lifetimes = 2
+experts = 1
+
+[learner]
+use = "q-learning"
+
+[[scenarios]]
+layout = "condensed"
+tasks = ["pong", "breakout"]
+learn = 2
+evaluate = 1
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A protocol, and logs of two learners: naive forgets its first task, replay does not."""
+    folder = tmp_path_factory.mktemp("examples")
+    (folder / "protocol.toml").write_text(PROTOCOL)
+    evaluation = [("test", "a"), ("test", "b")]
+    blocks = [*evaluation, ("train", "a"), *evaluation, ("train", "b"), *evaluation]
+    rng = np.random.default_rng(0)
+    for learner, loss in (("naive", 0.4), ("replay", 0.0)):
+        for seed in range(4):
+            name = f"{learner}-{seed}"
+            with perdure.Journal(folder / "logs", name, measures=["accuracy"], learner=learner, seed=seed) as journal:
+                for block, (mode, task) in enumerate(blocks):
+                    level = 0.8 if block > {"a": 2, "b": 5}[task] else 0.2
+                    level -= loss if task == "a" and block > 5 else 0.0
+                    for number, value in enumerate(rng.normal(level, 0.05, 12)):
+                        journal.log(
+                            block_num=block,
+                            exp_num=12 * block + number,
+                            block_type=mode,
+                            task_name=task,
+                            accuracy=float(value),
+                        )
+    return folder
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_example_runs(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    (example,) = doctest.DocTestFinder(recurse=False).find(getattr(perdure, name), name, globs={"perdure": perdure})
+    assert example.examples
+    output: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=output.append)
+    assert not output, "".join(output)
