@@ -80,7 +80,7 @@ def test_lifetimes_in_memory_and_in_one_file_are_scored_on_ray_too(run: Path, no
 
 
 def test_what_a_machine_does_not_know_is_said(run: Path, nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perdure.gather.on_ray.registered", lambda: frozenset({("metric", "of-a-script")}))
+    monkeypatch.setattr("perdure.gather.on_ray.registered_names", lambda: frozenset({("metric", "of-a-script")}))
     with pytest.raises(PerdureError, match="not known on this machine: of-a-script"):
         perdure.survey(run, settings=Settings(), engine="ray", address=nodes.address)
 

@@ -11,7 +11,7 @@ import pytest
 
 import perdure
 from perdure.errors import NotALogError
-from perdure.gather.outputs import FILES, write_outputs
+from perdure.gather.output_files import FILES, write_outputs
 from perdure.log.check import check_log
 from perdure.log.model import Lifetime
 from perdure.log.read import _BY_THEIR_FILES, READERS, Options, find, lifetimes, locate, recognise

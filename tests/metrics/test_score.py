@@ -18,7 +18,7 @@ from tests.metrics.written import LIFE, written
 import perdure
 from perdure.curves.model import Preparation
 from perdure.errors import UnknownNameError
-from perdure.gather.outputs import FILES, block_table, lifetime_table, write_outputs
+from perdure.gather.output_files import FILES, block_table, lifetime_table, write_outputs
 from perdure.gather.survey import score, survey
 from perdure.log.model import Lifetime
 from perdure.log.places import DATA_FILE

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import perdure
-from perdure.gather.outputs import block_table
+from perdure.gather.output_files import block_table
 from perdure.learners.classifiers import Network, dormant_units
 from perdure.reports import gather
 from perdure.reports.tables import blocks

@@ -65,7 +65,7 @@ def score(
     from perdure.stats.groups import group_survey
 
     if out:
-        from perdure.gather.outputs import FILES
+        from perdure.gather.output_files import FILES
         from perdure.log.read import refuse_overwriting
 
         for name in FILES:
@@ -77,7 +77,7 @@ def score(
     if json:
         emit_json(found.as_json(), json)
     if out:
-        from perdure.gather.outputs import write_outputs
+        from perdure.gather.output_files import write_outputs
 
         write_outputs(found.survey, out, for_spreadsheets=for_spreadsheets)
     if json != "-":

@@ -1,1 +1,1 @@
-"""Lifetimes found, identified, given their experts, read, verified and scored: once, for every verb alike."""
+"""Find lifetimes, score them in several processes, and collect the scores."""

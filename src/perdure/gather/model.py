@@ -1,4 +1,4 @@
-"""ScoredLifetime and Survey: the scores that every verb shows, and which lifetimes count."""
+"""The scores that every verb shows, and the lifetimes that count."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from perdure.results import LeftOut, Tabular, sealed, to_plain
 from perdure.text import plural
 
 SCHEMA = 2
-"""The form of the JSON; raised when a field changes its meaning or is removed."""
+"""Version of the JSON format, raised when a field changes its meaning or is removed."""
 
 
 class ScoredLifetime(msgspec.Struct, frozen=True, eq=False):
-    """One lifetime of a survey: its score, what was kept of its curves, and the manifest of its log."""
+    """One lifetime of a survey: its score, the data of its curves, and the manifest of its log."""
 
     score: Score
     seen: Any = None
@@ -39,7 +39,7 @@ class ScoredLifetime(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def sketch(self) -> Any:
-        """What was kept of the curves for figures."""
+        """The data of its curves for figures."""
         return self.seen
 
 
@@ -89,8 +89,8 @@ class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def faults(self) -> tuple[tuple[str, str], ...]:
         """Lifetime and problem of every error that its reader worked around, such as a torn last line."""
-        found = ((score.id, note) for score in self.scores for note in score.notes if isinstance(note, Note))
-        return tuple((name, str(note)) for name, note in found if note.problem.level == "error")
+        notes = ((score.id, note) for score in self.scores for note in score.notes if isinstance(note, Note))
+        return tuple((name, str(note)) for name, note in notes if note.problem.level == "error")
 
     @cached_property
     def bars(self) -> dict[str, Threshold]:
@@ -99,9 +99,9 @@ class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
         return {**known, **{name: bar for name, bar in self.written.items() if name not in known}}
 
     def by_task(self, metric: str) -> dict[str, npt.NDArray[np.float64]]:
-        """Return task, or pair of tasks → the values of `metric`: the mean of each lifetime that has any.
+        """Return the values of `metric` by task or pair of tasks: the mean of each lifetime with a value.
 
-        Robust summaries take them: `stratified_bootstrap(list(survey.by_task(…).values()), …)`.
+        Robust summaries take them as input: `stratified_bootstrap(list(survey.by_task(…).values()), …)`.
         """
         metric = METRICS.canonical(metric)
         means: dict[str, list[float]] = {}
@@ -158,7 +158,7 @@ _ANY = object()  # any learner, or any seed
 
 
 class CountedLifetimes(msgspec.Struct, frozen=True, eq=False):
-    """Lifetimes that count, and the copies that do not."""
+    """The lifetimes that count, and the copies that are left out."""
 
     lifetimes: tuple[ScoredLifetime, ...]
     copies: tuple[tuple[str, str], ...] = ()
@@ -169,7 +169,7 @@ class CountedLifetimes(msgspec.Struct, frozen=True, eq=False):
 def count_once(lifetimes: Iterable[ScoredLifetime]) -> CountedLifetimes:
     """Leave out lifetimes with the tasks, blocks and values of an earlier one of the same learner and seed.
 
-    A learner or seed that is not recorded may be any. Lifetimes that differ in their recorded seeds all count,
+    A missing learner or seed matches every learner or seed. Lifetimes that differ in their recorded seeds all count,
     because a deterministic learner repeats its values; a note says so.
     """
     counted: list[ScoredLifetime] = []
@@ -197,9 +197,9 @@ def count_once(lifetimes: Iterable[ScoredLifetime]) -> CountedLifetimes:
 
 def _repeat_notes(repeated: list[tuple[Score, Score]]) -> Iterable[str]:
     if repeated:
-        again, first = repeated[0]
+        later, first = repeated[0]
         count = "1 lifetime has" if len(repeated) == 1 else f"{len(repeated)} lifetimes have"
         yield (
-            f"{count} the same values as one with another seed, as {again.id} and {first.id}: all are counted, "
+            f"{count} the same values as one with another seed, as {later.id} and {first.id}: all are counted, "
             "though a learner that ignores its seed is observed only once"
         )

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from perdure.cluster import actor_starter, joined, line_of
 from perdure.errors import PerdureError
-from perdure.gather.find import Found
-from perdure.gather.pool import registered
+from perdure.gather.find import FoundLog
+from perdure.gather.pool import registered_names
 from perdure.gather.worker import ScoreJob, ScoreResult, ScoreWorker
 
 _MAX_LIFETIMES, _MAX_BYTES = 64, 16 << 20  # of one batch
@@ -25,7 +25,7 @@ Progress = Callable[[int, int], None]
 
 
 def score_on_ray(
-    job: ScoreJob, found: Sequence[Found], address: str | None, progress: Progress | None, jobs: int | None
+    job: ScoreJob, found: Sequence[FoundLog], address: str | None, progress: Progress | None, jobs: int | None
 ) -> list[ScoreResult]:
     """Return the result of a `ScoreWorker` for each place, in order.
 
@@ -41,7 +41,7 @@ def score_on_ray(
             max_restarts=_RESTARTS,
             max_task_retries=-1,  # a finite number is used up before Ray notices that a machine is lost
         )
-        arguments = ray.put(pickle.dumps((job, shared, registered())))
+        arguments = ray.put(pickle.dumps((job, shared, registered_names())))
         count = jobs or max(1, int(ray.cluster_resources().get("CPU", 1)))
         batches = _batches(found, shared)
         actors: list[Any] = []
@@ -87,19 +87,19 @@ def _result_of(ray: Any, answer: Any) -> bytes:
     return result
 
 
-def _shared_files(job: ScoreJob, found: Sequence[Found]) -> dict[str, bytes]:
+def _shared_files(job: ScoreJob, found: Sequence[FoundLog]) -> dict[str, bytes]:
     """Return the files of experts and of metrics, and files that hold several lifetimes."""
     several = Counter(str(place.path.resolve()) for place in found if place.lifetime is None and place.path.is_file())
     places = [
         *(expert for expert in job.experts if isinstance(expert, str)),
-        *(expert.path for expert in job.own_experts),
+        *(str(expert.path) for expert in job.own_experts),
         *job.settings.files,
         *(path for path, times in several.items() if times > 1),
     ]
     return {name: content for place in places for name, content in _files(Path(place))}
 
 
-def _batches(found: Sequence[Found], shared: Mapping[str, bytes]) -> Iterator[tuple[list[int], bytes]]:
+def _batches(found: Sequence[FoundLog], shared: Mapping[str, bytes]) -> Iterator[tuple[list[int], bytes]]:
     """Yield neighbouring places, by index, packed with their files, which are read on demand."""
     indices: list[int] = []
     files: dict[str, bytes] = {}
@@ -147,10 +147,10 @@ class RemoteScorer:
                     metrics=tuple(self._local(name) if name in settings.files else name for name in settings.metrics),
                 ),
                 experts=tuple(self._local(expert) if isinstance(expert, str) else expert for expert in job.experts),
-                own_experts=tuple(replace(expert, path=self._local(expert.path)) for expert in job.own_experts),
+                own_experts=tuple(replace(expert, path=Path(self._local(expert.path))) for expert in job.own_experts),
             )
         )
-        if unknown := known - registered():
+        if unknown := known - registered_names():
             names = ", ".join(sorted(name for _, name in unknown))
             raise PerdureError(f"not known on this machine: {names}", "install the plug-in there, or score here")
 
@@ -163,7 +163,7 @@ class RemoteScorer:
             (self._below / name.lstrip("/")).unlink()
         return pickle.dumps(results)
 
-    def _scored(self, place: Found) -> ScoreResult:
+    def _scored(self, place: FoundLog) -> ScoreResult:
         if place.lifetime is not None:
             return self._score(place)
         result = self._score(replace(place, path=Path(self._local(place.path))))

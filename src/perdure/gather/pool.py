@@ -1,4 +1,4 @@
-"""A pool of processes, this one included, that works from any script."""
+"""A pool of processes that includes the current one and works from any script."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 
-_AHEAD = 3  # chunks that are handed to a process in advance, so that it never waits for the next
-_CHUNK, _TURNS = 32, 8  # most items of a chunk; how many chunks each process gets, at least
+_AHEAD = 3  # chunks in the queue of each process, so that it never waits for the next
+_MAX_CHUNK, _MIN_CHUNKS = 32, 8  # items of one chunk; chunks of each process
 
 
 def process_count(items: int, jobs: int | None, worth: int) -> int:
-    """Return the number of processes: `jobs`, else one per core from `worth` items on, else one."""
+    """Return the number of processes: `jobs` if given, otherwise one per core from `worth` items on, or one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(jobs or cores, items)) if jobs or items >= worth else 1
 
@@ -39,25 +39,25 @@ def parallel_map(
     count: int,
     progress: Progress | None = None,
     *,
-    here: Callable[[Item], Result] | None = None,
+    worker: Callable[[Item], Result] | None = None,
 ) -> list[Result]:
     """Apply `start(job)` to each item, in `count` processes that each start once; return the results in order.
 
-    This process is one of them: it works while the others start, and takes over if they do not start, die, or do not
-    know a plug-in that was registered here. `here` is a worker that was already started in it. `progress` is called
-    with the number of finished items and of all items.
+    The current process is one of them: it works while the others start, and takes over if they do not start, die, or
+    lack a plug-in that was registered here. `worker` is one that already started here. `progress` is called with the
+    number of finished items and of all items.
     """
-    work = here or start(job)
-    size = max(1, min(_CHUNK, len(items) // (_TURNS * count)))
-    chunks = [items[at : at + size] for at in range(0, len(items), size)]
+    work = worker or start(job)
+    size = max(1, min(_MAX_CHUNK, len(items) // (_MIN_CHUNKS * count)))
+    chunks = [items[first : first + size] for first in range(0, len(items), size)]
     results: dict[int, list[Result]] = {}
     finished = 0
-    for at, made in _share(start, job, chunks, work, count - 1):
-        results[at] = made
-        finished += len(made)
+    for index, chunk_results in _share(start, job, chunks, work, count - 1):
+        results[index] = chunk_results
+        finished += len(chunk_results)
         if progress:
             progress(finished, len(items))
-    return [result for at in range(len(chunks)) for result in results[at]]
+    return [result for index in range(len(chunks)) for result in results[index]]
 
 
 def _share(
@@ -68,8 +68,8 @@ def _share(
     others: int,
 ) -> Iterator[tuple[int, list[Result]]]:
     if not others:
-        for at, chunk in enumerate(chunks):
-            yield at, [work(item) for item in chunk]
+        for index, chunk in enumerate(chunks):
+            yield index, [work(item) for item in chunk]
         return
     import multiprocessing
     from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -78,36 +78,36 @@ def _share(
     context = multiprocessing.get_context("spawn")
     before = set(multiprocessing.active_children())
     waiting = deque(range(len(chunks)))
-    given: dict[Future[list[Result]], int] = {}
-    most = _AHEAD * others
-    with ProcessPoolExecutor(others, context, _begin, (start, job, registered())) as pool:
+    submitted: dict[Future[list[Result]], int] = {}
+    limit = _AHEAD * others
+    with ProcessPoolExecutor(others, context, _initialise, (start, job, registered_names())) as pool:
         try:
-            while waiting or given:
-                # A process starts when it gets its first chunk; then this process is as it was.
+            while waiting or submitted:
+                # A process starts when it gets its first chunk, so the changes to this process last until then.
                 with _environment(ONE_THREAD), _no_main_module(), _interrupts_held():
-                    while waiting and len(given) < most:
+                    while waiting and len(submitted) < limit:
                         try:
                             future = pool.submit(_work_on, chunks[waiting[0]])
                         except BrokenProcessPool:
-                            most = 0
+                            limit = 0
                         else:
-                            given[future] = waiting.popleft()
+                            submitted[future] = waiting.popleft()
                 if waiting:
-                    at = waiting.popleft()
-                    yield at, [work(item) for item in chunks[at]]
+                    index = waiting.popleft()
+                    yield index, [work(item) for item in chunks[index]]
                 else:
-                    wait(given, return_when=FIRST_COMPLETED)
-                for future in [future for future in given if future.done()]:
-                    at = given.pop(future)
+                    wait(submitted, return_when=FIRST_COMPLETED)
+                for future in [future for future in submitted if future.done()]:
+                    index = submitted.pop(future)
                     try:
-                        made = future.result()
+                        chunk_results = future.result()
                     except (BrokenProcessPool, _NotStartedError):
-                        most = 0
-                        waiting.append(at)
+                        limit = 0
+                        waiting.append(index)
                     else:
-                        yield at, made
+                        yield index, chunk_results
         except BaseException:
-            # After Ctrl-C or a failure here, nothing waits for the results of the others.
+            # After Ctrl-C or a failure here, the results of the other processes are not needed.
             for child in set(multiprocessing.active_children()) - before:
                 child.terminate()
             raise
@@ -120,15 +120,15 @@ class _NotStartedError(Exception):
 _work: Callable[[Any], Any] | None = None
 
 
-def _begin(start: Callable[[Any], Callable[[Any], Any]], job: Any, known: frozenset[tuple[str, str]]) -> None:
+def _initialise(start: Callable[[Any], Callable[[Any], Any]], job: Any, known: frozenset[tuple[str, str]]) -> None:
     global _work  # noqa: PLW0603 - the worker of this process
-    gc.set_threshold(1_000_000)  # a lifetime leaves few cycles behind
-    if known <= registered():
+    gc.set_threshold(1_000_000)  # scoring a lifetime leaves few reference cycles
+    if known <= registered_names():
         try:
             _work = start(job)
         except Exception:
             _work = None  # the first process raises the same error
-    gc.freeze()  # everything so far stays to the end
+    gc.freeze()  # everything so far is used until the process ends
 
 
 def _work_on(chunk: Sequence[Any]) -> list[Any]:
@@ -137,14 +137,14 @@ def _work_on(chunk: Sequence[Any]) -> list[Any]:
     return [_work(item) for item in chunk]
 
 
-def registered() -> frozenset[tuple[str, str]]:
-    """Return everything registered by name; a script may have added to it, which a fresh process does not know."""
+def registered_names() -> frozenset[tuple[str, str]]:
+    """Return kind and name of everything registered. A new process lacks the names that a script registered."""
     return frozenset((registry.kind, name) for registry in (READERS, METRICS, PRESETS) for name in registry.names())
 
 
 @contextmanager
 def _no_main_module() -> Iterator[None]:
-    """Start processes without running the caller's script again, which may lack a `__main__` guard."""
+    """Keep processes from running the caller's script again when they start: it may lack a `__main__` guard."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -155,23 +155,23 @@ def _no_main_module() -> Iterator[None]:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Start processes that ignore Ctrl-C, which a terminal sends to all: this process ends them.
+    """Block SIGINT, so that processes started meanwhile ignore Ctrl-C, which a terminal sends to all of them.
 
-    A process that is interrupted while it hands over a result would leave the others waiting for ever.
+    This process ends them. A process interrupted while it returns a result would leave the others waiting forever.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
 @contextmanager
 def _environment(settings: Mapping[str, str]) -> Iterator[None]:
-    """Start processes with these environment variables: one thread each, or they would compete for the cores."""
+    """Set environment variables, which processes started meanwhile inherit."""
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     try:

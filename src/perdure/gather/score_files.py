@@ -1,4 +1,4 @@
-"""Scores made before: JSONs of `perdure score`, and tables and JSONs of metrics, ours and l2metrics'."""
+"""Read files of scores: JSONs of `perdure score`, and tables and JSONs of metrics from Perdure or l2metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from perdure.errors import PerdureError, nearest
 from perdure.files import HEADER_LIMIT, SCORES_LIMIT, opened, parse_json, read_bytes
 from perdure.gather.model import Survey
-from perdure.gather.outputs import AND_THEN, FILES
+from perdure.gather.output_files import FILES, SEPARATOR
 from perdure.log.accuracy_matrix import Unit
 from perdure.log.model import Identity
 from perdure.log.rows import cells, records
@@ -27,7 +27,7 @@ from perdure.scenario.model import Mode as BlockMode
 from perdure.settings import setting_keys
 from perdure.settings.presets import L2METRICS_31, STANDARD
 
-_DESCRIBING = frozenset(
+_FACT_COLUMNS = frozenset(
     {
         "lifetime", "run_id", "learner", "agent_config", "scenario_type", "protocol", "seed", "measure", "unit",
         "metrics_column", "preset", "definitions", "sg_name", "complexity", "difficulty", "min", "max", "num_lx",
@@ -35,24 +35,24 @@ _DESCRIBING = frozenset(
         "complete", "order", "tasks", "not_learned", "variants", "direction", "bounds", "learner_digest",
     }
 )  # fmt: skip
-_OURS = frozenset({"preset", "learning_experiences", "evaluation_experiences"})
-"""Columns of every table that `perdure score --out` writes, whatever its metrics are called."""
+_OWN_COLUMNS = frozenset({"preset", "learning_experiences", "evaluation_experiences"})
+"""Columns of every table that `perdure score --out` writes, for any metrics."""
 
-_ADDED = frozenset(
+_REPORT_KEYS = frozenset(
     {
         "thresholds", "capabilities", "groups", "not_grouped", CHECKSUM,
         "title", "leads", "verdicts", "rule", "tally", "comparisons", "checklist", "notes", "methods", "provenance",
     }
 )  # fmt: skip
 """Keys that `perdure score --json` and `perdure report --json` add to those of a survey."""
-_UNITS, _VARIANTS, _MODES, _SUBTYPES = (get_args(one) for one in (Unit, Variants, BlockMode, Subtype))
+_UNITS, _VARIANTS, _MODES, _SUBTYPES = (get_args(hint) for hint in (Unit, Variants, BlockMode, Subtype))
 _COMPLETE = {"true": True, "false": False}
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_GLANCE = 1 << 16
+_HEAD_BYTES = 1 << 16
 
 
 class ScoreFile(Struct, frozen=True, eq=False):
-    """The scored lifetimes of one file, and what their metrics are held against."""
+    """The scored lifetimes of one file, and the thresholds of their metrics."""
 
     scores: tuple[Score, ...]
     bars: Mapping[str, Threshold] = {}
@@ -62,29 +62,29 @@ class ScoreFile(Struct, frozen=True, eq=False):
 
     @property
     def preset(self) -> str:
-        """How its lifetimes were scored."""
+        """The preset of its lifetimes."""
         return self.scores[0].preset if self.scores else STANDARD
 
 
-def _their_names() -> Mapping[str, str]:
-    """Return what l2metrics calls each metric, with our id of it."""
+def _l2metrics_names() -> Mapping[str, str]:
+    """Return the id of each metric by its name in l2metrics."""
     return PRESETS.get(L2METRICS_31).names
 
 
 def is_score_file(path: Path) -> bool:
-    """Whether `path` holds scores rather than a log: a JSON of `perdure score`, or a table or JSON of metrics."""
+    """Return whether `path` holds scores instead of a log: a JSON of `perdure score`, or a table or JSON of metrics."""
     if path.suffix not in (".json", ".tsv", ".csv") or not path.is_file():
         return False
     with opened(path) as file:
-        head = file.read(_GLANCE).decode("utf-8-sig", errors="replace")
+        head = file.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace")
     if path.suffix == ".json":
-        start = head.lstrip()[:_GLANCE]
-        ours = '"lifetimes"' in start or ('"perdure"' in start and '"preset"' in start)
-        return (start.startswith("{") and ours) or any(f'"{name}"' in start for name in _their_names())
+        start = head.lstrip()
+        is_own = '"lifetimes"' in start or ('"perdure"' in start and '"preset"' in start)
+        return (start.startswith("{") and is_own) or any(f'"{name}"' in start for name in _l2metrics_names())
     names = set(cells(head, _SEPARATORS[path.suffix]))
-    if "run_id" in names and names & _their_names().keys():
+    if "run_id" in names and names & _l2metrics_names().keys():
         return True
-    return "lifetime" in names and (names >= _OURS or bool(names & _known_metrics()))
+    return "lifetime" in names and (names >= _OWN_COLUMNS or bool(names & _known_metrics()))
 
 
 def _known_metrics() -> frozenset[str]:
@@ -92,30 +92,30 @@ def _known_metrics() -> frozenset[str]:
 
 
 def read_score_file(path: Path, files: Sequence[str] = (), margins: Mapping[str, float] | None = None) -> ScoreFile:
-    """The scored lifetimes of a JSON or a table; `files` declare the metrics that Perdure does not know."""
+    """Read the scored lifetimes of a JSON or a table; the Python files in `files` declare further metrics."""
     try:
         text = read_bytes(path, SCORES_LIMIT).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         raise PerdureError(f"cannot be read as scores ({problem})", "write it again", file=path) from problem
-    made = _from_json(path, text) if path.suffix == ".json" else ScoreFile(_from_table(path, text))
-    _refuse_twice(path, made.scores)
-    settings = made.settings
+    content = _read_json(path, text) if path.suffix == ".json" else ScoreFile(_read_table(path, text))
+    _refuse_duplicates(path, content.scores)
     bars = _bars(
-        dict.fromkeys(name for one in made.scores for name in one.metrics),
-        made.preset,
+        dict.fromkeys(name for score in content.scores for name in score.metrics),
+        content.preset,
         files,
-        {**settings.get("margins", {}), **(margins or {})},
-        made.bars,
+        {**content.settings.get("margins", {}), **(margins or {})},
+        content.bars,
     )
-    return replace(made, bars=bars)
+    return replace(content, bars=bars)
 
 
-def _refuse_twice(path: Path, lives: Sequence[Score]) -> None:
+def _refuse_duplicates(path: Path, scores: Sequence[Score]) -> None:
     seen: dict[str, Score] = {}
-    for life in lives:
-        if seen.setdefault(life.id, life) is not life:
+    for score in scores:
+        first = seen.setdefault(score.id, score)
+        if first is not score:
             raise PerdureError(
-                f"lifetime {life.id!r} is there twice ({seen[life.id].identity.source} and {life.identity.source})",
+                f"lifetime {score.id!r} is there twice ({first.identity.source} and {score.identity.source})",
                 "a lifetime counts once, so give each a name of its own or leave the copy out",
                 file=path,
             )
@@ -128,12 +128,15 @@ def _bars(
     margins: Mapping[str, float],
     written: Mapping[str, Threshold],
 ) -> dict[str, Threshold]:
-    """A bar for each name: as declared, else as `written` beside the scores; without either it gets no verdict."""
+    """Return the threshold of each name, as declared or otherwise as `written`; metrics without one get no verdict."""
     declared: dict[str, Metric] = {}
     if preset in PRESETS:
-        declared = chosen_metrics(PRESETS.get(preset), tuple(one for one in files if one.endswith(".py")), {})
+        declared = chosen_metrics(PRESETS.get(preset), tuple(file for file in files if file.endswith(".py")), {})
     bars: dict[str, Threshold] = {}
-    for name in (*(one for one in declared if one in set(names)), *(one for one in names if one not in declared)):
+    for name in (
+        *(name for name in declared if name in set(names)),
+        *(name for name in names if name not in declared),
+    ):
         bar = declared[name].criterion if name in declared else written.get(name, Threshold())
         bars[name] = replace(bar, margin=margins[name], margin_given=True) if name in margins else bar
     return bars
@@ -142,23 +145,23 @@ def _bars(
 # --- JSON ----------------------------------------------------------------------------------------
 
 
-def _from_json(path: Path, text: str) -> ScoreFile:
+def _read_json(path: Path, text: str) -> ScoreFile:
     try:
         facts = parse_json(text)
         if isinstance(facts, list) or "lifetimes" not in facts:
-            theirs = facts if isinstance(facts, list) else [facts]
-            if not any(name in one for one in theirs for name in _their_names()):
+            entries = facts if isinstance(facts, list) else [facts]
+            if not any(name in entry for entry in entries for name in _l2metrics_names()):
                 raise KeyError("lifetimes")
-            return ScoreFile(tuple(_l2metrics_life(path, at, one) for at, one in enumerate(theirs)))
+            return ScoreFile(tuple(_read_l2metrics_entry(path, index, entry) for index, entry in enumerate(entries)))
         notes = _verify(path, facts)
         settings = dict(facts.get("settings", {}))
         _refuse_other_edition(path, facts.get("definitions", DEFINITIONS))
-        _refuse_unknown(path, "", facts, {*json_keys(Survey), *_ADDED})
+        _refuse_unknown(path, "", facts, {*json_keys(Survey), *_REPORT_KEYS})
         _refuse_unknown(path, "settings", settings, setting_keys())
         how = deciding(settings)
-        left_out = tuple((str(one["path"]), str(one["why"])) for one in facts.get("left_out", ()))
-        written = {name: _written_bar(path, name, one) for name, one in facts.get("thresholds", {}).items()}
-        scores = tuple(_life(path, one, str(facts["preset"]), how) for one in facts["lifetimes"])
+        left_out = tuple((str(entry["path"]), str(entry["why"])) for entry in facts.get("left_out", ()))
+        written = {name: _read_threshold(path, name, entry) for name, entry in facts.get("thresholds", {}).items()}
+        scores = tuple(_read_lifetime(path, entry, str(facts["preset"]), how) for entry in facts["lifetimes"])
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise PerdureError(
             f"not what `perdure score --json` writes ({type(problem).__name__}: {problem})",
@@ -169,12 +172,12 @@ def _from_json(path: Path, text: str) -> ScoreFile:
 
 
 def _verify(path: Path, facts: dict[str, Any]) -> tuple[str, ...]:
-    """Compare a file with its checksum, which is taken out; return a note if it has none. ValueError for infinity."""
+    """Remove the checksum from `facts` and verify it; return a note if it is missing. Raise ValueError for infinity."""
     stated = facts.pop(CHECKSUM, None)
-    found = checksum_of(facts)
+    actual = checksum_of(facts)
     if stated is None:
         return (f"{path}: has no checksum, so it cannot be seen whether it was altered",)
-    if stated != found:
+    if stated != actual:
         fix = "restore it or write it again; to keep a change that you made, remove its 'checksum'"
         raise PerdureError("altered after it was written", fix, file=path)
     return ()
@@ -187,9 +190,9 @@ def _refuse_unknown(path: Path, where: str, facts: Mapping[str, Any], known: Col
 
 
 def _word(value: Any, known: Sequence[Any], field: str, path: Path, *, line: int | None = None, where: str = "") -> Any:
-    """Return a word that is known, or None where there is none; raise an error with its place for any other."""
-    if value is not None and not any(value is one or (isinstance(one, str) and value == one) for one in known):
-        expected = " or ".join(str(one).lower() for one in known)
+    """Return `value` if it is None or one of the `known` words; raise an error with its place otherwise."""
+    if value is not None and not any(value is word or (isinstance(word, str) and value == word) for word in known):
+        expected = " or ".join(str(word).lower() for word in known)
         raise PerdureError(f"{field} is {value!r}", f"expected {expected}", file=path, line=line, where=where or None)
     return value
 
@@ -204,52 +207,52 @@ def _refuse_other_edition(path: Path, definitions: object, line: int | None = No
         )
 
 
-def _life(path: Path, one: Mapping[str, Any], preset: str, how: str) -> Score:
-    where = f"lifetime {one['id']}"
-    _refuse_unknown(path, where, one, json_keys(Score))
-    for name, each in one["metrics"].items():
+def _read_lifetime(path: Path, entry: Mapping[str, Any], preset: str, how: str) -> Score:
+    where = f"lifetime {entry['id']}"
+    _refuse_unknown(path, where, entry, json_keys(Score))
+    for name, each in entry["metrics"].items():
         _refuse_unknown(path, f"{where}: {name}", each, json_keys(Measured))
-    blocks = one.get("blocks", ())
-    order = one.get("order") or [block["task"] for block in blocks if block["mode"] == "learn"]
+    blocks = entry.get("blocks", ())
+    order = entry.get("order") or [block["task"] for block in blocks if block["mode"] == "learn"]
     return Score(
         identity=Identity(
-            id=str(one["id"]),
-            learner=one.get("learner"),
-            seed=one.get("seed"),
-            scenario_type=one.get("scenario_type"),
+            id=str(entry["id"]),
+            learner=entry.get("learner"),
+            seed=entry.get("seed"),
+            scenario_type=entry.get("scenario_type"),
             order=tuple(order),
-            tasks=tuple(one.get("tasks", ())),
-            measure=one.get("measure"),
-            unit=_word(one.get("unit"), _UNITS, "unit", path, where=where),
-            direction=str(one.get("direction") or "higher"),
-            variants=variant_mode(_word(one.get("variants"), _VARIANTS, "variants", path, where=where) or "name"),
-            recorded=str(one.get("identity") or ""),
+            tasks=tuple(entry.get("tasks", ())),
+            measure=entry.get("measure"),
+            unit=_word(entry.get("unit"), _UNITS, "unit", path, where=where),
+            direction=str(entry.get("direction") or "higher"),
+            variants=variant_mode(_word(entry.get("variants"), _VARIANTS, "variants", path, where=where) or "name"),
+            recorded=str(entry.get("identity") or ""),
             source=str(path),
             argument=str(path),
             holder=path.stem,
         ),
         metrics={
             name: Measured(
-                _number(path, one["id"], name, each["value"]),
+                _number(path, entry["id"], name, each["value"]),
                 {key: tuple(values) for key, values in (each.get("by") or {}).items()},
                 each.get("why"),
                 tuple(map(Flag.read, each.get("flags", ()))),
                 {task: tuple(marks) for task, marks in (each.get("experts") or {}).items()},
                 {key: tuple(map(tuple, places)) for key, places in (each.get("at") or {}).items()},
             )
-            for name, each in one["metrics"].items()
+            for name, each in entry["metrics"].items()
         },
         preset=preset,
         how=how,
-        blocks=tuple(_block(path, where, block) for block in blocks),
-        learning_experiences=int(one.get("learning_experiences") or 0),
-        evaluation_experiences=int(one.get("evaluation_experiences") or 0),
-        notes=tuple(one.get("notes", ())),
-        not_learned=tuple(one.get("not_learned", ())),
-        bounds=_bounds(one.get("bounds")),
-        protocol=one.get("protocol"),
-        complete=_word(one.get("complete"), (True, False), "complete", path, where=where),
-        digest=str(one.get("digest") or ""),
+        blocks=tuple(_read_block(path, where, block) for block in blocks),
+        learning_experiences=int(entry.get("learning_experiences") or 0),
+        evaluation_experiences=int(entry.get("evaluation_experiences") or 0),
+        notes=tuple(entry.get("notes", ())),
+        not_learned=tuple(entry.get("not_learned", ())),
+        bounds=_bounds(entry.get("bounds")),
+        protocol=entry.get("protocol"),
+        complete=_word(entry.get("complete"), (True, False), "complete", path, where=where),
+        digest=str(entry.get("digest") or ""),
     )
 
 
@@ -257,52 +260,52 @@ def _bounds(stated: Mapping[str, Any] | None) -> dict[str, tuple[float, float]]:
     return {task: (float(pair["min"]), float(pair["max"])) for task, pair in (stated or {}).items()}
 
 
-def _block(path: Path, lifetime: str, one: Mapping[str, Any]) -> BlockSummary:
-    number = int(one["block"])
+def _read_block(path: Path, lifetime: str, entry: Mapping[str, Any]) -> BlockSummary:
+    number = int(entry["block"])
     where = f"{lifetime}: block {number}"
-    _refuse_unknown(path, where, one, json_keys(BlockSummary))
-    kind = _word(one["mode"] or "", _MODES, "mode", path, where=where)
-    subtype = _word(one["subtype"] or "", _SUBTYPES, "subtype", path, where=where)
+    _refuse_unknown(path, where, entry, json_keys(BlockSummary))
+    kind = _word(entry["mode"] or "", _MODES, "mode", path, where=where)
+    subtype = _word(entry["subtype"] or "", _SUBTYPES, "subtype", path, where=where)
     return BlockSummary(
         number,
-        Block(kind, str(one["task"]), one["length"], {}, subtype, int(one["group"])),
-        one["mean"],
-        one["terminal"],
-        one["saturation"],
-        one["experiences_to_saturation"],
-        one.get("squares"),
-        one.get("lagged"),
-        one.get("dormant_units"),
+        Block(kind, str(entry["task"]), entry["length"], {}, subtype, int(entry["group"])),
+        entry["mean"],
+        entry["terminal"],
+        entry["saturation"],
+        entry["experiences_to_saturation"],
+        entry.get("squares"),
+        entry.get("lagged"),
+        entry.get("dormant_units"),
     )
 
 
-def _l2metrics_life(path: Path, at: int, one: Mapping[str, Any]) -> Score:
-    """One object of l2metrics' JSON; NaN and null are missing."""
-    name = str(one.get("run_id") or f"{path.stem} {at}")
-    ranges = one.get("normalization_data_range")
+def _read_l2metrics_entry(path: Path, index: int, entry: Mapping[str, Any]) -> Score:
+    """Read one object of l2metrics' JSON, in which NaN and null mean that a value is missing."""
+    name = str(entry.get("run_id") or f"{path.stem} {index}")
+    ranges = entry.get("normalization_data_range")
     return Score(
         identity=Identity(
             id=name,
-            learner=one.get("agent_config") or None,
-            scenario_type=one.get("scenario_type") or None,
+            learner=entry.get("agent_config") or None,
+            scenario_type=entry.get("scenario_type") or None,
             tasks=tuple(sorted(ranges)) if isinstance(ranges, Mapping) else (),
-            measure=one.get("metrics_column") or None,
-            source=f"{path}, object {at}",
+            measure=entry.get("metrics_column") or None,
+            source=f"{path}, object {index}",
             argument=str(path),
             holder=path.stem,
         ),
         metrics={
-            ours: _measured(_number(path, name, theirs, one[theirs]), path)
-            for theirs, ours in _their_names().items()
-            if theirs in one
+            metric: _measured(_number(path, name, column, entry[column]), path)
+            for column, metric in _l2metrics_names().items()
+            if column in entry
         },
         preset=L2METRICS_31,
-        learning_experiences=int(one.get("num_lx") or 0),
-        evaluation_experiences=int(one.get("num_ex") or 0),
+        learning_experiences=int(entry.get("num_lx") or 0),
+        evaluation_experiences=int(entry.get("num_ex") or 0),
     )
 
 
-def _written_bar(path: Path, name: str, facts: Mapping[str, Any]) -> Threshold:
+def _read_threshold(path: Path, name: str, facts: Mapping[str, Any]) -> Threshold:
     where = f"the threshold of {name}"
     _refuse_unknown(path, where, facts, json_keys(Threshold))
     better, inclusive = facts.get("better", "higher"), facts.get("inclusive", False)
@@ -327,31 +330,32 @@ def _measured(value: float | None, path: Path) -> Measured:
 # --- tables --------------------------------------------------------------------------------------
 
 
-def _from_table(path: Path, text: str) -> tuple[Score, ...]:
-    found = [(line, [cell.strip() for cell in row]) for line, row in records(text, _SEPARATORS[path.suffix])]
-    (_, names), *lines = [(line, row) for line, row in found if any(row)] or [(1, [])]
-    name_column = next((one for one in ("lifetime", "run_id") if one in names), None)
+def _read_table(path: Path, text: str) -> tuple[Score, ...]:
+    rows = [(line, [cell.strip() for cell in row]) for line, row in records(text, _SEPARATORS[path.suffix])]
+    (_, names), *lines = [(line, row) for line, row in rows if any(row)] or [(1, [])]
+    name_column = next((name for name in ("lifetime", "run_id") if name in names), None)
     if name_column is None:
         raise PerdureError(
             f"no column 'lifetime' or 'run_id' (found: {', '.join(names) or 'nothing'})", "name lifetimes", file=path
         )
-    theirs = name_column == "run_id"
-    how = "" if theirs else _settings_beside(path)
-    metrics = [one for one in names if one not in _DESCRIBING and (not theirs or one in _their_names())]
+    is_l2metrics = name_column == "run_id"
+    how = "" if is_l2metrics else _settings_of(path)
+    metrics = [name for name in names if name not in _FACT_COLUMNS and (not is_l2metrics or name in _l2metrics_names())]
     for line, row in lines:
         if len(row) != len(names):
             raise PerdureError(
                 f"{len(row)} cells under {len(names)} headings", "give every row as many", file=path, line=line
             )
-    return tuple(_row(path, line, dict(zip(names, row, strict=True)), metrics, how) for line, row in lines)
+    return tuple(_read_row(path, line, dict(zip(names, row, strict=True)), metrics, how) for line, row in lines)
 
 
-def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str], how: str) -> Score:
-    theirs = "run_id" in row
+def _read_row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str], how: str) -> Score:
+    is_l2metrics = "run_id" in row
     seed = row.get("seed", "")
     complete = _word(row.get("complete", "").lower() or None, [*_COMPLETE], "complete", path, line=number)
     _refuse_other_edition(path, row.get("definitions") or DEFINITIONS, number)
-    values = {_their_names().get(one, one) if theirs else one: _cell(path, number, one, row[one]) for one in metrics}
+    names = _l2metrics_names() if is_l2metrics else {}
+    values = {names.get(column, column): _cell(path, number, column, row[column]) for column in metrics}
     try:
         bounds = _bounds(parse_json(row.get("bounds") or "{}"))
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
@@ -359,7 +363,7 @@ def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str]
         raise PerdureError(f"bounds is {row['bounds']!r}", fix, file=path, line=number) from problem
     return Score(
         identity=Identity(
-            id=row["run_id" if theirs else "lifetime"],
+            id=row["run_id" if is_l2metrics else "lifetime"],
             learner=row.get("learner") or row.get("agent_config") or None,
             seed=int(seed) if seed.lstrip("-").isdigit() else None,
             scenario_type=row.get("scenario_type") or None,
@@ -377,7 +381,7 @@ def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str]
             holder=path.stem,
         ),
         metrics={name: _measured(value, path) for name, value in values.items()},
-        preset=L2METRICS_31 if theirs else row.get("preset") or STANDARD,
+        preset=L2METRICS_31 if is_l2metrics else row.get("preset") or STANDARD,
         how=how,
         not_learned=_tasks(row.get("not_learned")),
         bounds=bounds,
@@ -389,29 +393,29 @@ def _row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence[str]
 
 
 def _tasks(cell: str | None) -> tuple[str, ...]:
-    return tuple(filter(None, (cell or "").split(AND_THEN)))
+    return tuple(filter(None, (cell or "").split(SEPARATOR)))
 
 
-def _settings_beside(table: Path) -> str:
-    """How a table that `perdure score --out` wrote was scored: the file beside it says."""
+def _settings_of(table: Path) -> str:
+    """Return the settings of a table that `perdure score --out` wrote, from the file next to it."""
     file = table.with_name(FILES[2])
     if table.name != FILES[4] or not file.is_file():
         return ""
     try:
-        found = parse_json(read_bytes(file, HEADER_LIMIT))
-        if not isinstance(found, dict):
-            raise TypeError(f"it holds a {type(found).__name__}, not an object")
-        _verify(file, found)
+        settings = parse_json(read_bytes(file, HEADER_LIMIT))
+        if not isinstance(settings, dict):
+            raise TypeError(f"it holds a {type(settings).__name__}, not an object")
+        _verify(file, settings)
     except (OSError, ValueError, TypeError) as problem:
         raise PerdureError(
             f"cannot be read as the settings of {table.name} ({problem})", "write both again", file=file
         ) from problem
-    _refuse_unknown(file, "", found, setting_keys())
-    return deciding({name: value for name, value in found.items() if name != "preset"})
+    _refuse_unknown(file, "", settings, setting_keys())
+    return deciding({name: value for name, value in settings.items() if name != "preset"})
 
 
 def _cell(path: Path, number: int, column: str, text: str) -> float | None:
-    """A table's cell as a value; blanks and NaN are missing, anything else that is not finite is refused."""
+    """Return the value of a cell, None for blanks and NaN. Refuse other values that are not finite numbers."""
     if text.lower() in ("", "nan", "na", "null", "none"):
         return None
     try:

@@ -12,8 +12,15 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from perdure.errors import NotALogError, PerdureError
-from perdure.gather.find import Found, find_lifetimes, named_apart, unused_experts
-from perdure.gather.joint import compare_with_joint, finals, is_joint, joint_accuracies, needing, place_of
+from perdure.gather.find import FoundLog, find_lifetimes, unused_experts, with_distinct_ids
+from perdure.gather.joint_learner import (
+    compare_with_joint,
+    final_accuracies,
+    is_joint,
+    joint_accuracies,
+    joint_metrics,
+    joint_path,
+)
 from perdure.gather.model import ScoredLifetime, Survey, count_once
 from perdure.gather.pool import parallel_map, process_count
 from perdure.gather.worker import CurveHook, ScoreJob, ScoreResult, ScoreWorker, settle_sets
@@ -46,9 +53,9 @@ class InMemory(Protocol):
 Frame = InMemory | Mapping[str, Any] | npt.NDArray[Any]
 """A table in memory, its columns by name, or a matrix."""
 
-_TAKEN = "give a path, a Lifetime, several of these, a table (or its columns by name), or a matrix of numbers"
+_ACCEPTED_LOGS = "give a path, a Lifetime, several of these, a table (or its columns by name), or a matrix of numbers"
 
-_WORTH_A_POOL = 8  # fewer lifetimes are scored before a second process has started
+_MIN_FOR_POOL = 8  # one process scores fewer lifetimes before a second one has started
 
 
 def survey(
@@ -75,20 +82,20 @@ def survey(
     settings
         How lifetimes are read and scored.
     look
-        Returns what to keep of the curves of a lifetime, which are dropped otherwise.
+        Selects the data of a lifetime's curves to return. Without it, no data are returned.
     jobs
         Number of processes. By default one per core, and one for a few lifetimes.
     engine
         "ray" sends lifetimes to a Ray cluster.
     address
-        The cluster: by default RAY_ADDRESS, or one that is started here.
+        Address of the cluster: by default RAY_ADDRESS, or that of a new local cluster.
     progress
-        Called with the number of lifetimes that are done, and of all.
+        Called with the number of lifetimes that are done, and the number of all.
     """
     settings, joint_notes, joint_left_out = _with_joint(Settings.given_or_default(settings))
     given, experts = _sources(logs, settings.reading()), _sources(experts)
     if not given:
-        raise NotALogError("no logs were given", _TAKEN)
+        raise NotALogError("no logs were given", _ACCEPTED_LOGS)
     scorer = Scorer(settings)  # a misspelt setting fails here, before any log is read
     paths, score_files = _score_files([source for source in given if not isinstance(source, Lifetime)], settings)
     places = [source for source in given if not isinstance(source, Lifetime) and source not in paths]
@@ -96,7 +103,7 @@ def survey(
         places, [expert for expert in experts if not isinstance(expert, Lifetime)], settings.reading()
     )
     own_experts = findings.experts
-    found = (*(_in_memory(source) for source in given if isinstance(source, Lifetime)), *findings.lifetimes)
+    found = (*(_log_in_memory(source) for source in given if isinstance(source, Lifetime)), *findings.lifetimes)
     stated = _stated_experts(scorer) if not experts and not own_experts else ()
     job = ScoreJob(
         settings,
@@ -106,7 +113,7 @@ def survey(
         count=len(found),
     )
     worker = ScoreWorker(job)  # wrong experts fail here, before any lifetime is read
-    count = process_count(len(found), jobs, _WORTH_A_POOL)
+    count = process_count(len(found), jobs, _MIN_FOR_POOL)
     settled = settle_sets(worker, found, count)
     if settled is not None:
         job = replace(job, settled=settled)
@@ -116,9 +123,9 @@ def survey(
 
         results = score_on_ray(job, found, address, progress, jobs)
     else:
-        results = parallel_map(ScoreWorker, job, found, count, progress, here=worker)
-    lifetimes = _rename_apart(_compare_with_joint(job, list(zip(found, results, strict=True)), count))
-    lifetimes += _scored_before(score_files, {lifetime.id for lifetime in lifetimes}, settings)
+        results = parallel_map(ScoreWorker, job, found, count, progress, worker=worker)
+    lifetimes = _with_distinct_ids(_compare_with_joint(job, list(zip(found, results, strict=True)), count))
+    lifetimes += _lifetimes_in(score_files, {lifetime.id for lifetime in lifetimes}, settings)
     counted = count_once(lifetimes)
     left_out = [pair for result in results for pair in result.left_out]
     left_out += [pair for file in score_files for pair in file.left_out]
@@ -130,13 +137,15 @@ def survey(
     unserved |= dict(unused_experts(own_experts, (lifetime.run for lifetime in found)))
     left_out += [(as_text(name), as_text(why)) for name, why in unserved.items() if name not in served]
     written: dict[str, Threshold] = {name: bar for file in score_files for name, bar in file.bars.items()}
-    expert_names = [_name_of(expert) for expert in (*job.experts, *(expert.path for expert in own_experts))]
+    expert_names = [_name_of(expert) for expert in (*job.experts, *(str(expert.path) for expert in own_experts))]
     return Survey(
         lifetimes=counted.lifetimes,
         left_out=tuple(left_out),
-        settings=described(settings, scorer, expert_names),
+        settings=describe_settings(settings, scorer, expert_names),
         preset=scorer.preset.name if found or not score_files else score_files[0].preset,
-        metrics=scorer.metrics if found else {name: one for name, one in scorer.metrics.items() if name in written},
+        metrics=scorer.metrics
+        if found
+        else {name: metric for name, metric in scorer.metrics.items() if name in written},
         settings_from=settings.sources(),
         written=written,
         name=", ".join(_name_of(source, brief=True) for source in given),
@@ -146,7 +155,7 @@ def survey(
             *findings.notes,
             *counted.notes,
             *(note for file in score_files for note in file.notes),
-            *(_late_settings(settings) if score_files else ()),
+            *(_note_unused_settings(settings) if score_files else ()),
         ),
     )
 
@@ -157,12 +166,12 @@ def _raise_empty(left_out: Sequence[tuple[str, str]], raised: PerdureError | Non
         raise raised
     if not left_out:
         raise NotALogError(f"no lifetime among {experts} experts", "give logs of lifetimes as well")
-    more = f" (and {len(left_out) - 1} more that cannot be scored)" if len(left_out) > 1 else ""
-    raise NotALogError(f"{left_out[0][1]}{more}", "see perdure check")
+    rest = f" (and {len(left_out) - 1} more that cannot be scored)" if len(left_out) > 1 else ""
+    raise NotALogError(f"{left_out[0][1]}{rest}", "see perdure check")
 
 
 def _score_files(places: Sequence[Place], settings: Settings) -> tuple[list[Place], list[ScoreFile]]:
-    """Return the paths that are files of scores, and their content; a file that is given twice counts once."""
+    """Return the paths that are files of scores, and the content of each file once."""
     if all(locate(place).is_dir() for place in places):
         return [], []
     from perdure.gather.score_files import is_score_file, read_score_file
@@ -176,50 +185,50 @@ def score(
     log: Source | Frame, experts: Source | Sequence[Source] | Frame = (), settings: Settings | None = None
 ) -> Score:
     """Score one lifetime: compute every metric of the preset, compared with `experts` if given."""
-    found = survey(log, experts, settings)
-    if len(found.lifetimes) > 1:
-        ids = ", ".join(lifetime.id for lifetime in found.lifetimes[:3])
+    result = survey(log, experts, settings)
+    if len(result.lifetimes) > 1:
+        ids = ", ".join(lifetime.id for lifetime in result.lifetimes[:3])
         raise PerdureError(
-            f"{len(found.lifetimes)} lifetimes ({ids}, …)", "perdure.survey takes several", file=_name_of(log)
+            f"{len(result.lifetimes)} lifetimes ({ids}, …)", "perdure.survey takes several", file=_name_of(log)
         )
-    left_out = (f"left out: {why if path in why else f'{path}: {why}'}" for path, why in found.left_out)
-    return replace(found.scores[0], notes=(*found.scores[0].notes, *left_out))
+    left_out = (f"left out: {why if path in why else f'{path}: {why}'}" for path, why in result.left_out)
+    return replace(result.scores[0], notes=(*result.scores[0].notes, *left_out))
 
 
 def _with_joint(settings: Settings) -> tuple[Settings, tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Return the settings with the accuracies of the joint learner's lifetimes if they were named, notes, left out."""
-    place = place_of(settings.joint)
+    """Replace the path of a joint learner by its accuracies; return the settings, notes and logs left out."""
+    place = joint_path(settings.joint)
     if place is None:
         return settings, (), ()
     plain = settings.replace(joint=None, preset=STANDARD, metrics=(), margins={})
-    found = survey(place, settings=plain, look=finals)
-    joint = tuple(lifetime for lifetime in found.lifetimes if is_joint(lifetime.score.identity)) or found.lifetimes
+    result = survey(place, settings=plain, look=final_accuracies)
+    joint = tuple(lifetime for lifetime in result.lifetimes if is_joint(lifetime.score.identity)) or result.lifetimes
     note = f"joint accuracies: the last evaluations of {plural(len(joint), 'lifetime')} at {place}"
-    return settings.replace(joint=joint_accuracies(joint, place)), (as_text(note),), found.left_out
+    return settings.replace(joint=joint_accuracies(joint, place)), (as_text(note),), result.left_out
 
 
 def _compare_with_joint(
-    job: ScoreJob, places: Sequence[tuple[Found, ScoreResult]], count: int
-) -> list[tuple[Found, ScoredLifetime]]:
-    """Return every lifetime; if a joint learner is among them, the others are compared with it."""
+    job: ScoreJob, results: Sequence[tuple[FoundLog, ScoreResult]], count: int
+) -> list[tuple[FoundLog, ScoredLifetime]]:
+    """Return every lifetime, compared with the joint learner among them, if there is one."""
 
     def score_again(
-        found: Sequence[Found], settings: Settings, look: CurveHook | None
-    ) -> list[Sequence[tuple[Found, ScoredLifetime]]]:
-        wanted = replace(job, settings=settings, look=look)
-        results = parallel_map(ScoreWorker, wanted, found, min(count, len(found)))
-        return [_lifetimes_at(place, result) for place, result in zip(found, results, strict=True)]
+        logs: Sequence[FoundLog], settings: Settings, look: CurveHook | None
+    ) -> list[Sequence[tuple[FoundLog, ScoredLifetime]]]:
+        job_again = replace(job, settings=settings, look=look)
+        again = parallel_map(ScoreWorker, job_again, logs, min(count, len(logs)))
+        return [_members(log, result) for log, result in zip(logs, again, strict=True)]
 
-    scored = [(found, _lifetimes_at(found, result)) for found, result in places]
-    return compare_with_joint(scored, job.settings, needing(Scorer(job.settings).metrics), score_again)
-
-
-def _lifetimes_at(found: Found, result: ScoreResult) -> list[tuple[Found, ScoredLifetime]]:
-    """Return the lifetimes of a place, each with its own identity."""
-    return [(found.inside(name) if name else found, lifetime) for name, lifetime in result.lifetimes]
+    scored = [(log, _members(log, result)) for log, result in results]
+    return compare_with_joint(scored, job.settings, joint_metrics(Scorer(job.settings).metrics), score_again)
 
 
-def described(settings: Settings, scorer: Scorer, experts: Sequence[str]) -> dict[str, Any]:
+def _members(log: FoundLog, result: ScoreResult) -> list[tuple[FoundLog, ScoredLifetime]]:
+    """Return the lifetimes of a log, each with its own identity."""
+    return [(log.member(name) if name else log, lifetime) for name, lifetime in result.lifetimes]
+
+
+def describe_settings(settings: Settings, scorer: Scorer, experts: Sequence[str]) -> dict[str, Any]:
     """Return everything that decided the scores, as every output contains it."""
     return {**settings.as_json(scorer.prep), "experts": [as_text(expert) for expert in experts]}
 
@@ -243,7 +252,7 @@ def _sources(given: Any, options: Options | None = None) -> tuple[Source, ...]:
     if is_frame(given):
         return frame_lifetimes(given, options or Options())
     if isinstance(given, bytes) or not (isinstance(given, Iterable) or hasattr(given, "__array__")):
-        raise PerdureError(f"no logs can be read from {given!r}", _TAKEN)
+        raise PerdureError(f"no logs can be read from {given!r}", _ACCEPTED_LOGS)
     if not hasattr(given, "__array__"):
         given = list(given)
         others = [type(item).__name__ for item in given if not isinstance(item, str | os.PathLike | Lifetime)]
@@ -271,27 +280,23 @@ def _name_of(source: Source | Frame, *, brief: bool = False) -> str:
     return as_text(Path(source).resolve().name) if brief else as_text(os.fspath(source))
 
 
-def _in_memory(lifetime: Lifetime) -> Found:
+def _log_in_memory(lifetime: Lifetime) -> FoundLog:
     place = as_text(lifetime.path) if lifetime.path else ""
-    holder = lifetime.id.partition("#")[0] if lifetime.inside else ""  # the table or stack that holds several
+    holder = lifetime.id.partition("#")[0] if lifetime.inside else ""  # a table or a stack of several
     identity = Identity(lifetime.id, source=place, holder=holder, argument=(place or holder) if holder else "")
-    return Found(lifetime.path or Path(), identity, typed=lifetime.id, lifetime=lifetime)
+    return FoundLog(lifetime.path or Path(), identity, typed=lifetime.id, lifetime=lifetime)
 
 
-def _rename_apart(lifetimes: Sequence[tuple[Found, ScoredLifetime]]) -> list[ScoredLifetime]:
-    """Return the lifetimes under ids that differ."""
-    apart = named_apart([found for found, _ in lifetimes])
+def _with_distinct_ids(lifetimes: Sequence[tuple[FoundLog, ScoredLifetime]]) -> list[ScoredLifetime]:
+    logs = with_distinct_ids([log for log, _ in lifetimes])
     return [
-        lifetime if lifetime.id == found.identity.id else renamed(lifetime, found.identity.id)
-        for found, (_, lifetime) in zip(apart, lifetimes, strict=True)
+        lifetime if lifetime.id == log.identity.id else _rename(lifetime, log.identity.id)
+        for log, (_, lifetime) in zip(logs, lifetimes, strict=True)
     ]
 
 
-def _scored_before(files: Sequence[ScoreFile], taken: set[str], settings: Settings) -> list[ScoredLifetime]:
-    """Return the lifetimes of files of scores, with the metrics that were asked for.
-
-    An id that is taken has the file in front.
-    """
+def _lifetimes_in(files: Sequence[ScoreFile], taken: set[str], settings: Settings) -> list[ScoredLifetime]:
+    """Return the lifetimes in files of scores, with the selected metrics. Ids that are taken begin with the file."""
     scores = [score for file in files for score in file.scores]
     counts = Counter(score.id for score in scores)
     ids = {METRICS.canonical(name) for name in settings.ids}
@@ -300,20 +305,19 @@ def _scored_before(files: Sequence[ScoreFile], taken: set[str], settings: Settin
         metrics = {name: measured for name, measured in score.metrics.items() if not ids or name in ids}
         lifetime = ScoredLifetime(replace(score, metrics=metrics))
         if counts[score.id] > 1 or score.id in taken:
-            lifetime = renamed(lifetime, f"{score.identity.argument}#{score.id}")
+            lifetime = _rename(lifetime, f"{score.identity.argument}#{score.id}")
         lifetimes.append(lifetime)
     return lifetimes
 
 
-def _late_settings(settings: Settings) -> tuple[str, ...]:
-    """Return a note on settings that cannot change scores that were made before."""
-    late = [
+def _note_unused_settings(settings: Settings) -> tuple[str, ...]:
+    """Return a note on settings that cannot change the scores in files."""
+    unused = [
         OPTIONS[name].flag for name in settings.given if name in OPTIONS and (OPTIONS[name].decides or name == "preset")
     ]
-    return (f"scores made before are shown as they were made, whatever {', '.join(late)} says",) if late else ()
+    return (f"scores made before are shown as they were made, whatever {', '.join(unused)} says",) if unused else ()
 
 
-def renamed(lifetime: ScoredLifetime, name: str) -> ScoredLifetime:
-    """Return the lifetime under another id."""
+def _rename(lifetime: ScoredLifetime, name: str) -> ScoredLifetime:
     score = lifetime.score
     return replace(lifetime, score=replace(score, identity=replace(score.identity, id=name)))

@@ -1,4 +1,4 @@
-"""Lifetimes and what they scored, sent to a tracker, one run for each."""
+"""Send lifetimes and their scores to a tracker, one run per lifetime."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from perdure.log.write.export import open_tracker, scalars_of
 from perdure.settings import Settings
 
 
-class Sent(Struct, frozen=True):
-    """What reached a tracker, and what did not."""
+class TrackerExport(Struct, frozen=True):
+    """The lifetimes that a tracker received, and those left out."""
 
     runs: Mapping[str, int]
     """Name of the run → its records."""
@@ -27,43 +27,44 @@ class Sent(Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def _in_words(target: str) -> Iterator[None]:
-    """Whatever a tracker's library raises, as an error of ours: it would meet every further lifetime as well."""
+def _reported_errors(target: str) -> Iterator[None]:
+    """Raise a PerdureError for an exception of the tracker's library, because later lifetimes would meet it too."""
     try:
         yield
     except PerdureError:
         raise
     except Exception as problem:
-        said = " ".join(str(problem).split())
+        text = " ".join(str(problem).split())
         raise PerdureError(
-            f"{target} refused a run ({type(problem).__name__}: {said})", "see that it is there"
+            f"{target} refused a run ({type(problem).__name__}: {text})", "see that it is there"
         ) from problem
 
 
-def send(log: str | Path, target: str, settings: Settings | None = None) -> Sent:
-    """Every lifetime at or below `log` as a run of its own at `target`, as `tensorboard:runs`, with its metrics."""
+def send(log: str | Path, target: str, settings: Settings | None = None) -> TrackerExport:
+    """Send each lifetime at or below `log`, with its metrics, as one run to `target`, such as `tensorboard:runs`."""
     settings = Settings.given_or_default(settings)
     scored = survey(log, settings=settings)
-    values = {one.id: {name: value for name, value in one.values.items() if value is not None} for one in scored}
-    found = find_lifetimes([log], options=settings.reading()).lifetimes
+    values = {score.id: {name: value for name, value in score.values.items() if value is not None} for score in scored}
+    logs = find_lifetimes([log], options=settings.reading()).lifetimes
     runs: dict[str, int] = {}
     left_out = list(scored.left_out)
-    for place in {one.path: one for one in found}.values():
+    for found in {found.path: found for found in logs}.values():
         try:
-            for life in lifetimes(place.path, settings.reading()):
-                if (life.role != "life" and (life.inside or len(found) > 1)) or life.inside in place.surplus:
-                    continue  # what lives are held against is none, unless it alone was given
-                name = f"{place.identity.id}#{life.inside}" if life.inside else place.identity.id
-                scalars = scalars_of(life)
-                facts = {"method": life.learner, "seed": life.seed}
-                with _in_words(target):
+            for lifetime in lifetimes(found.path, settings.reading()):
+                is_one_of_several = lifetime.inside or len(logs) > 1
+                if (lifetime.role != "life" and is_one_of_several) or lifetime.inside in found.surplus:
+                    continue  # an expert is sent only if it is the one log given
+                name = f"{found.identity.id}#{lifetime.inside}" if lifetime.inside else found.identity.id
+                scalars = scalars_of(lifetime)
+                facts = {"method": lifetime.learner, "seed": lifetime.seed}
+                with _reported_errors(target):
                     tracker = open_tracker(target, re.sub(r"[^\w.\-]+", "-", name), facts)
                     tracker.put(scalars)
-                    tracker.close(values.get(name, {}), life.experiences.height)
+                    tracker.close(values.get(name, {}), lifetime.experiences.height)
                 runs[name] = len(scalars.steps)
         except LogError as problem:
-            left_out.append((str(place.path), str(problem)))
+            left_out.append((str(found.path), str(problem)))
     if not runs:
         why = f"no lifetime here can be read ({left_out[0][1]})" if left_out else "no lifetime here"
         raise NotALogError(why, "give a log, or a folder of logs", file=log)
-    return Sent(runs, tuple(dict.fromkeys(left_out)))
+    return TrackerExport(runs, tuple(dict.fromkeys(left_out)))

@@ -1,9 +1,10 @@
-"""Work of one process of a survey: read lifetimes, give them their experts, and score them."""
+"""The worker of a survey's process: read lifetimes and their experts, and score them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from perdure.curves.experts import Experts, merge_experts, read_experts
 from perdure.curves.model import Curves
 from perdure.errors import PerdureError
-from perdure.gather.find import Found, OwnExpert
+from perdure.gather.find import FoundLog
 from perdure.gather.model import ScoredLifetime
 from perdure.gather.pool import parallel_map
 from perdure.log.model import Lifetime
@@ -24,63 +25,63 @@ from perdure.metrics.score import Scorer
 from perdure.settings import Settings
 
 CurveHook = Callable[[Curves, int], Any]
-"""Returns what to keep of a lifetime's curves, given the number of lifetimes; the result must survive a pickle."""
+"""Selects the data of a lifetime's curves to return, given the number of lifetimes. The result must be picklable."""
 
 
 class ScoreJob(msgspec.Struct, frozen=True):
-    """Everything that a process needs before it scores its first lifetime."""
+    """The arguments of a process that scores lifetimes."""
 
     settings: Settings
     experts: tuple[str | Lifetime, ...] = ()
-    """Experts that were given; they serve every lifetime."""
-    own_experts: tuple[OwnExpert, ...] = ()
-    """Experts found among the lifetimes; those of a run folder serve its lifetimes only."""
+    """Experts that were given, which serve every lifetime."""
+    own_experts: tuple[FoundLog, ...] = ()
+    """Experts found among the lifetimes. Those of a run folder serve only its lifetimes."""
     settled: Settled | None = None
     """Names of the parameter sets in all lifetimes, if parameters make tasks."""
     look: CurveHook | None = None
     count: int = 1
-    """Number of lifetimes, or files of them."""
+    """Number of logs."""
 
 
 class ScoreResult(msgspec.Struct, frozen=True):
-    """The scored lifetimes of one place, what was left out, and which experts were used so far."""
+    """The scored lifetimes of one log, those left out, and the experts used so far."""
 
     lifetimes: tuple[tuple[str, ScoredLifetime], ...]
-    """Each with its name inside a file of several, or an empty name."""
+    """Each with its name in a file of several, or an empty name."""
     left_out: tuple[tuple[str, str], ...] = ()
     experts_left_out: tuple[tuple[str, str], ...] = ()
     experts_served: tuple[str, ...] = ()
 
 
 class ExpertPool:
-    """Experts, read once each, for the lifetimes that may be compared with them.
+    """The experts of lifetimes, each read once.
 
-    Experts found in a run folder serve the lifetimes of that run only, because they belong to its learner.
-    Those that were `given`, and those found in no run folder, serve all.
+    Experts `found` in a run folder serve only the lifetimes of that run, because they belong to its learner. The
+    `given` experts, and those found outside run folders, serve all lifetimes.
     """
 
     def __init__(
         self,
         given: Iterable[str | os.PathLike[str] | Lifetime] = (),
-        found: Iterable[OwnExpert] = (),
+        found: Iterable[FoundLog] = (),
         options: Options | None = None,
     ) -> None:
         self._options = options or Options()
-        self._found: dict[Path | None, list[OwnExpert]] = {}
+        self._found: dict[Path | None, list[FoundLog]] = {}
         for expert in found:
             self._found.setdefault(expert.run, []).append(expert)
         given = tuple(given)
         in_memory = [expert for expert in given if isinstance(expert, Lifetime)]
         paths = [expert for expert in given if not isinstance(expert, Lifetime)]
-        # A wrong path is an error of the call, and raised at once.
-        read = read_experts([*paths, *(expert.path for expert in self._found.pop(None, ()))], self._options)
+        # A wrong path is an error of the call, so it is raised here.
+        read = read_experts([*paths, *(str(expert.path) for expert in self._found.pop(None, ()))], self._options)
         experts = tuple(expert for expert in in_memory if expert.role != "twin")
         twins = tuple(expert for expert in in_memory if expert.role == "twin")
         self._for_all = merge_experts(Experts(experts, twins=twins), read)
         self._for_run: dict[Path | None, Experts] = {}
 
     def of(self, run: Path | None) -> Experts:
-        """Return the experts of a lifetime in the run folder `run`, or in none."""
+        """Return the experts of a lifetime in the run folder `run`, or outside run folders if it is None."""
         if run not in self._for_run:
             own = self._found.get(run)
             read = read_own_experts(own, self._options) if own else Experts()
@@ -89,13 +90,13 @@ class ExpertPool:
 
     def all(self) -> tuple[Lifetime, ...]:
         """Return every expert of every run."""
-        found = {id(expert): expert for run in (None, *self._found) for expert in self.of(run).lifetimes}
-        return tuple(found.values())
+        experts = {id(expert): expert for run in (None, *self._found) for expert in self.of(run).lifetimes}
+        return tuple(experts.values())
 
 
-def read_own_experts(found: Iterable[OwnExpert], options: Options) -> Experts:
+def read_own_experts(found: Iterable[FoundLog], options: Options) -> Experts:
     """Read experts that were found among lifetimes, without those that the protocol of their run does not plan."""
-    surplus = {expert.path: expert.surplus for expert in found}
+    surplus = {str(expert.path): expert.surplus for expert in found}
     read = read_experts(surplus, options)
 
     def planned(experts: Iterable[Lifetime]) -> tuple[Lifetime, ...]:
@@ -105,7 +106,7 @@ def read_own_experts(found: Iterable[OwnExpert], options: Options) -> Experts:
 
 
 class ScoreWorker:
-    """Scores the lifetimes at one place after the other; it keeps the experts between them."""
+    """A callable that scores the lifetimes of one log, and keeps the experts for the next."""
 
     def __init__(self, job: ScoreJob, experts: ExpertPool | None = None) -> None:
         self.job = job
@@ -113,98 +114,98 @@ class ScoreWorker:
         self.experts = experts or ExpertPool(job.experts, job.own_experts, self.options)
         self._scorers: dict[Path | None, Scorer] = {}
         self.raised: PerdureError | None = None
-        """The error behind the last reason for leaving something out."""
+        """The error behind the latest reason for leaving a lifetime out."""
 
-    def __call__(self, found: Found) -> ScoreResult:
-        """Score every lifetime at a place; those that cannot be scored are left out with the reason."""
-        lives: list[tuple[str, ScoredLifetime]] = []
+    def __call__(self, log: FoundLog) -> ScoreResult:
+        """Score every lifetime of a log; those that cannot be scored are left out with the reason."""
+        scored: list[tuple[str, ScoredLifetime]] = []
         left_out: list[tuple[str, str]] = []
         scorer: Scorer | None = None
         try:
-            scorer = self._scorer(found.run)
-            for place, lifetime in self.read(found):
+            scorer = self._scorer(log.run)
+            for member, lifetime in self.read(log):
                 try:
-                    lives.append(("" if place is found else lifetime.inside, self._score(scorer, place, lifetime)))
+                    scored.append(("" if member is log else lifetime.inside, self._score(scorer, member, lifetime)))
                 except Exception as problem:
-                    left_out.append(self._leave_out(place, problem))
+                    left_out.append(self._leave_out(member, problem))
         except Exception as problem:
             scorer = None
-            left_out.append(self._leave_out(found, problem))
+            left_out.append(self._leave_out(log, problem))
         unused, used = (scorer.left_out, scorer.served) if scorer else ({}, ())
-        return ScoreResult(tuple(lives), tuple(left_out), tuple(unused.items()), tuple(used))
+        return ScoreResult(tuple(scored), tuple(left_out), tuple(unused.items()), tuple(used))
 
     def _scorer(self, run: Path | None) -> Scorer:
         if run not in self._scorers:
             self._scorers[run] = Scorer(self.job.settings, self.experts.of(run), self.job.settled)
         return self._scorers[run]
 
-    def read(self, found: Found) -> Iterator[tuple[Found, Lifetime]]:
-        """Read the lifetimes at a place, without the experts in a file of several."""
-        if found.lifetime is not None:
-            yield found, found.lifetime
+    def read(self, log: FoundLog) -> Iterator[tuple[FoundLog, Lifetime]]:
+        """Read the lifetimes of a log, without the experts in a file of several."""
+        if log.lifetime is not None:
+            yield log, log.lifetime
             return
-        options = replace(self.options, rows=self.options.rows or found.rows)
-        for lifetime in lifetimes(found.path, options, found.part):
+        options = replace(self.options, rows=self.options.rows or log.rows)
+        for lifetime in lifetimes(log.path, options, log.part):
             if not lifetime.inside:
-                yield found, lifetime
-            elif lifetime.role == "life" and lifetime.inside not in found.surplus:
-                yield found.inside(lifetime.inside), lifetime
+                yield log, lifetime
+            elif lifetime.role == "life" and lifetime.inside not in log.surplus:
+                yield log.member(lifetime.inside), lifetime
 
-    def _score(self, scorer: Scorer, place: Found, lifetime: Lifetime) -> ScoredLifetime:
-        score, curves = scorer.scored(lifetime, place.identity)
+    def _score(self, scorer: Scorer, log: FoundLog, lifetime: Lifetime) -> ScoredLifetime:
+        score, curves = scorer.scored(lifetime, log.identity)
         if self.job.look is None:
             return ScoredLifetime(score)
         return ScoredLifetime(score, self.job.look(curves, self.job.count), lifetime.manifest, lifetime.info)
 
-    def _leave_out(self, place: Found, problem: Exception) -> tuple[str, str]:
-        name = place.identity.source or place.identity.id
+    def _leave_out(self, log: FoundLog, problem: Exception) -> tuple[str, str]:
+        name = log.identity.source or log.identity.id
         if isinstance(problem, PerdureError):
             self.raised = problem
             return name, as_text(str(problem))
         if os.environ.get("PERDURE_TRACEBACK"):
             raise problem
-        return name, as_text(f"{place.path}: internal error: {type(problem).__name__}: {problem}")
+        return name, as_text(f"{log.path}: internal error: {type(problem).__name__}: {problem}")
 
 
 # --- parameter sets ------------------------------------------------------------------------------
 
 
 class _SetReader:
-    """Reads the parameter sets of the lifetimes at a place, if parameters make tasks there."""
+    """A callable that reads the parameter sets of the lifetimes of a log, if its parameters make tasks."""
 
     def __init__(self, job: ScoreJob) -> None:
         self.worker = ScoreWorker(job)
 
-    def __call__(self, found: Found) -> tuple[Sets, ...]:
+    def __call__(self, log: FoundLog) -> tuple[Sets, ...]:
         variants = self.worker.job.settings.variants
         try:
             return tuple(
-                replace(lifetime.sets, id=place.identity.id)
-                for place, lifetime in self.worker.read(found)
+                replace(lifetime.sets, id=member.identity.id)
+                for member, lifetime in self.worker.read(log)
                 if (variants or lifetime.variants) == "params"
             )
         except Exception:
-            return ()  # scoring it reports the problem
+            return ()  # scoring the log reports the problem
 
 
-def settle_sets(worker: ScoreWorker, found: Sequence[Found], count: int) -> Settled | None:
-    """Name the parameter sets over the whole survey, experts included; None if names make tasks."""
+def settle_sets(worker: ScoreWorker, logs: Sequence[FoundLog], count: int) -> Settled | None:
+    """Name the parameter sets of the whole survey, including experts; return None if names make tasks."""
     variants = Scorer(worker.job.settings).prep.variants
-    several = len(found) > 1 or any(place.part is not None for place in found)
+    several = len(logs) > 1 or any(log.part is not None for log in logs)
     if variants not in (None, "params") or not several:
         return None
-    if variants is None and not any(map(_has_parameter_tasks, found)):
+    if variants is None and not any(map(_has_parameter_tasks, logs)):
         return None
-    sets = parallel_map(_SetReader, worker.job, found, count)
+    sets = parallel_map(_SetReader, worker.job, logs, count)
     experts = [expert.sets for expert in worker.experts.all()]
-    return settle([one for at_place in sets for one in at_place] + experts)
+    return settle([*chain.from_iterable(sets), *experts])
 
 
-def _has_parameter_tasks(found: Found) -> bool:
-    """Return whether a place holds lifetimes whose source makes parameters part of the task."""
-    if found.lifetime is not None:
-        return found.lifetime.variants == "params"
+def _has_parameter_tasks(log: FoundLog) -> bool:
+    """Return whether a log holds lifetimes whose format makes parameters part of the task."""
+    if log.lifetime is not None:
+        return log.lifetime.variants == "params"
     try:
-        return recognise(found.path) is READERS.get("learnkit")
+        return recognise(log.path) is READERS.get("learnkit")
     except PerdureError:
         return False

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from perdure.errors import EmptyLogError, PerdureError
-from perdure.gather.find import Found
+from perdure.gather.find import FoundLog
 from perdure.gather.model import ScoredLifetime
 from perdure.gather.score_files import is_score_file, read_score_file
 from perdure.gather.worker import ScoreResult, ScoreWorker
@@ -53,7 +53,7 @@ class ScoredLife(msgspec.Struct, frozen=True, eq=False):
 class LiveLog:
     """One watched log: a journal of one lifetime, or another file or folder with one or several."""
 
-    def __init__(self, found: Found, journal: bool) -> None:
+    def __init__(self, found: FoundLog, journal: bool) -> None:
         self.found = found
         self.journal = journal
         self.scored: tuple[ScoredLife, ...] = ()
@@ -150,7 +150,7 @@ class LiveLog:
         self._total = None if None in lengths else sum(length or 0 for length in lengths)
         self._waits = waits_for(planned, metrics)
 
-    def expire(self, found: Found | None = None) -> None:
+    def expire(self, found: FoundLog | None = None) -> None:
         """Forget that the log was read, because its id or its experts changed."""
         self.found = found or self.found
         self._read = {}
@@ -281,7 +281,7 @@ def _is_data(name: str) -> bool:
     return name.endswith(DATA_FILE)
 
 
-def _score(found: Found, worker: ScoreWorker) -> ScoreResult:
+def _score(found: FoundLog, worker: ScoreWorker) -> ScoreResult:
     if not is_score_file(found.path):
         return worker(found)
     settings = worker.job.settings

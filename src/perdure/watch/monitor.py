@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from perdure.curves.model import Curves
 from perdure.errors import PerdureError
-from perdure.gather.find import OwnExpert, find_lifetimes, named_apart
+from perdure.gather.find import FoundLog, find_lifetimes, with_distinct_ids
 from perdure.gather.model import ScoredLifetime, Survey, count_once
-from perdure.gather.planned import planned_names
-from perdure.gather.survey import described
+from perdure.gather.run_plans import planned_names
+from perdure.gather.survey import describe_settings
 from perdure.gather.worker import ScoreJob, ScoreWorker
 from perdure.log.formats.l2logger import L2Logger
 from perdure.log.places import as_text
@@ -93,7 +93,7 @@ class Monitor:
         self._reading = Budget(0.05, clock)
         self._searched_at: float | None = None
         self._experts = list(experts)
-        self._own_experts: tuple[OwnExpert, ...] = ()
+        self._own_experts: tuple[FoundLog, ...] = ()
         self._found_experts = 0
         self._scorer = Scorer(self.settings)
         self._worker = self._worker_with(())
@@ -117,8 +117,8 @@ class Monitor:
     @property
     def how(self) -> dict[str, dict[str, Any]]:
         """The settings that decide the scores, and their sources."""
-        experts = [*map(str, self._experts), *(expert.path for expert in self._own_experts)]
-        settings = described(self.settings, self._scorer, experts)
+        experts = [*map(str, self._experts), *(str(expert.path) for expert in self._own_experts)]
+        settings = describe_settings(self.settings, self._scorer, experts)
         return {"settings": settings, "settings_from": self.settings.sources()}
 
     def poll(self) -> bool:
@@ -238,7 +238,7 @@ class Monitor:
         lives, experts = listing.lifetimes, listing.experts
         changed, self._unplanned = self._unplanned != listing.left_out, listing.left_out
         by_path = {found.path: replace(found, part=None) for found in lives}  # one file may have several parts
-        for found in named_apart(tuple(by_path.values())):
+        for found in with_distinct_ids(tuple(by_path.values())):
             log = self.logs.get(found.path)
             if log is None:
                 journal = _is_journal(found.path)
@@ -256,7 +256,7 @@ class Monitor:
                 plan = Planned(len(names["lives"]), len(names["experts"]))
                 changed = changed or plan != self._runs.get(run)  # it may change while the run goes on
                 self._runs[run] = plan
-        finished = tuple(expert for expert in experts if ended(Path(expert.path)))
+        finished = tuple(expert for expert in experts if ended(expert.path))
         self._found_experts = len(experts)
         if finished != self._own_experts:
             self._own_experts = finished
@@ -296,7 +296,7 @@ class Monitor:
             log.left_out = ((as_text(log.path), as_text(f"internal error: {type(problem).__name__}: {problem}")),)
         self.readings += 1
 
-    def _worker_with(self, experts: Sequence[OwnExpert]) -> ScoreWorker:
+    def _worker_with(self, experts: Sequence[FoundLog]) -> ScoreWorker:
         try:
             return ScoreWorker(ScoreJob(self.settings, tuple(map(str, self._experts)), tuple(experts), look=_thin))
         except PerdureError:

@@ -1,4 +1,4 @@
-"""The five files that `perdure score --out` writes, as l2metrics' users are used to."""
+"""The five files that `perdure score --out` writes, which follow those of l2metrics."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from perdure.results import sealed, to_plain
 
 FILES = ("metrics.json", "blocks.tsv", "settings.json", "data.arrow", "lifetimes.tsv")
 
-AND_THEN = "→"
-"""Between the tasks of a list in one cell."""
+SEPARATOR = "→"
+"""Separator of the tasks in one cell."""
 
 _BLOCK_COLUMNS: Mapping[str, str] = {
     "lifetime": "String",
@@ -53,68 +53,72 @@ def _schema(columns: Mapping[str, str]) -> dict[str, pl.DataType]:
 
 
 def block_table(survey: Survey) -> pl.DataFrame:
-    """One row per block of every lifetime; dormant units where a learner logs them."""
-    rows = [{"lifetime": one.id, **to_plain(block)} for one in survey.scores for block in one.blocks]
+    """Return one row per block of every lifetime, with dormant units if a learner logs them."""
+    rows = [{"lifetime": score.id, **to_plain(block)} for score in survey.scores for block in score.blocks]
     table = pl.DataFrame(rows, schema=_schema(_BLOCK_COLUMNS))
     return table.drop(DORMANT) if table[DORMANT].is_null().all() else table
 
 
 def lifetime_table(survey: Survey) -> pl.DataFrame:
-    """One row per lifetime: what it is, and the value of each metric, empty where there is none."""
+    """Return one row per lifetime: its identity, and the value of each metric, empty if it has no value."""
     rows: list[dict[str, Any]] = [
         {
-            "lifetime": one.id,
-            "identity": one.identity.recorded or None,
-            "learner": one.learner,
-            "scenario_type": one.scenario_type,
-            "protocol": one.protocol_name,
-            "learner_digest": one.learner_digest,
-            "seed": one.seed,
-            "complete": one.complete,
-            "order": AND_THEN.join(one.order),
-            "not_learned": AND_THEN.join(one.not_learned),
-            "measure": one.measure,
-            "unit": one.identity.unit,
-            "direction": one.identity.direction,
-            "bounds": json.dumps(to_plain(one.named_bounds)),
-            "variants": one.identity.variants,
-            "tasks": AND_THEN.join(one.tasks),
-            "preset": one.preset,
+            "lifetime": score.id,
+            "identity": score.identity.recorded or None,
+            "learner": score.learner,
+            "scenario_type": score.scenario_type,
+            "protocol": score.protocol_name,
+            "learner_digest": score.learner_digest,
+            "seed": score.seed,
+            "complete": score.complete,
+            "order": SEPARATOR.join(score.order),
+            "not_learned": SEPARATOR.join(score.not_learned),
+            "measure": score.measure,
+            "unit": score.identity.unit,
+            "direction": score.identity.direction,
+            "bounds": json.dumps(to_plain(score.named_bounds)),
+            "variants": score.identity.variants,
+            "tasks": SEPARATOR.join(score.tasks),
+            "preset": score.preset,
             "definitions": DEFINITIONS,
-            "learning_experiences": one.learning_experiences,
-            "evaluation_experiences": one.evaluation_experiences,
-            "dropped_rows": one.dropped_rows,
-            **{name: one.metrics[name].value if name in one.metrics else None for name in survey.bars},
+            "learning_experiences": score.learning_experiences,
+            "evaluation_experiences": score.evaluation_experiences,
+            "dropped_rows": score.dropped_rows,
+            **{name: score.metrics[name].value if name in score.metrics else None for name in survey.bars},
         }
-        for one in survey.scores
+        for score in survey.scores
     ]
-    texts = ("identity", "unit", "learner", "scenario_type", "protocol", "learner_digest")
-    kinds: dict[str, pl.DataType] = {"seed": pl.Int64(), "complete": pl.Boolean(), **dict.fromkeys(texts, pl.String())}
+    text_columns = ("identity", "unit", "learner", "scenario_type", "protocol", "learner_digest")
+    kinds: dict[str, pl.DataType] = {
+        "seed": pl.Int64(),
+        "complete": pl.Boolean(),
+        **dict.fromkeys(text_columns, pl.String()),
+    }
     return pl.DataFrame(
         rows, schema_overrides=kinds | dict.fromkeys(survey.bars, pl.Float64()), infer_schema_length=None
     )
 
 
 def write_outputs(survey: Survey, folder: Path, *, for_spreadsheets: bool = False) -> tuple[Path, ...]:
-    """Write the five files into `folder`, which is made; what was there of these names is replaced."""
+    """Write the five files into `folder`, which is created, and replace files of these names."""
     data = [
-        one.seen.with_columns(pl.lit(one.id).alias("lifetime"))
-        for one in survey.lifetimes
-        if isinstance(one.seen, pl.DataFrame)
+        lifetime.seen.with_columns(pl.lit(lifetime.id).alias("lifetime"))
+        for lifetime in survey.lifetimes
+        if isinstance(lifetime.seen, pl.DataFrame)
     ]
     targets = tuple(folder / name for name in FILES)
     for target in targets:
         refuse_overwriting(target)
-    blocks, lives = block_table(survey), lifetime_table(survey)
+    blocks, lifetimes = block_table(survey), lifetime_table(survey)
     if for_spreadsheets:
-        blocks, lives = without_formulas(blocks), without_formulas(lives)
+        blocks, lifetimes = without_formulas(blocks), without_formulas(lifetimes)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _write_json(survey.as_json(), targets[0])
         blocks.write_csv(targets[1], separator="\t")
         _write_json(sealed({"preset": survey.preset, **survey.settings}), targets[2])
         (pl.concat(data) if data else pl.DataFrame(schema=_schema(_DATA_COLUMNS))).write_ipc(targets[3])
-        lives.write_csv(targets[4], separator="\t")
+        lifetimes.write_csv(targets[4], separator="\t")
     except OSError as problem:
         raise PerdureError(
             f"cannot write there ({problem.strerror or problem})", "choose another place", file=folder
