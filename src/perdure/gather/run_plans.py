@@ -142,7 +142,7 @@ def _read_names(log: Path) -> frozenset[str]:
 
 def _excused_names(run: Path, planned: PlannedNames) -> tuple[str, frozenset[str]]:
     """Return the planned ids that may still be missing, after the reason."""
-    from perdure.runner.lock import is_held, shards_of
+    from perdure.runner.folder import is_held, shards_of
 
     everything = [name for part in PARTS for name in planned[part]]
     if is_held(run):
