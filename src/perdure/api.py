@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure.errors import LogError, PerdureError, ProtocolError, ScenarioError, UnknownNameError
-from perdure.evaluation import Evaluation, PreparedProtocol, ProtocolLint, few_experts, settings_of
 from perdure.gather.model import ScoredLifetime, Survey
-from perdure.scenario.lint import LintReport
 from perdure.settings import Settings, settings_from
 from perdure.settings.presets import FRAMEWORK_2019
 
 if TYPE_CHECKING:
     from perdure.curves.model import Preparation
+    from perdure.evaluation import Evaluation, PreparedProtocol, ProtocolLint
     from perdure.gather.survey import Frame, Source
     from perdure.gather.worker import CurveHook
     from perdure.log.problem import Check
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from perdure.runner.engines import Tell
     from perdure.runner.plan import Shard
     from perdure.runner.protocol import Protocol
+    from perdure.scenario.lint import LintReport
     from perdure.scenario.syllabus import Syllabus
     from perdure.settings.model import Baseline
     from perdure.stats.correlate import Correlations
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from perdure.stats.plan import Plan
     from perdure.stats.systems import Comparisons
 
-    Sources = Source | Sequence[Source] | Frame
-    Logs = Survey | Sources
+    Sources: TypeAlias = Source | Sequence[Source] | Frame
+    Logs: TypeAlias = Survey | Sources
 
 
 class SettingsByName(TypedDict, total=False):
@@ -567,6 +567,7 @@ def lint_protocol(
     >>> perdure.lint_protocol("protocol.toml").ok
     True
     """
+    from perdure.evaluation import ProtocolLint, few_experts, settings_of
     from perdure.runner.protocol import read_protocols
 
     chosen = settings_from(settings, **by_name)
@@ -630,6 +631,7 @@ def prepare_protocol(
     >>> len(prepared.runs[0].missing)
     4
     """
+    from perdure.evaluation import PreparedProtocol, settings_of
     from perdure.runner.protocol import Protocol, parse_protocols, read_protocols
     from perdure.runner.runner import prepare_run
 
