@@ -431,7 +431,7 @@ def estimate_cost(
     pilot: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
     machines: int = 1,
 ) -> Plan:
-    """Estimate what it costs to run a plan as a protocol.
+    """Estimate the cost of running a plan as a protocol.
 
     Parameters
     ----------

@@ -41,11 +41,11 @@ class PerdureError(Exception):
 
     @property
     def said(self) -> str:
-        """What is wrong, and where in the file, if it is in one."""
+        """The problem, with its line in the file if it is in one."""
         return self.what if self.where is None else f"{self.where}: {self.what}"
 
     def at(self, *, file: object = None, line: int | None = None, where: object = None) -> Self:
-        """The same error in a wider place; another file than its own stands before it."""
+        """Return the same error in a wider place. If the file differs from its own, both are named."""
         made = copy(self)
         own = file is None or self.file in (None, str(file))
         inner = (self.where,) if own else (self._place, self.where)
@@ -57,12 +57,12 @@ class PerdureError(Exception):
 
     @classmethod
     def of(cls, problem: PerdureError) -> Self:
-        """An error of this kind with the facts of another."""
+        """Return an error of this class with the facts of another."""
         return cls(problem.what, problem.fix, file=problem.file, line=problem.line, where=problem.where)
 
     @property
     def placed(self) -> str:
-        """What is wrong, after where that is: for those who say it as a part of something else."""
+        """Return the problem after its place, for use inside another message."""
         return ": ".join(filter(None, (self._place, self.said)))
 
     @property
@@ -118,7 +118,7 @@ class ScenarioError(PerdureError):
 
 
 class TaskError(PerdureError):
-    """A task that cannot be made, is given what it does not take, or breaks its promises."""
+    """A task that cannot be created, has invalid parameters, or breaks its contract."""
 
 
 class LearnerError(PerdureError):
@@ -150,7 +150,7 @@ class EmptyLogError(LogError):
 
 
 class UnverifiedError(LogError):
-    """A log that is not what its journal wrote, by the ledger beside it; the message names the file and the reason."""
+    """A log that differs from its ledger; the message names the file and the reason."""
 
 
 class RecordError(LogError, RuntimeError):
@@ -161,14 +161,14 @@ class RecordError(LogError, RuntimeError):
 
 
 class WriteError(LogError, OSError):
-    """The disk refused a record; the message says which records are safe."""
+    """The disk refused a record; the message lists the records that are safe."""
 
 
 _LONGEST = 2000  # characters of a message that is not ours: somebody reads it, often once for each lifetime
 
 
 def message_of(problem: BaseException) -> str:
-    """What an exception says, whoever raised it: of bounded length, and made of characters that every encoding has.
+    """Return the message of any exception, with bounded length and only characters that every encoding has.
 
     Names of files in other encodings come as half a character each, which neither JSON nor a terminal takes.
     """
@@ -181,14 +181,14 @@ def message_of(problem: BaseException) -> str:
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that may have been meant; None where none is near."""
+    """Return the nearest known name, or None."""
     from difflib import get_close_matches  # on the way to every command, and seldom asked
 
     return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.6)), None)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A phrase that offers the nearest known name, or lists what there is."""
+    """Return a phrase that offers the nearest known name, or lists all names."""
     names = list(known)
     if close := closest(name, names):
         return f"did you mean {close!r}?"

@@ -1,4 +1,4 @@
-"""Evaluate a protocol: what its runs will answer, and what they scored."""
+"""Evaluate a protocol: the metrics that its runs can answer, and their scores."""
 
 from __future__ import annotations
 
@@ -110,11 +110,11 @@ class PreparedProtocol(Tabular, Struct, frozen=True, eq=False, dict=True):
         return unanswered
 
     def few_experts(self, run: PreparedRun) -> str:
-        """Return what a run's number of experts prevents, as a sentence, empty if it suffices."""
+        """Return a sentence about the verdicts that a run has too few experts for, or an empty text."""
         return few_experts(run.plan.protocol, self.settings)
 
     def run(self, tell: Tell | None = None, *, score: bool = True) -> Evaluation:
-        """Run what is missing, score it, and write a report; `tell` is called with each event."""
+        """Run the missing jobs, score them, and write a report; `tell` is called with each event."""
         return self.evaluated([run.live(tell) for run in self.runs], score=score)
 
     def table(self) -> pl.DataFrame:
@@ -233,7 +233,7 @@ def settings_of(protocol: Protocol) -> Settings:
 
 
 def few_experts(protocol: Protocol, settings: Settings) -> str:
-    """Return what a protocol's number of experts prevents, as a sentence, empty if it suffices."""
+    """Return a sentence about the verdicts that a protocol has too few experts for, or an empty text."""
     from perdure.metrics.presets import PRESETS
     from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS
 

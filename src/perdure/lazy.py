@@ -28,7 +28,7 @@ else:
 
 
 def of_extra(module: str, purpose: str, extra: str | None = None) -> Any:
-    """A module of an optional package; where it is absent, `purpose` needs an extra, called like it unless named."""
+    """Import a module of an optional package. If it is missing, raise an error: `purpose` needs the extra."""
     try:
         return import_module(module)
     except ImportError as problem:

@@ -87,7 +87,7 @@ def block_of(
 
 
 def fingerprints(tree: Any) -> Any:
-    """Return a number for each lifetime that changes with any bit of what it has learned."""
+    """Return a number for each lifetime that changes with any bit of its learned state."""
 
     def fingerprint(leaf: Any) -> Any:
         flat = leaf.reshape(leaf.shape[0], -1)

@@ -111,7 +111,7 @@ def _relative(curve: Curve, expert: Expert, site: Site, life: Curves) -> float:
 
 @_continual(sites2019.every_block, unit="as measured", aliases=("GlobalMean",))
 def global_perf(life: Curves) -> Value:
-    r"""The mean of everything that was measured, in learning and in evaluation.
+    r"""Measure the mean of all values, in learning and in evaluation.
 
     $$\frac{1}{N} \sum_{k=1}^{N} x_k$$
 
@@ -130,7 +130,7 @@ def global_perf(life: Curves) -> Value:
     register=False,
 )
 def saturation(learned: Curve, site: Site, life: Curves) -> Value:
-    r"""The highest moving average of a learning block; of an error the lowest.
+    r"""Measure the highest moving average of a learning block; of an error the lowest.
 
     $$\mathrm{sat}(\text{learned}) = \max_k s_k$$
 
@@ -146,7 +146,7 @@ def saturation(learned: Curve, site: Site, life: Curves) -> Value:
     answers={CONTINUAL: "How soon is it at its best?"},
 )
 def time_to_saturation(learned: Curve, life: Curves) -> float:
-    r"""How many steps of the moving average it takes to reach its highest value, counted from 1.
+    r"""Count the steps of the moving average until its highest value, from 1.
 
     $$\operatorname{argmax}_k s_k$$
 
@@ -162,7 +162,7 @@ def time_to_saturation(learned: Curve, life: Curves) -> float:
     register=False,
 )
 def normalized_integral(learned: Curve, site: Site, life: Curves) -> Value:
-    r"""The sum of a block's moving average, divided by the block's length in experiences.
+    r"""Measure the sum of a block's moving average, divided by the block's length in experiences.
 
     $$\frac{1}{n} \sum_k s_k$$
 
@@ -185,7 +185,7 @@ def normalized_integral(learned: Curve, site: Site, life: Curves) -> Value:
     register=False,
 )
 def recovery_time(previous: Curve, later: Curve, life: Curves) -> Value:
-    r"""How many steps it takes, when a task is learned again, to come within 2 % of its earlier saturation.
+    r"""Count the steps until a task that is learned again comes within 2 % of its earlier saturation.
 
     $$\min \lbrace k \ge 0 : s_k \ge \mathrm{sat}(\text{previous}) - 0.02\,|\mathrm{sat}(\text{previous})| \rbrace$$
 
@@ -209,7 +209,7 @@ def recovery_time(previous: Curve, later: Curve, life: Curves) -> Value:
     },
 )
 def maintenance_on_test(test: Curve, train: Curve, site: Site, life: Curves) -> Value:
-    r"""How much higher a task saturates in evaluation than when it was learned with the same parameters.
+    r"""Measure how much higher a task saturates in evaluation than when it was learned with the same parameters.
 
     $$\mathrm{sat}(\text{test}) - \mathrm{sat}(\text{train})$$
 
@@ -221,7 +221,7 @@ def maintenance_on_test(test: Curve, train: Curve, site: Site, life: Curves) -> 
 
 @_continual(sites2019.tested_after_learning, unit="experiences", better="lower")
 def maintenance_on_test_time(test: Curve, train: Curve, life: Curves) -> float:
-    r"""How many steps more a task takes to saturate in evaluation than when it was learned with the same parameters.
+    r"""Count how many steps more a task takes to saturate in evaluation than when it was learned alike.
 
     $$\operatorname{argmax}_k s_k(\text{test}) - \operatorname{argmax}_k s_k(\text{train})$$
 
@@ -232,7 +232,7 @@ def maintenance_on_test_time(test: Curve, train: Curve, life: Curves) -> float:
 
 @_continual(sites2019.tested_after_learning, unit="as measured")
 def maintenance_on_test_mean(test: Curve, train: Curve, site: Site, life: Curves) -> Value:
-    r"""How much higher the mean of a task is in evaluation than when it was learned with the same parameters.
+    r"""Measure how much higher the mean of a task is in evaluation than in learning with the same parameters.
 
     $$\overline{\text{test}} - \overline{\text{train}}$$
 
@@ -248,7 +248,7 @@ def maintenance_on_test_mean(test: Curve, train: Curve, site: Site, life: Curves
     answers=dict.fromkeys((CONTINUAL, ADAPTING), "How does it compare with a learner of that task alone?"),
 )
 def ste_relative(learned: Curve, expert: Expert, site: Site, life: Curves) -> float:
-    r"""How high a learning block saturates, relative to the expert of its task (`taskinfo/info.json`, or a log).
+    r"""Measure the saturation of a learning block relative to the expert (`taskinfo/info.json`, or a log).
 
     $$\frac{\mathrm{sat}(\text{learned})}{\mathrm{sat}(\text{expert})}$$
 
@@ -268,7 +268,7 @@ def ste_relative(learned: Curve, expert: Expert, site: Site, life: Curves) -> fl
     words=VerdictWords(pairs="a task not learned yet, beside its expert"),
 )
 def ste_forward_transfer(test: Curve, expert: Expert, site: Site, life: Curves) -> float:
-    r"""How high a task that was never learned saturates after another was learned, relative to its expert.
+    r"""Measure the saturation of a task not yet learned, after another was learned, relative to its expert.
 
     $$\frac{\mathrm{sat}(\text{test})}{\mathrm{sat}(\text{expert})}$$
 
@@ -285,7 +285,7 @@ def ste_forward_transfer(test: Curve, expert: Expert, site: Site, life: Curves) 
     words=VerdictWords(pairs="a task learned before, beside its expert"),
 )
 def ste_reverse_transfer(test: Curve, expert: Expert, site: Site, life: Curves) -> float:
-    r"""How high a learned task saturates after another was learned, relative to its expert.
+    r"""Measure the saturation of a learned task after another was learned, relative to its expert.
 
     $$\frac{\mathrm{sat}(\text{test})}{\mathrm{sat}(\text{expert})}$$
 
@@ -300,7 +300,7 @@ def ste_reverse_transfer(test: Curve, expert: Expert, site: Site, life: Curves) 
     answers={ADAPTING: "Does it learn a task sooner than a learner of that task alone?"},
 )
 def time_to_learn_gain(learned: Curve, expert: Expert, life: Curves) -> Value:
-    r"""How many times as long an expert takes to saturate as the learner does when it first learns the task.
+    r"""Measure how many times as long an expert takes to saturate as the learner at first learning.
 
     $$\frac{\operatorname{argmax}_k s_k(\text{expert})}{\operatorname{argmax}_k s_k(\text{learned})}$$
 
@@ -315,7 +315,7 @@ def time_to_learn_gain(learned: Curve, expert: Expert, life: Curves) -> Value:
 
 @_adapting(sites2019.recovered_after_another, unit="ratio")
 def transfer_of_recovery(site: Site, life: Curves) -> Value:
-    r"""How many times as fast a task recovers from changes of its parameters as the task learned before it did.
+    r"""Measure how many times as fast a task recovers from parameter changes as the task learned before it.
 
     $$\frac{\operatorname{mean}(1 + R(\text{before}))}{\operatorname{mean}(1 + R(\text{after}))}$$
 
@@ -329,7 +329,7 @@ def transfer_of_recovery(site: Site, life: Curves) -> Value:
 
 @_adapting(sites2019.maintained_after_another, unit="ratio")
 def transfer_of_maintenance(site: Site, life: Curves) -> float:
-    r"""How much more of its saturation a task keeps in evaluation than the task learned before it does.
+    r"""Measure how much more of its saturation a task keeps in evaluation than the task learned before it.
 
     $$\frac{K(\text{after})}{K(\text{before})}, \quad K = \operatorname{mean}
     \frac{\mathrm{sat}(\text{tests})}{\mathrm{sat}(\text{learned})}$$
@@ -345,7 +345,7 @@ def transfer_of_maintenance(site: Site, life: Curves) -> float:
     answers={ADAPTING: "Does it cope with changes better once it has learned another task?"},
 )
 def transfer_of_continual_learning(site: Site, life: Curves) -> float | Value:
-    r"""How much better a task learned after another recovers and is maintained than the other: the mean of both.
+    r"""Measure how much better the second task recovers and is maintained than the first: the mean of both.
 
     $$\frac{1}{2} \left( \frac{\operatorname{mean}(1 + R(\text{before}))}{\operatorname{mean}(1 + R(\text{after}))}
     + \frac{K(\text{after})}{K(\text{before})} \right)$$

@@ -227,43 +227,43 @@ _contrast_at = partial(_declared, combine=first_of_each, unit="contrast", thresh
 
 @_declared(sites.learning_again_and_again, unit="experiences per block", threshold=0)
 def performance_recovery(life: Regimes, at: Site) -> float:
-    """How much faster a task is recovered each time it is learned again (minus the Theil–Sen slope)."""
+    """Measure how much faster a task recovers each time it is learned again (minus the Theil–Sen slope)."""
     blocks = at.blocks["learned"]
     return -theil_sen([_recovery(life, previous, later) for previous, later in pairwise(blocks)]) + 0.0
 
 
 @_declared(recoveries, unit="experiences", better="lower")
 def recovery_time(life: Regimes, at: Site) -> float:
-    """How many experiences it takes, when a task is learned again, to be as good as before."""
+    """Count the experiences until a task that is learned again is as good as before."""
     return _recovery(life, at.blocks["previous"][0], at.blocks["later"][0])
 
 
 @_declared(learning_seen, unit="points")
 def mean_learning_performance(life: Regimes, at: Site) -> float:
-    """The mean performance while learning, over rows."""
+    """Measure the mean performance in learning, over rows."""
     return float(life.mean[at.blocks["at"][0]])
 
 
 @_declared(evaluations_seen, unit="points")
 def mean_evaluation_performance(life: Regimes, at: Site) -> float:
-    """The mean performance in evaluations, over rows."""
+    """Measure the mean performance in evaluations, over rows."""
     return float(life.mean[at.blocks["at"][0]])
 
 
 @_declared(maintained, unit="points", threshold=0, headline="log")
 def performance_maintenance(life: Regimes, at: Site) -> float:
-    """How much of a task's evaluation performance is kept (mrlep)."""
+    """Measure how much of a task's evaluation performance is kept (mrlep)."""
     return float(life.terminal[at.blocks["at"][0]] - life.terminal[at.blocks["reference"][0]])
 
 
 @_declared(maintained, unit="points", threshold=0, variant_of=performance_maintenance)
 def performance_maintenance_terminal(life: Regimes, at: Site) -> float:
-    """How much of the performance at the end of learning is kept (mrtlp)."""
+    """Measure how much of the performance at the end of learning is kept (mrtlp)."""
     return float(life.terminal[at.blocks["at"][0]] - life.terminal[at.blocks["learning"][0]])
 
 
 def _transfer_ratio(life: Regimes, at: Site) -> float:
-    """How much learning one task lifts another: the evaluation after over the one before.
+    """Measure how much learning one task lifts another: the evaluation after divided by the one before.
 
     Weakness: of several tasks learned in between, one takes the value, and an evaluation from before the task was
     learned may be the one before.
@@ -275,7 +275,7 @@ def _transfer_ratio(life: Regimes, at: Site) -> float:
 
 
 def _transfer_contrast(life: Regimes, at: Site) -> float:
-    """How much learning one task lifts another, as a contrast from −1 to 1.
+    """Measure how much learning one task lifts another, as a contrast from −1 to 1.
 
     Weakness: of several tasks learned in between, one takes the value, and an evaluation from before the task was
     learned may be the one before.
@@ -288,7 +288,7 @@ def _transfer_contrast(life: Regimes, at: Site) -> float:
 
 @_declared(sites.each_task_learned, unit="ratio", threshold=1, headline="log")
 def relative_performance(life: Regimes, at: Site, expert: Expert) -> float:
-    """How much is achieved while learning a task, relative to an expert, sleep included."""
+    """Measure the performance while learning a task, relative to an expert, sleep included."""
     learned = life.curves.over(at.blocks["learned"]).values
     shared = min(len(learned), len(expert.all_learning))
     reference = expert.all_learning.values[:shared].sum()
@@ -299,7 +299,7 @@ def relative_performance(life: Regimes, at: Site, expert: Expert) -> float:
 
 @_declared(sites.each_task_learned, unit="ratio", threshold=1, headline="log")
 def sample_efficiency(life: Regimes, at: Site, expert: Expert) -> float:
-    r"""How high and how soon a task's learning saturates, smoothed twice and counted from 0.
+    r"""Measure how high and how soon a task's learning saturates, smoothed twice and counted from 0.
 
     $$\frac{\max_k L_k}{\max_k E_k} \cdot \frac{\operatorname{argmax}_k E_k}{\operatorname{argmax}_k L_k}$$
 

@@ -78,7 +78,7 @@ class _Learnkit:
     summary = "a folder with <worker>/<phase>/<task>/data-log.tsv, phases named like 1.train"
 
     def recognises(self, path: Path) -> bool:
-        """Return whether a data file is where the tree has its data files."""
+        """Return whether a data file is in its place in the tree."""
         try:
             return any(
                 os.path.isfile(os.path.join(task, DATA_FILE))

@@ -1,4 +1,4 @@
-"""Digests of learners' code, which tell whether two lifetimes were run by the same learner."""
+"""Digests of learners' code: equal digests mean the same learner."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _THEN = " then "
 
 
 def code_digest(modules: Iterable[str]) -> str:
-    """Return what identifies the code of imported modules, or "unknown" if one of them has no file.
+    """Return a text that identifies the code of imported modules, or "unknown" if one has no file.
 
     A module outside site-packages is identified by its source and all .py files of its package, an installed
     one by the version of its distribution. Perdure itself is identified by its version wherever it is stored:

@@ -125,7 +125,7 @@ class Fingerprinted(Protocol):
     """A learner that can show that it did not change."""
 
     def fingerprint(self) -> str:
-        """Return text that is equal if what was learned is equal; random numbers drawn do not count."""
+        """Return text that changes if the learned state changes; random numbers drawn do not count."""
         ...
 
 
@@ -140,7 +140,7 @@ class ArrayLearner:
         raise NotImplementedError
 
     def load_arrays(self, arrays: Arrays) -> None:
-        """Restore what `to_arrays` returned."""
+        """Restore the result of `to_arrays`."""
         raise NotImplementedError
 
     def save(self, folder: Path) -> None:
@@ -149,7 +149,7 @@ class ArrayLearner:
         files.write(folder / _RANDOM, json.dumps(self.rng.bit_generator.state).encode())
 
     def restore(self, folder: Path) -> None:
-        """Restore what was saved, random numbers included."""
+        """Restore a saved state, random generators included."""
         try:
             with files.opened(folder / _ARRAYS) as file, np.load(file, allow_pickle=False) as saved:
                 self.load_arrays({name: saved[name] for name in saved.files})
@@ -160,11 +160,11 @@ class ArrayLearner:
             ) from problem
 
     def reseed(self, seed: int) -> None:
-        """Draw other random numbers from here on, without changing what was learned."""
+        """Seed the random generators again, without changing the learned state."""
         self.rng = np.random.default_rng(seed)
 
     def fingerprint(self) -> str:
-        """Return a digest of what was learned; random numbers drawn do not change it."""
+        """Return a digest of the learned state; random numbers drawn do not change it."""
         digest = hashlib.sha256()
         for name, array in sorted(self.to_arrays().items()):
             digest.update(f"{name}:{array.dtype.str}:{array.shape}".encode())

@@ -67,7 +67,7 @@ class SB3Learner:
                 _play(model, env)
 
     def fingerprint(self) -> str:
-        """A digest of all weights."""
+        """Return a digest of all weights."""
         digest = hashlib.sha256()
         weights = self._saved["weights"]["policy"] if self._saved else None
         for name, one in (weights or (self.model.policy.state_dict() if self.model is not None else {})).items():
@@ -84,7 +84,7 @@ class SB3Learner:
             files.write(folder / _NUMBERS, json.dumps({**state["numbers"], "weights": weights}).encode())
 
     def restore(self, folder: Path) -> None:
-        """Take up what was saved; no pickle is involved."""
+        """Restore a saved state, without pickle."""
         if not (folder / _NUMBERS).exists():
             return
         with files.opened(folder / _ARRAYS) as file, np.load(file, allow_pickle=False) as saved:
@@ -98,7 +98,7 @@ class SB3Learner:
         }
 
     def reseed(self, seed: int) -> None:
-        """Draw other random numbers from here on; what was learned stays."""
+        """Seed the random generators again, without changing the weights."""
         self._reseeded = seed % 2**31
         if self.model is not None:
             self.model.set_random_seed(self._reseeded)
@@ -143,7 +143,7 @@ class PPOLearner(SB3Learner):
 
 
 def algorithm_called(name: str) -> Any:
-    """The algorithm's class; one that there is not offers the nearest."""
+    """Return the algorithm's class. For an unknown name, raise an error with the nearest one."""
     try:
         library: Any = import_module("stable_baselines3")
     except ModuleNotFoundError as problem:
@@ -158,7 +158,7 @@ def algorithm_called(name: str) -> Any:
 
 
 def _state(model: Any) -> dict[str, Any]:
-    """All that decides what comes next, as tensors, arrays and numbers."""
+    """Return the whole state of the learner as tensors, arrays and numbers."""
     torch = import_module("torch")
     arrays = {"torch": torch.get_rng_state().numpy()}
     kind, key, *rest = np.random.get_state()  # noqa: NPY002 - Stable-Baselines3 draws from it
@@ -203,7 +203,7 @@ def _alone(model: Any) -> dict[str, Any]:
 
 
 def _take_up(model: Any, state: Mapping[str, Any]) -> None:
-    """Become what `_state` said."""
+    """Restore the result of `_state`."""
     numbers, arrays = state["numbers"], state["arrays"]
     weights = dict(state["weights"])
     for name, value in weights.pop(_ALONE).items():
@@ -225,7 +225,7 @@ def _take_up(model: Any, state: Mapping[str, Any]) -> None:
 
 
 def flattened(observation: Any, space: Any) -> npt.NDArray[np.float32]:
-    """An observation as one vector; text, such as MiniGrid's mission, is left out."""
+    """Return an observation as one vector, without text such as MiniGrid's mission."""
     from gymnasium import spaces
 
     if isinstance(space, spaces.Dict):
@@ -241,7 +241,7 @@ def flattened(observation: Any, space: Any) -> npt.NDArray[np.float32]:
 
 
 def flat_size(space: Any) -> int:
-    """How long the vectors of a space are."""
+    """Return the length of the vectors of a space."""
     from gymnasium import spaces
 
     if isinstance(space, spaces.Dict):
@@ -263,7 +263,7 @@ def _flat_env(env: Any) -> Any:
 
 
 def _learn(model: Any, env: Any) -> None:
-    """Let it step through the block; what is left of a rollout at its end is not learned from."""
+    """Run the algorithm through the block. An unfinished rollout at its end is not learned from."""
     vectors: Any = import_module("stable_baselines3.common.vec_env")
     model.set_env(vectors.DummyVecEnv([lambda: env]))
     model.learn(_ENDLESS, callback=lambda *_: not env.unwrapped.exhausted, reset_num_timesteps=False)

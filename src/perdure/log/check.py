@@ -1,4 +1,4 @@
-"""Check a log: list every problem with its file and line, what is wrong and what to do."""
+"""Check a log: list every problem with its file, line and fix."""
 
 from __future__ import annotations
 

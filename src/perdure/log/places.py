@@ -1,4 +1,4 @@
-"""Find logs: the folders where they are kept, the data files of a log, and copies of logs that a URL names."""
+"""Find logs: their default folders, the data files of a log, and copies of remote logs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def printable(text: str) -> str:
 
 
 def logs_folder() -> Path:
-    """Return the folder where runs write their logs by default."""
+    """Return the folder to which runs write their logs by default."""
     return data_folder() / "logs"
 
 

@@ -75,7 +75,7 @@ class ReaderOfMany(Reader, Protocol):
         ...
 
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
-        """Yield the lifetimes at `path`, or of one piece of it, in order; `Lifetime.inside` tells them apart."""
+        """Yield the lifetimes at `path`, or of one piece of it, in order; `Lifetime.inside` distinguishes them."""
         ...
 
 

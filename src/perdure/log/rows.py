@@ -394,7 +394,7 @@ def _counted(span: Span, width: int, separator: str) -> tuple[int, Counts | None
 
 
 def _layout(data: bytes, separator: int) -> tuple[Counts, Counts, Counts]:
-    """Return where each record ends, its number of separators, and the line on which the next one begins.
+    """Return the end of each record, its number of separators, and the first line of the next record.
 
     Counting quotes is enough to know what is inside them: a doubled quote closes and opens again.
     """
@@ -422,7 +422,7 @@ def _layout(data: bytes, separator: int) -> tuple[Counts, Counts, Counts]:
 
 
 def end_of_records(data: bytes) -> int:
-    """Return where the last whole record ends: behind the last newline that is not inside quotes."""
+    """Return the end of the last whole record: after the last newline that is not inside quotes."""
     end = data.rfind(b"\n") + 1
     while end and data.count(b'"', 0, end) % 2:
         end = data.rfind(b"\n", 0, data.rfind(b'"', 0, end)) + 1
@@ -490,7 +490,7 @@ def _names(text: str, separator: str) -> list[str]:
 
 
 def header_of(path: Path) -> tuple[tuple[str, ...], int]:
-    """Return the column names of a journal's data file, and where its first record starts."""
+    """Return the column names of a journal's data file and the offset of its first record."""
     with files.opened(path) as file:
         begin = file.read(_PIECE_BYTES)
     end = begin.find(b"\n")

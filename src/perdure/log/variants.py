@@ -343,7 +343,7 @@ def _plain_noise(
 
 
 def _without_noise(texts: pl.Series, names: pl.Series, noise: Mapping[str, frozenset[str]]) -> pl.Series:
-    """The texts without the noise of their labels, where it can be cut out: a text with nothing inside it nested.
+    """Return the texts without the noisy keys of their labels, if nothing in them is nested.
 
     Without braces inside and without backslashes, a name in quotes before a colon can be nothing but a parameter.
     """
@@ -357,7 +357,7 @@ def _without_noise(texts: pl.Series, names: pl.Series, noise: Mapping[str, froze
 
 
 def _coded(column: pl.Series) -> tuple[_Codes, list[str]]:
-    """Which of its distinct values each cell has, and those values in order of appearance."""
+    """Return the index of each cell among the distinct values, and these in order of appearance."""
     distinct = column.unique(maintain_order=True)
     numbers = pl.int_range(distinct.len(), eager=True)
     codes = column.replace_strict(distinct, numbers, return_dtype=pl.Int64).to_numpy()
@@ -365,7 +365,7 @@ def _coded(column: pl.Series) -> tuple[_Codes, list[str]]:
 
 
 def _decoded(texts: Sequence[str | None]) -> Iterator[dict[str, Any]]:
-    """Each text as parameters; all at once where they are what JSON allows, which is three times as fast."""
+    """Return each text as parameters. Decoding all of them at once is three times as fast, if they are valid JSON."""
     try:
         together = msgspec.json.decode("[" + ",".join(text or _BARE for text in texts) + "]")
         if len(together) == len(texts) and all(type(one) is dict for one in together):
@@ -382,7 +382,7 @@ def _numbered(values: Iterator[Any]) -> _Codes:
 
 
 def _token(value: Any) -> Any:
-    """What equal values share: Python holds 1 and 1.0 for equal, exactly, but also true and 1."""
+    """Return a key that equal values share. For Python 1 equals 1.0, but also True."""
     kind = type(value)
     if value is None or kind is str or kind is int or (kind is float and not math.isnan(value)):
         return value

@@ -1,4 +1,4 @@
-"""What does learning cost, and what is it worth in the end? Overhead and reward, relative to experts and to a twin."""
+"""Cost and final reward of learning, relative to experts and to a stateless twin."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _relative_reward(last: Curve, experts: tuple[Expert, ...]) -> float:
 
 @metric(sites.last_evaluations, unit="ratio", source="Daniels et al. 2022")
 def relative_reward_final(last: Curve, experts: tuple[Expert, ...]) -> float:
-    r"""Measure how good every task is in its last evaluation, relative to where its experts end.
+    r"""Measure how good every task is in its last evaluation, relative to the end of its experts.
 
     $$\frac{\mathrm{EP}(\text{last})}{\operatorname{mean}_e \mathrm{TLP}(\text{expert})_e}$$
 
@@ -59,7 +59,7 @@ def relative_reward_final(last: Curve, experts: tuple[Expert, ...]) -> float:
 
 @metric(sites.last_evaluations_of_seen, unit="ratio", source="Daniels et al. 2022")
 def relative_reward_seen(last: Curve, experts: tuple[Expert, ...]) -> float:
-    r"""Measure how good the learned tasks are in their last evaluation, relative to where their experts end.
+    r"""Measure how good the learned tasks are in their last evaluation, relative to the end of their experts.
 
     $$\frac{\mathrm{EP}(\text{last})}{\operatorname{mean}_e \mathrm{TLP}(\text{expert})_e}$$
 
@@ -70,7 +70,7 @@ def relative_reward_seen(last: Curve, experts: tuple[Expert, ...]) -> float:
 
 @metric(sites.last_evaluations_of_unseen, unit="ratio", source="Daniels et al. 2022")
 def relative_reward_unseen(last: Curve, experts: tuple[Expert, ...]) -> float:
-    r"""Measure how good the tasks never learned are in their last evaluation, relative to where their experts end.
+    r"""Measure how good the tasks never learned are in their last evaluation, relative to the end of their experts.
 
     $$\frac{\mathrm{EP}(\text{last})}{\operatorname{mean}_e \mathrm{TLP}(\text{expert})_e}$$
 

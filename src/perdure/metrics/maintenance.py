@@ -1,4 +1,4 @@
-"""Does it keep what it learned? Performance maintenance."""
+"""Performance maintenance: loss of earlier tasks."""
 
 from __future__ import annotations
 

@@ -370,7 +370,7 @@ def cora_zero_shot_transfer(at: Place) -> float:
 
 @_measured(sites.histories, better="lower", source=LIBERO)
 def libero_nbt(at: Place) -> float:
-    r"""Measure how far each earlier task, at the times after it was learned, is below where it was then (NBT).
+    r"""Measure how far each earlier task falls below its accuracy just after learning, on average over time (NBT).
 
     $$\mathrm{NBT} = \frac{1}{T-1} \sum_{i=1}^{T-1} \frac{1}{T-i} \sum_{j>i} (A_{i,i} - A_{i,j})$$
 

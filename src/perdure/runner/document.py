@@ -257,7 +257,7 @@ def _fields(kind: type[Table]) -> dict[str, msgspec.structs.FieldInfo]:
 
 
 def _read_value(key: str, value: Any, hint: Any) -> Any:
-    """Return the value of a key. Raise ValueError with the words for what is taken if it does not fit."""
+    """Return the value of a key. Raise ValueError with a description of valid values if it does not fit."""
     if get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint):
         hint = reduce(or_, (one for one in get_args(hint) if one is not NoneType))
     metadata = getattr(hint, "__metadata__", ())

@@ -1,4 +1,4 @@
-"""Prepare and run one protocol for one learner: check everything first, then run what is missing."""
+"""Prepare and run one protocol for one learner: check everything first, then run the missing jobs."""
 
 from __future__ import annotations
 

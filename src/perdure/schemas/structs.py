@@ -142,7 +142,7 @@ def _in_json(hint: Any, record: type) -> Any:
 
 
 def _parts(part: type[msgspec.Struct], seen: _Parts | None = None) -> _Parts:
-    """A document and every part that its fields lead to."""
+    """Yield a document and every Struct that its fields refer to."""
     seen = {} if seen is None else seen
     if part not in seen:
         seen[part] = None
@@ -162,7 +162,7 @@ def _without_null(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _inside(kind: Any) -> Iterator[type[msgspec.Struct]]:
-    """The parts that a field's type names."""
+    """Yield the Structs in a field's type."""
     if isinstance(kind, msgspec.inspect.StructType):
         yield kind.cls
     for name in ("type", "types", "item_type", "value_type"):

@@ -1,4 +1,4 @@
-"""A syllabus, as an editor is told of it: a language whose words stand for kinds, which structs cannot say."""
+"""The JSON Schema of a syllabus, written by hand: keys decide the kind of an object, unlike in Structs."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def write_starter(kind: str, name: str, into: str | Path = ".") -> tuple[Path, ...]:
-    """A package called `name` in a new folder of that name: module, test, pyproject.toml; the files written."""
+    """Write a package `name` into a new folder: module, test, pyproject.toml. Return the files."""
     words = _words(kind, name)
     folder = Path(into) / words["name"]
     if folder.exists():
@@ -69,7 +69,7 @@ def write_starter(kind: str, name: str, into: str | Path = ".") -> tuple[Path, .
 
 
 def _words(kind: str, name: str) -> dict[str, str]:
-    """The name as a package, a module and a class have it."""
+    """Return the name of the package, the module and the class."""
     if kind not in KINDS:
         raise PerdureError(f"there is no starter for {kind!r}", f"choose one of {', '.join(KINDS)}")
     parts = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)

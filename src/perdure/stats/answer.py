@@ -1,4 +1,4 @@
-"""Answers: whether a learner keeps what it learns, what else it shows, which learner is better, what a matrix shows.
+"""Answers in sentences: about keeping, further verdicts, comparisons and accuracy matrices.
 
 Every word, number and interval is that of one decision or one comparison; nothing is tested again.
 """
@@ -89,7 +89,7 @@ def kept_by() -> Mapping[Headline, str]:
 
 
 def answer(group: Group) -> str:
-    """Return in one sentence whether it keeps what it learns; nothing if the preset does not measure it."""
+    """Return one sentence about keeping, or None if the preset does not measure it."""
     sentence = "".join(in_parts(group))
     return f"{sentence}." if sentence else ""
 
@@ -198,7 +198,7 @@ class AnswerPart(Struct, frozen=True):
 
 
 class LearnerAnswer(Struct, frozen=True):
-    """Whether a learner keeps what it learns, by group, and the further verdicts that all its groups share."""
+    """The verdict on keeping by group, and the further verdicts that all groups of a learner share."""
 
     learner: str
     parts: tuple[AnswerPart, ...]

@@ -34,7 +34,7 @@ DifferenceScale = Literal["difference", "ratio"]
 
 
 class Difference(Struct, frozen=True):
-    """One metric of a system compared with a baseline; None for what is not known, and `why` gives the reason."""
+    """One metric of a system compared with a baseline. Unknown values are None, and `why` gives the reason."""
 
     JSON: ClassVar = (
         *("n", "baseline_n", "paired", "scale", "mean", "baseline_mean", "sd", "baseline_sd", "difference"),

@@ -23,7 +23,7 @@ _FEWEST = 3
 
 
 class Correlation(Struct, frozen=True):
-    """Two metrics over the lifetimes that have both; None for what is not known, and `why` gives the reason."""
+    """Two metrics over the lifetimes that have both. Unknown values are None, and `why` gives the reason."""
 
     first: str
     second: str

@@ -122,14 +122,14 @@ def t_interval(mean: Array | float, sd: Array | float, n: Array | float, level: 
 
 
 def sign_test(above: int, n: int) -> float:
-    """How likely it is that `above` or more of `n` lie beyond a threshold that is the median."""
+    """Return the probability that `above` or more of `n` values exceed their median."""
     from scipy.special import bdtrc
 
     return float(bdtrc(above - 1, n, 0.5)) if above else 1.0
 
 
 def two_sided_sign_test(differences: Array) -> float:
-    """How likely so uneven a share of signs is by chance; what lies at 0 speaks for neither side."""
+    """Return the two-sided p of the sign test; zeros count for neither side."""
     above, below = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
     return min(1.0, 2 * sign_test(max(above, below), above + below)) if above + below else 1.0
 

@@ -48,7 +48,7 @@ Spread = tuple[float, float]
 
 
 class PilotMetric(Struct, frozen=True):
-    """The plan of one metric; None for what is not known, and `why` gives the reason."""
+    """The plan of one metric. Unknown values are None, and `why` gives the reason."""
 
     metric: str
     n: int

@@ -101,7 +101,7 @@ class _Declared(Protocol):
 
     @property
     def summary(self) -> str:
-        """One line about what is to be learned."""
+        """One line that describes the task."""
         ...
 
     @property

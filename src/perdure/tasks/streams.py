@@ -228,7 +228,7 @@ def middles(number: int) -> np.ndarray:
 
 
 class Gaussians:
-    """Clouds of points to tell apart: cheap, with adjustable difficulty and any number of tasks."""
+    """Clouds of points to classify: cheap, with adjustable difficulty and any number of tasks."""
 
     name = "gaussians"
     summary = f"tell {CLASSES} clouds of points apart, in {NUMBERS} dimensions"

@@ -21,7 +21,7 @@ def _zeros_like(weights: Any) -> Any:
 
 
 def naive(core: Core, setting: Setting) -> Method:  # noqa: ARG001
-    """Learn from the current data only, and so forget what no longer comes."""
+    """Learn from the current data only, without protection against forgetting."""
     return Method("naive")
 
 

@@ -59,7 +59,7 @@ class Family(Struct, frozen=True):
         return self.is_batches, self.observation, self.outputs, self.batch
 
     def numbers(self, given: Mapping[str, Any], task: str) -> np.ndarray:
-        """Return a task's parameters as a vector, in the order of their declarations; refuse what is not a number."""
+        """Return a task's parameters as a vector, in the order of their declarations; refuse other types."""
         if self.encode is not None:
             return self.encode(given, task)
         values = self.settled(given, task)
@@ -93,7 +93,7 @@ def _as_number(value: Any, parameter: Parameter, task: str) -> float:
 
 
 class FamilySwitch:
-    """Several families as one: a number tells which of them a lifetime is in. They share observations and outputs."""
+    """Several families as one, selected by a number. They share observations and outputs."""
 
     def __init__(self, families: Sequence[Family]) -> None:
         first = families[0]

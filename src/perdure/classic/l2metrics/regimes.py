@@ -109,7 +109,7 @@ def _block_cells(curves: Curves) -> _Cells:
 
 
 def _site_cells(curves: Curves, context: Context) -> _Cells:
-    """Yield the values that l2metrics stores at the regime where they were measured."""
+    """Yield the values that l2metrics stores at the regime of their measurement."""
     for name in ("avg_train_perf", "avg_eval_perf"):
         for site, (value, *_) in _values(NAMES[name], curves, context):
             yield name, site.blocks["at"][0], value

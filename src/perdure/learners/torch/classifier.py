@@ -68,7 +68,7 @@ BODIES: Mapping[str, Body] = {"mlp": multilayer, "conv": convolutional}
 
 
 class TorchNetwork(nn.Module):
-    """A body that all tasks share, and a head for each set of outputs that the learner can tell apart.
+    """A body that all tasks share, and a head for each distinguishable set of outputs.
 
     If a task does not reveal its identity (the class and the domain setting), there is one head for all outputs.
     """

@@ -295,7 +295,7 @@ def _checksum_position(path: Path) -> int | None:
 
 
 def _find_damage(path: Path) -> str | None:
-    """Return how a file differs from what was written, or None."""
+    """Return how a file differs from the written content, or None."""
     position = _checksum_position(path)
     if position is None:
         return "its footer is damaged"

@@ -139,7 +139,7 @@ class L2Logger:
 
 
 def header_problems(header: Sequence[str], measures: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the columns of a file, and how to fix it."""
+    """Yield the problems of the columns of a file, with fixes."""
     repeated = [repr(name) for name, count in sorted(Counter(header).items()) if count > 1]
     if repeated:
         yield f"the header names {', '.join(repeated)} more than once", "name each column once"

@@ -124,7 +124,7 @@ def owners_of(table: Table, identity: Sequence[str], declared: Sequence[str], bl
 
 
 def _noise_notes(table: Table, blocks: Sequence[str]) -> tuple[str, ...]:
-    """Return a note if the seed does not tell lifetimes apart."""
+    """Return a note if the seed does not distinguish lifetimes."""
     seeds = table.rows.select("seed", *blocks).sort("seed", maintain_order=True)
     spans = (seeds.filter(_changes(seeds)) if blocks else seeds)["seed"].value_counts()["count"]
     short = int((spans < 2).sum())
@@ -314,7 +314,7 @@ def _read(table: Table, measures: Mapping[str, Direction], owners: Owners) -> pl
 
 
 def _block_numbers(rows: pl.DataFrame, starts: Counts) -> Counts:
-    """Return the number of each row's block in its lifetime: a block begins where the mode or the task changes."""
+    """Return the number of each row's block in its lifetime: a new block begins if mode or task changes."""
     changed = _changes(rows.select("block_type", "task_name")).to_numpy().copy()
     changed[starts[:-1]] = True
     number: Counts = np.cumsum(changed, dtype=np.int64)

@@ -264,7 +264,7 @@ def _undecided(cells: Array, source: str) -> LogError:
 
 
 def _by_shape(cells: Array) -> tuple[Rows | None, Array]:
-    """Return what the shape decides, and the square part without the evaluations before any learning."""
+    """Return the orientation that the shape implies, and the square part without evaluations before learning."""
     height, width = cells.shape
     if width > height:
         return "evaluated", cells[:, 1:]
@@ -461,7 +461,7 @@ def _names(tasks: Sequence[str] | None, count: int, source: str) -> tuple[str, .
 
 
 def _refuse_two_orders(evaluated: Sequence[str] | None, learned: Sequence[str] | None, source: str) -> None:
-    """Raise where rows and columns name the same tasks in two orders: the diagonal would then mean nothing."""
+    """Raise LogError if rows and columns name the same tasks in two orders: the diagonal would be meaningless."""
     if not evaluated or not learned:
         return
     first, second = ([name.lower() for name in names] for names in (evaluated, learned))

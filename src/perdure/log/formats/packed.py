@@ -79,7 +79,7 @@ def beginning(path: Path, most: int) -> str:
 
 
 def trouble(path: Path) -> tuple[str, str] | None:
-    """Return what is wrong with a file that has the name of a text table, and what to do; None if it seems sound."""
+    """Return the problem of a file that is named like a text table, with a fix; None if it seems sound."""
     if kind(path) not in _TEXTS:
         return None
     try:

@@ -244,7 +244,7 @@ def _parquet_owners(path: Path, columns: TableLayout, options: Options) -> Owner
 
 @lru_cache(maxsize=1)  # one process reads several pieces of a file
 def _read_owners(path: Path, _state: tuple[int, int], columns: TableLayout, declared: tuple[str, ...]) -> Owners:
-    """Return the owner of each row, from the columns that tell only. `_state` is that of the file."""
+    """Return the owner of each row from the identifying columns. `_state` is that of the file."""
     needed = [name for name in (*columns.identity, *long.BLOCKS) if name in columns.columns]
     if {"lifetime", "learner"} & set(columns.identity):
         needed = list(columns.identity)  # a seed is then identity, whatever the blocks are

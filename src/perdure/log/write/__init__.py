@@ -1,1 +1,1 @@
-"""What is written: journals as they are lived, and files of many lifetimes."""
+"""Write journals record by record, and files of many lifetimes."""

@@ -204,7 +204,7 @@ class BlockRecords(msgspec.Struct, frozen=True, eq=False):
 def parts(
     fields: Mapping[str, Any], values: Mapping[str, Any], measures: Mapping[str, Any]
 ) -> tuple[BlockRecords, ...]:
-    """Return the records as text, cut where worker, block or mode changes; raise RecordError if one breaks a rule."""
+    """Return the records as text, cut at changes of worker, block or mode; raise RecordError for an invalid one."""
     length = _length({**fields, **values})
     numbers = [_numbers(name, fields[name], length) for name in ("block_num", "exp_num")]
     words = {name: _words(name, value) for name, value in fields.items() if name not in ("block_num", "exp_num")}

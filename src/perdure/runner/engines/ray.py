@@ -150,7 +150,7 @@ class _Fleet(Struct):
         self.poll(_Remote(job, actor, slot, inbox, 0 if latest is None else latest[0].blocks))
 
     def poll(self, remote: _Remote) -> None:
-        """Ask the host for its news; the first answer, which tells that it has begun, does not wait for any."""
+        """Poll the host for events. The first answer confirms the start and does not wait."""
         self.out[remote.actor.call.remote("news", 0.0 if remote.machine is None else _POLL_S)] = remote
 
     def listen(self) -> None:
@@ -177,7 +177,7 @@ class _Fleet(Struct):
                 self.receive(remote, *news)
 
     def receive(self, remote: _Remote, events: bytes, changes: Sequence[Change], over: bool) -> None:
-        """Store what a host sent, and poll it again, or end with it."""
+        """Store the records that a host sent; poll it again or finish."""
         try:
             remote.inbox.take(changes)
         except OSError as problem:

@@ -116,7 +116,7 @@ class Game(Protocol):
 
     @property
     def summary(self) -> str:
-        """One line about what is to be learned."""
+        """One line that describes the game."""
         ...
 
     @property
