@@ -34,8 +34,8 @@ def test_the_answer_comes_first_then_the_row_that_it_rests_on(capsys: Capture) -
 
 def test_the_rule_of_the_verdict_is_said_on_request(capsys: Capture) -> None:
     given = pool(*lives([1.0, 2.0, 3.0]))
-    assert "The interval decides" not in shown(capsys, given)
-    assert "The interval decides" in " ".join(shown(capsys, given, why=True).split())
+    assert "the whole interval is above" not in shown(capsys, given)
+    assert "the whole interval is above" in " ".join(shown(capsys, given, why=True).split())
     papers = shown(capsys, pool(*lives(normal(-9, 1, 12), preset="baker-2023")), why=True)
     assert "Decided as baker-2023 does: met where a one-tailed t test" in " ".join(papers.split())
 

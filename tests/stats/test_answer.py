@@ -29,7 +29,7 @@ BARS = {"performance_maintenance": Threshold(0.0, margin=5.0, headline="log")}
         (-18, 3, "ppo forgets: it loses between "),
         (-2.5, 0.5, "ppo keeps what it learns: it loses between "),
         (0.2, 1.5, "ppo keeps what it learns: it loses at most "),
-        (4, 1, "ppo gets better at what it learned: it gains between "),
+        (4, 1, "ppo improves on earlier tasks: it gains between "),
         (-6, 4, "ppo loses between "),
         (-3, 14, "Whether ppo keeps what it learns is undecided: the change lies between "),
     ],
@@ -126,7 +126,7 @@ def test_what_is_decided_of_transfer_follows_only_where_all_groups_agree() -> No
         return replace(one, estimates={**one.estimates, "forward_transfer": transfer(word)})
 
     (agreed,) = answers([both("helps", "a"), both("helps", "b")])
-    assert agreed.further == "Learning a task helps others not learned yet."
+    assert agreed.further == "Learning one task helps tasks still to come."
     (split,) = answers([both("helps", "a"), both("undecided", "b")])
     assert split.further == ""
 

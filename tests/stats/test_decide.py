@@ -160,7 +160,7 @@ def test_what_looks_at_lives_alone_is_not_given_where_the_choice_of_experts_move
 
 def test_an_interval_that_takes_experts_as_given_says_so() -> None:
     made = lives([1.2, 1.3, 1.1], "relative_reward_final")
-    about = "the interval holds for these experts only"
+    about = "the interval does not include variation between experts"
     assert about in decide(lives([1.2, 1.3, 1.4], "relative_performance"), "relative_performance", RP).notes
     assert about in decide(made, "relative_reward_final", Threshold(expert=True)).notes
     assert about not in decide(made, "relative_reward_final", Threshold()).notes

@@ -40,7 +40,7 @@ Question = Literal["", "keeps", "helps", "beside", "recovers", "does"]
 QUESTIONS: dict[Question, str] = {
     "keeps": "Does it keep what it learns?",
     "helps": "Does learning one task help another?",
-    "beside": "Beside single-task experts",
+    "beside": "How does it compare with single-task experts?",
     "recovers": "How fast does it recover?",
     "does": "How well does it do?",
 }

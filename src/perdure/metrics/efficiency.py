@@ -18,7 +18,7 @@ from perdure.scenario.sites import Site
 
 NOT_SATURATED = "not saturated: still rising at the end (Baker et al. define this metric for saturated tasks only)"
 EXPERT_NOT_SATURATED = "an expert is not saturated: its curve still rises at its end"
-_THAN = "than experts of single tasks"
+_THAN = "than single-task experts"
 _ROUNDING = 1e-9  # a curve that rises by less than this part of its range does not rise
 
 
@@ -35,8 +35,8 @@ _ROUNDING = 1e-9  # a curve that rises by less than this part of its range does 
     aliases=("RP",),
     words=VerdictWords(
         *("more", "less", "it", "achieves {} while learning", _THAN),
-        asks="Beside an expert",
-        about="achieved while learning, ×",
+        asks="Better than an expert?",
+        about="reward while learning, ×",
     ),
 )
 def relative_performance(expert: ExpertComparison) -> float | Value:
@@ -61,7 +61,11 @@ def relative_performance(expert: ExpertComparison) -> float | Value:
     capability="continual learning",
     source="after Baker et al. 2023, Alg. 4, by a common target",
     aliases=("SE",),
-    words=VerdictWords("faster", "slower", "it", "learns {}", _THAN, asks="How soon", about="speed of learning, ×"),
+    words=VerdictWords(
+        *("faster", "slower", "it", "learns {}", _THAN),
+        asks="Faster than an expert?",
+        about="sample efficiency, ×",
+    ),
 )
 def sample_efficiency(expert: ExpertComparison) -> float | Value:
     r"""Measure how high and how soon learning a task ends up, relative to an expert of that task alone.

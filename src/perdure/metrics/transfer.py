@@ -9,7 +9,7 @@ from perdure.scenario import sites
 
 _CONDITION = "Transfer and Adaptation"
 _COMPARES = ("after", "before")
-_HELPS = ("helps", "harms", "learning a task")
+_HELPS = ("helps", "harms", "learning one task")
 
 
 @metric(
@@ -27,7 +27,7 @@ _HELPS = ("helps", "harms", "learning a task")
     of_matrix="fwt",
     words=VerdictWords(
         *_HELPS,
-        "{} others not learned yet",
+        "{} tasks still to come",
         asks="Helps new tasks?",
         about="forward transfer, ×",
         pairs="onto a task not learned yet",
@@ -82,7 +82,7 @@ def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
     of_matrix="bwt",
     words=VerdictWords(
         *_HELPS,
-        "{} others learned before",
+        "{} tasks already learned",
         asks="Helps old tasks?",
         about="backward transfer, ×",
         pairs="onto a task learned before",

@@ -119,7 +119,7 @@ def in_parts(group: Group) -> tuple[str, str]:
         return f"{who} loses", f" {lost}{open_}"
     if found.word == "gains":
         gained = f"between {interval(found.low, found.high, ' and ')}{points}"
-        return f"{who} gets better at what it learned", f": it gains {gained}"
+        return f"{who} improves on earlier tasks", f": it gains {gained}"
     if found.word == "keeps":
         most = f"it loses {lost}" if found.high < 0 else f"it loses at most {number(-found.low, found.width)}{points}"
         return f"{who} keeps what it learns", f": {most}"
@@ -263,7 +263,7 @@ def _agreed(groups: Sequence[Group], metric: str) -> str | None:
 
 
 _MANY = {
-    "gains": ("gets better at what it learned", "get better at what they learned"),
+    "gains": ("improves on earlier tasks", "improve on earlier tasks"),
     "keeps": ("keeps what it learns", "keep what they learn"),
     "loses": ("loses some of what it learns", "lose some of what they learn"),
     "forgets": ("forgets", "forget"),

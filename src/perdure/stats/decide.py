@@ -45,7 +45,7 @@ FEWEST = 3
 """Lifetimes; two have values only."""
 EQUAL = "all equal, untested"
 _MOST_MORE = 10_000
-_THESE_EXPERTS = "the interval holds for these experts only"
+_THESE_EXPERTS = "the interval does not include variation between experts"
 _RELIES = "this verdict relies on the experts varying less than the lifetimes; run more experts"
 _ONE = "one lifetime does not predict the next"
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 MARKS: Mapping[str, str] = {"met": "✓", "not met": "✗", "undecided": "?"}
 
 RULE = (
-    "The interval decides: met where all of it lies above the threshold less the margin, not met where all of it lies "
-    "below, else undecided; p is two-sided and says the same. The margin is 0 unless set, and 5 of 100 points for "
-    "performance maintenance and bwt: gains (above 0), keeps (a loss of the margin or more is ruled out), loses (below "
-    "0, the margin open: undecided), forgets (below 0 less the margin). Ratios are averaged on logarithms; experts are "
-    "a sample as lifetimes are. Metrics without a verdict are exploratory."
+    "Met: the whole interval is above threshold − margin. Not met: it is entirely below. Otherwise: undecided. The "
+    "two-sided p agrees with the interval. The margin is 0 unless set, and 5 of 100 points for performance maintenance "
+    "and bwt: gains (above 0), keeps (a loss of the margin or more is ruled out), loses (below 0, but a loss of the "
+    "margin is undecided), forgets (below 0 − margin). Ratios are averaged as logarithms. Experts are a sample, as "
+    "lifetimes are. Metrics without a verdict are exploratory."
 )
 _PAPERS = (
     "Decided as {preset} does: met where a one-tailed t test gives p < .05 above the threshold, not met where it gives "
