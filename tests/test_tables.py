@@ -57,9 +57,9 @@ def test_csv_is_escaped_for_spreadsheets_on_demand(table: Table) -> None:
 
 
 def test_columns_are_left_out_by_name_or_if_empty(table: Table) -> None:
-    assert [column.name for column in table.filled().columns] == ["metric", "mean", "best"]
-    assert [column.name for column in table.without("mean").columns] == ["metric", "empty", "best"]
-    assert table.without("mean").rows[0] == ("a_b", "", "1.5 *")
+    assert [column.name for column in table.drop_empty_columns().columns] == ["metric", "mean", "best"]
+    assert [column.name for column in table.drop("mean").columns] == ["metric", "empty", "best"]
+    assert table.drop("mean").rows[0] == ("a_b", "", "1.5 *")
 
 
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=5))

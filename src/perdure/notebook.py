@@ -27,9 +27,9 @@ _MOST_ROWS = 200
 """Rows of a table; `.table()` has them all."""
 
 
-def shown(result: Any) -> str:
+def result_html(result: Any) -> str:
     """Return the result as HTML without scripts and styles; text from logs is escaped."""
-    show = next((_SHOWN[cls.__name__] for cls in type(result).__mro__ if cls.__name__ in _SHOWN), _any)
+    show = next((_RENDERERS[cls.__name__] for cls in type(result).__mro__ if cls.__name__ in _RENDERERS), _any)
     return f"<div>{''.join(show(result))}</div>"
 
 
@@ -37,14 +37,14 @@ def _survey(survey: Survey) -> Iterator[str]:
     from perdure.stats.groups import groups
 
     try:
-        found = groups(survey)
-        for group in found:
-            yield from _group(group, found)
+        survey_groups = groups(survey)
+        for group in survey_groups:
+            yield from _group(group, survey_groups)
     except PerdureError as problem:
         yield _line(str(problem))
     for path, why in survey.left_out:
         yield _line(f"left out {why if path in why else f'{path}: {why}'}")
-    yield _folded(f"{plural(len(survey), 'lifetime')}, one by one", _frame(survey.table()))
+    yield _details(f"{plural(len(survey), 'lifetime')}, one by one", _frame(survey.table()))
 
 
 def _score(score: Score) -> Iterator[str]:
@@ -60,7 +60,7 @@ def _score(score: Score) -> Iterator[str]:
 def _group(group: Group, groups: Sequence[Group] = ()) -> Iterator[str]:
     from perdure.stats.answer import answer, asked, title
 
-    yield _titled(title(group, groups), answer(group))
+    yield _title(title(group, groups), answer(group))
     questions = asked(group)
     rows = [
         (
@@ -81,10 +81,10 @@ def _group(group: Group, groups: Sequence[Group] = ()) -> Iterator[str]:
         if estimate.n and estimate.metric not in answered
     ]
     if more:
-        yield _folded(plural(len(more), "more metric"), _table(("metric", "mean", "interval", "n"), more))
+        yield _details(plural(len(more), "more metric"), _table(("metric", "mean", "interval", "n"), more))
     absent = [(estimate.metric, estimate.lacking) for estimate in group.estimates.values() if not estimate.n]
     if absent:
-        yield _folded(f"{len(absent)} without a value", _table(("metric", "why"), absent))
+        yield _details(f"{len(absent)} without a value", _table(("metric", "why"), absent))
 
 
 def _estimate_cells(estimate: Estimate) -> tuple[str, str, str]:
@@ -97,11 +97,11 @@ def _comparisons(comparisons: Comparisons) -> Iterator[str]:
 
     for compared in comparisons.comparisons:
         scenario = f" · {compared.scenario_type}" if compared.scenario_type else ""
-        yield _titled(f"{compared.system} against {compared.baseline}{scenario}", *comparison_sentences(compared))
-        table = comparison(compared).filled()
-        yield _folded("The numbers", table.to_html() + _line(table.note))
+        yield _title(f"{compared.system} against {compared.baseline}{scenario}", *comparison_sentences(compared))
+        table = comparison(compared).drop_empty_columns()
+        yield _details("The numbers", table.to_html() + _line(table.note))
     yield from map(_line, comparisons.notes)
-    yield _folded("As one table", _frame(comparisons.table()))
+    yield _details("As one table", _frame(comparisons.table()))
 
 
 def _evaluation(evaluation: Evaluation) -> Iterator[str]:
@@ -111,7 +111,7 @@ def _evaluation(evaluation: Evaluation) -> Iterator[str]:
         yield _line(repr(evaluation), strong=True)
     for name, why in evaluation.failed.items():
         yield _line(f"failed {name}: {why}")
-    yield _folded("Lifetimes, experts and twins, one by one", _frame(evaluation.table()))
+    yield _details("Lifetimes, experts and twins, one by one", _frame(evaluation.table()))
 
 
 def _plan(plan: Plan) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _plan(plan: Plan) -> Iterator[str]:
             f"{100 * plan.power_at.power:.0f} %.",
             strong=True,
         )
-        yield _folded("Power by lifetimes", table)
+        yield _details("Power by lifetimes", table)
     yield from map(_line, plan.notes)
 
 
@@ -146,9 +146,9 @@ def _lint(report: LintReport) -> Iterator[str]:
         rows = [(problem.level, problem.where, problem.what, problem.fix) for problem in report.problems]
         yield _table(("level", "where", "what", "what to do"), rows)
     if answered:
-        yield _folded(f"{plural(len(answered), 'metric')} it answers", _table(("metric", "values", "of"), answered))
+        yield _details(f"{plural(len(answered), 'metric')} it answers", _table(("metric", "values", "of"), answered))
     if cannot:
-        yield _folded(f"{len(cannot)} it cannot answer", _table(("metric", "why"), cannot))
+        yield _details(f"{len(cannot)} it cannot answer", _table(("metric", "why"), cannot))
     yield from _scenario(scenario)
 
 
@@ -161,7 +161,7 @@ def _lint_protocol(lint: ProtocolLint) -> Iterator[str]:
 def _lifetime(lifetime: Lifetime) -> Iterator[str]:
     yield _line(repr(lifetime), strong=True)
     yield from map(_line, lifetime.notes)
-    yield _folded("Its records", _frame(lifetime.experiences))
+    yield _details("Its records", _frame(lifetime.experiences))
 
 
 def _scenario(scenario: Scenario) -> Iterator[str]:
@@ -170,7 +170,7 @@ def _scenario(scenario: Scenario) -> Iterator[str]:
         (index, block.mode, block.task, "" if block.length is None else block.length)
         for index, block in enumerate(scenario.blocks)
     ]
-    yield _folded("Block by block", _table(("block", "mode", "task", "experiences"), rows))
+    yield _details("Block by block", _table(("block", "mode", "task", "experiences"), rows))
 
 
 def _any(result: Any) -> Iterator[str]:
@@ -178,7 +178,7 @@ def _any(result: Any) -> Iterator[str]:
     yield _frame(result.table())
 
 
-_SHOWN: Mapping[str, Callable[[Any], Iterator[str]]] = {
+_RENDERERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
     "Comparisons": _comparisons,
     "Evaluation": _evaluation,
     "Group": _group,
@@ -201,12 +201,12 @@ def _line(text: str, *, strong: bool = False) -> str:
     return f"<p>{f'<strong>{escape(text)}</strong>' if strong else escape(text)}</p>" if text else ""
 
 
-def _titled(title: str, *lines: str) -> str:
+def _title(title: str, *lines: str) -> str:
     breaks = "".join(f"<br>{escape(line)}" for line in lines if line)
     return f"<p><strong>{escape(title)}</strong>{breaks}</p>"
 
 
-def _folded(title: str, inner: str) -> str:
+def _details(title: str, inner: str) -> str:
     return f"<details><summary>{escape(title)}</summary>{inner}</details>"
 
 

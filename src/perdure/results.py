@@ -84,9 +84,9 @@ class Shown:
 
     def _repr_html_(self) -> str:
         # Results of early stages are shown with parts of later ones, which are imported on demand.
-        from perdure.notebook import shown
+        from perdure.notebook import result_html
 
-        return shown(self)
+        return result_html(self)
 
 
 class Tabular(Shown):

@@ -34,11 +34,11 @@ class Column(msgspec.Struct, frozen=True):
     kind: Literal["text", "number", "value", "span", "id", "verdict"] = "text"
     """A value is a mean with its interval and stars; a span is other text that must not be wrapped."""
     about: str = ""
-    """Description of its cells."""
+    """Description of the cells."""
 
     @property
     def right(self) -> bool:
-        """Whether its cells are aligned on the right."""
+        """Whether the cells are aligned on the right."""
         return self.kind in ("number", "value")
 
 
@@ -55,12 +55,12 @@ class Table(msgspec.Struct, frozen=True):
         """Return a table of columns without a caption."""
         return cls("", tuple(map(Column, names)), tuple(map(tuple, rows)))
 
-    def filled(self) -> Table:
+    def drop_empty_columns(self) -> Table:
         """Return the table without empty columns."""
         columns = range(len(self.columns))
         return self.select([place for place in columns if any(row[place] not in ("", None) for row in self.rows)])
 
-    def without(self, *names: str) -> Table:
+    def drop(self, *names: str) -> Table:
         """Return the table without the columns of these names."""
         return self.select([place for place, column in enumerate(self.columns) if column.name not in names])
 
@@ -207,7 +207,7 @@ _LATEX = {
     "±": r"$\pm$", "×": r"$\times$", "′": "'", "’": "'", "“": "``", "”": "''", "…": r"\ldots{}",
     **{letter: rf"$\{name}$" for letter, _, name in (pair.partition("=") for pair in _GREEK.split())},
 }  # fmt: skip
-_LAST_OF_PDFLATEX = "\u017f"  # the last letter of Latin Extended-A; pdfTeX knows few characters beyond it
+_LAST_OF_PDFLATEX = "\u017f"  # last letter of Latin Extended-A; pdfTeX supports few characters beyond it
 
 
 _VALUE = re.compile(r"(−?\d+(?:\.\d+)?(?:e[−+]?\d+)?)(?: (± \S+?|\[.*?\]))?([*†]*)")
@@ -232,7 +232,7 @@ def _number_format(cells: Sequence[str]) -> str:
     numbers = [value[1] for cell in cells if (value := _VALUE.fullmatch(cell))]
     sign = "-" if any(number.startswith("−") for number in numbers) else ""
     parts = [number.removeprefix("−").partition("e")[0].partition(".") for number in numbers]
-    before = max((len(whole) for whole, _, _ in parts), default=1)
+    before = max((len(integer) for integer, _, _ in parts), default=1)
     after = max((len(rest) for _, _, rest in parts), default=0)
     powers = [power for number in numbers if (power := number.partition("e")[2])]
     digits = max((len(power.lstrip("−+0")) or 1 for power in powers), default=0)
@@ -241,15 +241,15 @@ def _number_format(cells: Sequence[str]) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Return text that Markdown shows as it is, on one line."""
+    """Escape text for Markdown, on one line."""
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
 def escape_latex(text: str) -> str:
-    """Return text that LaTeX prints as it is; control characters are dropped."""
+    """Escape text for LaTeX, and drop control characters."""
     return _HYPHENS.sub("-{}", "".join(_LATEX.get(letter, letter) for letter in text if letter.isprintable()))
 
 
 def needs_lualatex(text: str) -> bool:
-    """Return whether an escaped text has letters that pdfTeX does not know."""
+    """Return whether an escaped text has letters that pdfTeX does not support."""
     return any(letter > _LAST_OF_PDFLATEX for letter in text)

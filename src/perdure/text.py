@@ -40,6 +40,11 @@ def interval(low: float | None, high: float | None, between: str = " … ") -> s
     return f"{number(low, high - low)}{between}{number(high, high - low)}"
 
 
+def percent(share: float) -> str:
+    """Return a share as `95 %`."""
+    return f"{share:.0%}".replace("%", " %")
+
+
 def p_text(p: float | None) -> str:
     """`.032`, or `< .001`."""
     if p is None:

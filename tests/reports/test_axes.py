@@ -48,6 +48,6 @@ def test_large_numbers_are_written_short() -> None:
 
 @given(st.integers(0, 200))
 def test_a_legend_names_each_or_says_how_many_more_there_are(count: int) -> None:
-    body, _ = legend([Entry(f"group {at}", "ink") for at in range(count)], Canvas(), 0, most=60)
+    body, _ = legend([Entry(f"group {index}", "ink") for index in range(count)], Canvas(), 0)
     assert body.count("</text>") == min(count, 61)
     assert (f"and {count - 60} more" in body) == (count > 60)

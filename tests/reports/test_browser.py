@@ -299,12 +299,12 @@ def test_a_task_called_script_shows_as_such(browser: Any, tmp_path: Path, told: 
 
     from perdure.reports.formats.html import html
     from perdure.reports.model import report_of
-    from perdure.reports.thinned import thinned
+    from perdure.reports.thinned import thinned_lifetime
 
     material = told(1, 1, ("keeper",), experts=False)
     name = "<script>document.title='taken'</script>"
     one = material.lifetimes[0]
-    drawn = thinned(one)
+    drawn = thinned_lifetime(one)
     renamed = msgspec.structs.replace(
         drawn,
         blocks=tuple(msgspec.structs.replace(block, block=replace(block.block, task=name)) for block in drawn.blocks),

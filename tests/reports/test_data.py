@@ -8,7 +8,7 @@ import pytest
 
 from perdure.gather.survey import survey
 from perdure.reports import gather, report_of
-from perdure.reports.formats.pictures import opening
+from perdure.reports.formats.pictures import opening_figures
 from perdure.stats.groups import GroupedSurvey
 from perdure.watch.monitor import Monitor
 
@@ -84,13 +84,13 @@ def test_groups_keep_their_protocols_where_only_these_tell_them_apart(two_runs: 
 
 
 def test_the_page_opens_with_two_learners_in_one_type_of_scenario(two_runs: Runs) -> None:
-    captions = [one.caption for one in opening(gather(two_runs))]
+    captions = [one.caption for one in opening_figures(gather(two_runs))]
     assert [one.partition(":")[0] for one in captions] == ["keeper · condensed", "forgetter · condensed"]
 
 
 def test_a_figure_is_that_of_the_lifetime_in_its_caption(two_runs: Runs) -> None:
     material = gather(two_runs)
-    for one in opening(material):
+    for one in opening_figures(material):
         (life,) = (life for life in material.lifetimes if f": {life.id}," in one.caption)
         assert f"Learning curves and evaluations of {life.id}:" in one.svg
         assert str(life.score.learner) in one.caption

@@ -10,7 +10,7 @@ import pytest
 
 from perdure.reports import gather
 from perdure.reports.figures import FIGURES
-from perdure.reports.formats.pictures import opening
+from perdure.reports.formats.pictures import opening_figures
 from perdure.reports.grid import Grid, grids
 from perdure.stats.groups import GroupedSurvey
 from perdure.text import number
@@ -42,7 +42,7 @@ def test_all_answers_to_a_question_share_one_axis(told: Tell) -> None:
     found = of(told(3, 4))
     for at in range(len(found.axes)):
         places = [
-            re.findall(r'<line x1="([\d.]+)"[^>]*class="axis"', row.cells[at].drawn)
+            re.findall(r'<line x1="([\d.]+)"[^>]*class="axis"', row.cells[at].svg)
             for _, rows in found.sections
             for row in rows
         ]
@@ -53,7 +53,7 @@ def test_all_answers_to_a_question_share_one_axis(told: Tell) -> None:
 def test_the_margin_is_shaded_only_where_there_is_one(told: Tell) -> None:
     found = of(told(3, 4))
     assert found.margin == "shaded: a loss of up to 5 counts as kept"
-    shaded = {axis.metric: "<rect" in found.sections[0][1][0].cells[at].drawn for at, axis in enumerate(found.axes)}
+    shaded = {axis.metric: "<rect" in found.sections[0][1][0].cells[at].svg for at, axis in enumerate(found.axes)}
     assert [name for name, has in shaded.items() if has] == ["performance_maintenance"]
 
 
@@ -72,11 +72,11 @@ def test_matrices_are_asked_what_a_matrix_can_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("learners", "figures"), [(1, 1), (2, 2), (3, 3), (7, 2)])
 def test_one_figure_stands_for_each_learner_and_two_for_many(told: Tell, learners: int, figures: int) -> None:
     material = told(2, 3, tuple(f"method-{at}" for at in range(learners)), experts=False, learn=30)
-    assert len(opening(material)) == figures
+    assert len(opening_figures(material)) == figures
 
 
 def test_figures_of_one_screen_have_one_scale(told: Tell) -> None:
-    shown = opening(told(3, 3))
+    shown = opening_figures(told(3, 3))
     axes = {" ".join(one.split()[4:8]) for each in shown for one in re.findall(r'data-frame="([^"]+)"', each.svg)}
     assert len(shown) == 2
     assert len(axes) == 1
@@ -87,7 +87,7 @@ def test_the_lifetime_shown_is_in_the_middle_of_its_group(told: Tell) -> None:
     values = sorted(
         (float(life.score.metrics["performance_maintenance"].value or 0), life.id) for life in material.lifetimes
     )
-    (shown,) = opening(material)
+    (shown,) = opening_figures(material)
     assert f"{values[2][1]}, the median lifetime (of 5) by performance maintenance" in shown.caption
 
 

@@ -18,7 +18,7 @@ from perdure import PerdureError
 from perdure.errors import UnknownNameError
 from perdure.reports import write_report
 from perdure.reports.data import gather
-from perdure.reports.paper import combined, latex_document, markdown_document, paper_tables
+from perdure.reports.paper import combine_tables, latex_document, markdown_document, paper_tables
 from perdure.stats.groups import GroupedSurvey
 from perdure.tables import Cell, Strong, Table, escape_latex
 
@@ -106,7 +106,7 @@ def test_the_whole_report_as_latex_compiles_whatever_learners_are_called(hostile
 
 def test_latex_markdown_and_csv_have_the_same_cells(table: Table) -> None:
     texts = [[str(cell) for cell in row[2:]] for row in table.rows]
-    read = list(csv.reader(combined([table]).to_csv().splitlines()))
+    read = list(csv.reader(combine_tables([table]).to_csv().splitlines()))
     assert read[0] == ["method", "n", *(column.name for column in table.columns[2:])]
     assert [row[2:] for row in read[1:]] == texts
     lines = [line.replace("\\", "") for line in markdown_document([table]).splitlines() if line.startswith("|")][2:]
@@ -213,7 +213,7 @@ def test_scenario_types_are_tables_of_their_own(two_runs: tuple[Path, Path]) -> 
     tables = paper_tables(gather(two_runs))
     assert [[row[0] for row in one.rows] for one in tables] == [["keeper", "forgetter"]] * 2
     assert [one.caption.rpartition(" ")[2] for one in tables] == ["condensed", "dispersed"]
-    rows = csv.reader(combined(tables).to_csv().splitlines())
+    rows = csv.reader(combine_tables(tables).to_csv().splitlines())
     assert {row[0] for row in rows} == {"table", *(one.caption for one in tables)}
 
 

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from perdure.errors import NotALogError, PerdureError
 from perdure.reports import gather, report_of, write_report
 from perdure.reports.checklist import checklist
-from perdure.reports.formats.html import html, json_inside
+from perdure.reports.formats.html import html, json_for_script
 from perdure.reports.formats.text import latex, markdown
 from perdure.reports.model import Report, headline
 from perdure.reports.write import REPORTS, as_text
@@ -179,7 +179,7 @@ def test_markdown_and_latex_escape_what_logs_hold(hostile: Report) -> None:
 
 @given(st.recursive(st.text() | st.floats(allow_nan=False, allow_infinity=False) | st.none(), st.lists))
 def test_json_inside_a_page_round_trips_and_cannot_end_its_element(facts: object) -> None:
-    text = json_inside(facts)
+    text = json_for_script(facts)
     assert json.loads(text) == facts
     assert not set("<>&\u2028\u2029") & set(text)
 

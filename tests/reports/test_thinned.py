@@ -18,8 +18,8 @@ from perdure.reports.thinned import (
     ThinnedCurve,
     columns_for,
     thin_lifetime,
-    thinned,
     thinned_indices,
+    thinned_lifetime,
 )
 from perdure.scenario.model import Block
 from perdure.stats.groups import GroupedSurvey
@@ -46,18 +46,18 @@ def test_where_lower_is_better_values_are_drawn_as_logged(life: Path) -> None:
         assert one.smoothed is None or np.allclose(one.smoothed.y, other.smoothed.y if other.smoothed else np.nan)
     assert turned.lower == {"a_1", "b_1"}
     values = np.array([turned.ranges["a_1"].low, turned.ranges["a_1"].high])
-    assert turned.scaled("a_1", values).tolist() == [101, 1]
+    assert turned.scale("a_1", values).tolist() == [101, 1]
 
 
 def test_smoothed_values_come_back_in_the_unit_of_the_measure(told: Callable[..., GroupedSurvey]) -> None:
-    drawn = thinned(told(2, 1, ("keeper",), scale=50.0).lifetimes[0])
+    drawn = thinned_lifetime(told(2, 1, ("keeper",), scale=50.0).lifetimes[0])
     (first,) = [one for one in drawn.blocks if one.block.mode == "learn" and one.block.task == "task00"]
     assert first.smoothed is not None
     assert 30 < first.smoothed.y[-1] < 60
 
 
 def test_experts_stand_beside_the_stitched_learner(told: Callable[..., GroupedSurvey]) -> None:
-    drawn = thinned(told(2, 1, ("keeper",), rounds=2).lifetimes[0])
+    drawn = thinned_lifetime(told(2, 1, ("keeper",), rounds=2).lifetimes[0])
     assert [one.task for one in drawn.experts] == ["task00", "task01"]
     assert drawn.experts[0].boundaries == (120,)
     assert [name for name, _ in drawn.experts[0].experts] == ["expert-task00"]

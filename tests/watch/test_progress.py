@@ -48,7 +48,7 @@ def test_nothing_is_said_of_time_and_share_where_a_length_is_not_known() -> None
 
 def test_once_all_have_ended_nothing_is_so_far_text() -> None:
     found = totals([DONE, replace(DONE, id="b")])
-    assert (found.over, found.share, so_far_text(found)) == (True, 1.0, "")
+    assert (found.all_done, found.share, so_far_text(found)) == (True, 1.0, "")
     assert headline(found) == "2 of 2 lifetimes done"
     assert so_far_text(totals([DONE, RUNNING])) == "So far, from 1 of 2 lifetimes"
     assert so_far_text(totals([DONE], Planned(4))) == "So far, from 1 of 4 lifetimes"

@@ -109,9 +109,9 @@ def _show(result: Comparisons, quiet: bool) -> None:
 def show_tally(console: Console, tally: Tally) -> None:
     """Print systems × metrics with t and p, names × thresholds, and the number of thresholds that are met."""
     from perdure.cli.console import print_table
-    from perdure.reports.tables import tallied
+    from perdure.reports.tables import tally_tables
 
-    for table in tallied(tally):
+    for table in tally_tables(tally):
         print_table(console, table, table, wrap=True)
     console.print(tally.told, markup=False, style="bright_black")
 

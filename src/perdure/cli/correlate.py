@@ -58,7 +58,7 @@ def _show(result: Correlations, quiet: bool) -> None:
     numbers = (Column(name, "number") for name in ("ρ", "p", "p (Holm)", "n"))
     table = Table(plural(result.n, "lifetime"), (Column("metric 1"), Column("metric 2"), *numbers), tuple(rows))
     console = Console()
-    print_table(console, table, table.without("n"), table.without("n", "p (Holm)"))
+    print_table(console, table, table.drop("n"), table.drop("n", "p (Holm)"))
     if not quiet:
         for pair in result.pairs:
             if pair.why:

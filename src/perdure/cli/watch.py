@@ -62,7 +62,7 @@ def _once(monitor: Monitor, json: str | None, quiet: bool) -> None:
 
     monitor.settle()
     if json:
-        emit_json({**monitor.how, **facts(monitor), "left_out": left_out_facts(monitor.left_out())}, json)
+        emit_json({**monitor.used_settings, **facts(monitor), "left_out": left_out_facts(monitor.left_out())}, json)
     if not quiet and json != "-":
         Console().print(table(monitor))
     leave(monitor.left_out())

@@ -15,7 +15,7 @@ from perdure.reports.palette import Look
 from perdure.reports.svg import (
     Canvas,
     Figure,
-    coloured,
+    colour_marks,
     ellipsize,
     marker,
     path,
@@ -48,8 +48,8 @@ class Scale(msgspec.Struct, frozen=True):
     def __call__(self, value: float | Array) -> float | Array:
         """Return the pixel of a value."""
         low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
-        given = np.log(value) if self.log else value
-        part = (given - low) / (high - low)
+        position = np.log(value) if self.log else value
+        part = (position - low) / (high - low)
         pixel = self.start + part * (self.stop - self.start)
         return float(pixel) if np.ndim(pixel) == 0 else pixel
 
@@ -100,10 +100,10 @@ _RATIOS = (
 def _ratios(scale: Scale, most: int) -> tuple[float, ...]:
     """Return round ratios about 1: the set that covers the scale best."""
     sets = [tuple(ratio for ratio in ratios if scale.low <= ratio <= scale.high) for ratios in _RATIOS]
-    whole = math.log(scale.high / scale.low)
+    width = math.log(scale.high / scale.low)
 
     def coverage(ratios: tuple[float, ...]) -> float:
-        return (math.log(ratios[-1] / ratios[0]) / whole if ratios else -1) + 0.1 * min(len(ratios), 4)
+        return (math.log(ratios[-1] / ratios[0]) / width if ratios else -1) + 0.1 * min(len(ratios), 4)
 
     best = max(sets, key=coverage)
     while len(best) > most:
@@ -149,7 +149,7 @@ class Panel(msgspec.Struct, frozen=True):
         """Bottom edge in pixels."""
         return self.y.start
 
-    def inside(self, body: str) -> str:
+    def plot_area(self, body: str) -> str:
         """Return marks with the scales attached, by which a page maps the pointer to values."""
         x, y = self.x, self.y
         facts = " ".join(f"{end:.7g}" for end in (x.start, x.stop, x.low, x.high, y.start, y.stop, y.low, y.high))
@@ -191,20 +191,20 @@ def frame(
     em, small = canvas.size, canvas.small
     parts: list[str] = []
     room = panel.right - panel.left
-    rows = _marked(panel.y, y_ticks, max(2, int((panel.bottom - panel.top) / (em * 2.6))))
-    columns = _marked(panel.x, x_ticks, max(3, int(room / (em * 6))))
+    rows = _tick_labels(panel.y, y_ticks, max(2, int((panel.bottom - panel.top) / (em * 2.6))))
+    columns = _tick_labels(panel.x, x_ticks, max(3, int(room / (em * 6))))
     for value, words in rows:
         place = panel.y(value)
         if across:
             parts.append(rule(panel.left, place, panel.right, place))
-        parts.append(text(panel.left - em * 0.5, place + small * 0.34, words, small, "soft", at="end"))
+        parts.append(text(panel.left - em * 0.5, place + small * 0.34, words, small, "soft", anchor="end"))
     for value, words in columns:
         place = panel.x(value)
         if down:
             parts.append(rule(place, panel.top, place, panel.bottom))
         wide = text_width(words, small) / 2
-        where = min(max(place, panel.left - em + wide), panel.right + em * 0.6 - wide)
-        parts.append(text(where, panel.bottom + small * 1.35, words, small, "soft", at="middle"))
+        centre = min(max(place, panel.left - em + wide), panel.right + em * 0.6 - wide)
+        parts.append(text(centre, panel.bottom + small * 1.35, words, small, "soft", anchor="middle"))
     if panel.bottom not in [panel.y(value) for value, _ in rows] or not across:
         parts.append(rule(panel.left, panel.bottom, panel.right, panel.bottom, "axis" if not across else "grid"))
     above = panel.top - em * 0.55
@@ -218,18 +218,28 @@ def frame(
     if x:
         below = panel.bottom + (small * 2.75 if columns else small * 1.5)
         parts.append(
-            text((panel.left + panel.right) / 2, below, ellipsize(x, small, room + em * 4), small, "soft", at="middle")
+            text(
+                (panel.left + panel.right) / 2,
+                below,
+                ellipsize(x, small, room + em * 4),
+                small,
+                "soft",
+                anchor="middle",
+            )
         )
     return "".join(parts)
 
 
-def _marked(scale: Scale, asked: bool | Sequence[tuple[float, str]], most: int) -> list[tuple[float, str]]:
-    if isinstance(asked, bool):
-        return [(value, tick_text(value)) for value in ticks(scale, most)] if asked else []
-    return list(asked)
+def _tick_labels(scale: Scale, labels: bool | Sequence[tuple[float, str]], most: int) -> list[tuple[float, str]]:
+    if isinstance(labels, bool):
+        return [(value, tick_text(value)) for value in ticks(scale, most)] if labels else []
+    return list(labels)
 
 
 # --- titles and legends --------------------------------------------------------------------------
+
+
+_MOST_ENTRIES = 60
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -237,29 +247,29 @@ class Entry(msgspec.Struct, frozen=True):
 
     name: str
     look: Look | str
-    drawn: str = "line"
+    mark: str = "line"
     """line, marker, both, area or none."""
     dash: tuple[float, ...] = ()
     width: float = 2.0
     opacity: float = 1.0
 
 
-def task_entries(tasks: Sequence[str], looks: Looks, drawn: str = "both") -> list[Entry]:
+def task_entries(tasks: Sequence[str], looks: Looks) -> list[Entry]:
     """Return a legend entry per task."""
-    return [Entry(task, looks[task], drawn, looks[task].dash) for task in tasks]
+    return [Entry(task, looks[task], "both", looks[task].dash) for task in tasks]
 
 
-def legend(entries: Sequence[Entry], canvas: Canvas, top: float, most: int = 60) -> tuple[str, float]:
-    """Return entries in as many rows as they need, and the bottom of the last row."""
+def legend(entries: Sequence[Entry], canvas: Canvas, top: float) -> tuple[str, float]:
+    """Return the entries in rows, and the bottom of the last row."""
     small = canvas.small if len(entries) <= 16 else canvas.small * 0.9
     key, gap = small * 2.2, small * 1.4
-    shown = entries[:most]
-    names = [ellipsize(entry.name, small, min(canvas.width - key * 1.4, small * 42)) for entry in shown]
-    if len(entries) > most:
-        names.append(f"and {len(entries) - most} more")
-        shown = [*shown, Entry("", "soft", "none")]
+    listed = entries[:_MOST_ENTRIES]
+    names = [ellipsize(entry.name, small, min(canvas.width - key * 1.4, small * 42)) for entry in listed]
+    if len(entries) > _MOST_ENTRIES:
+        names.append(f"and {len(entries) - _MOST_ENTRIES} more")
+        listed = [*listed, Entry("", "soft", "none")]
     x, y, parts = 0.0, top + small, list[str]()
-    for entry, name in zip(shown, names, strict=True):
+    for entry, name in zip(listed, names, strict=True):
         wide = key + small * 0.5 + text_width(name, small) * canvas.spread
         if x and x + wide > canvas.width:
             x, y = 0.0, y + small * 1.6
@@ -270,17 +280,16 @@ def legend(entries: Sequence[Entry], canvas: Canvas, top: float, most: int = 60)
 
 def _key(entry: Entry, x: float, y: float, key: float, small: float) -> str:
     shape = entry.look.shape if isinstance(entry.look, Look) else "circle"
-    if entry.drawn == "none":
+    if entry.mark == "none":
         return ""
-    if entry.drawn == "area":
-        return coloured(entry.look, rect(x, y - small * 0.4, key, small * 0.8, opacity=entry.opacity))
+    if entry.mark == "area":
+        return colour_marks(entry.look, rect(x, y - small * 0.4, key, small * 0.8, opacity=entry.opacity))
     body = ""
-    if entry.drawn in ("line", "both"):
-        drawn = path([x, x + key], [y, y])
-        body = stroke(drawn, entry.width * small / 11, dash=entry.dash, opacity=entry.opacity)
-    if entry.drawn in ("marker", "both"):
+    if entry.mark in ("line", "both"):
+        body = stroke(path([x, x + key], [y, y]), entry.width * small / 11, dash=entry.dash, opacity=entry.opacity)
+    if entry.mark in ("marker", "both"):
         body += marker(shape, x + key / 2, y, small * 0.36)
-    return coloured(entry.look, body)
+    return colour_marks(entry.look, body)
 
 
 def compose(
@@ -295,7 +304,7 @@ def compose(
     """Return a figure: title, drawing, note and legend. `draw` maps the canvas and the top to markup and the bottom."""
     em, top, parts = canvas.size, canvas.size * 0.2, list[str]()
     inset = em * 0.8
-    inner = canvas.narrowed(canvas.width - 2 * inset)
+    inner = canvas.with_width(canvas.width - 2 * inset)
     for line in wrap_text(title if canvas.title is None else canvas.title, em * 1.1, inner.width):
         top += em * 1.35
         parts.append(text(0, top - em * 0.3, line, em * 1.1, "strong"))
@@ -328,7 +337,7 @@ class PanelSpec(msgspec.Struct, frozen=True, eq=False):
 
 def multiples(
     cells: Sequence[PanelSpec],
-    drawn: Callable[[int, Panel, Canvas], str],
+    draw_panel: Callable[[int, Panel, Canvas], str],
     canvas: Canvas,
     title: str,
     label: str,
@@ -340,7 +349,7 @@ def multiples(
     height: float = 13,
     data: Mapping[str, Any] | None = None,
 ) -> Figure:
-    """Return a figure of several panels; `drawn` returns the marks of the panel with a given number."""
+    """Return a figure of several panels; `draw_panel` returns the marks of the panel with a given index."""
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
         em, parts, few = inner.size, list[str](), len(cells) <= _MANY
@@ -356,8 +365,10 @@ def multiples(
             up = scale_over(ends_of(cell.y), high, low)
             right = left + wide - em * 0.4
             panel = Panel(scale_over(ends_of(cell.x), left + margin(up, inner, 3), right, room=0.02), up)
-            parts.append(frame(panel, inner, title=cell.title, y=cell.unit) + panel.inside(drawn(index, panel, inner)))
-        parts.append(text(inner.width / 2, top + bottom + em * 0.6, x, inner.small, "soft", at="middle"))
+            parts.append(
+                frame(panel, inner, title=cell.title, y=cell.unit) + panel.plot_area(draw_panel(index, panel, inner))
+            )
+        parts.append(text(inner.width / 2, top + bottom + em * 0.6, x, inner.small, "soft", anchor="middle"))
         return "".join(parts), top + bottom + em * 1.2
 
     return compose(canvas, title, label, draw, entries, data=data)
@@ -366,17 +377,17 @@ def multiples(
 def grid(
     count: int, canvas: Canvas, *, least: float, height: float, most: int = 5, gap: float = 0.0
 ) -> tuple[list[tuple[float, float, float]], float]:
-    """Return (left, top, width) of each panel, as many in a row as fit, and the bottom of the last row."""
+    """Lay out panels in rows. Return each panel's left, top and width, and the bottom of the last row."""
     per_row = max(1, min(most, count, int((canvas.width + gap) / (least + gap))))
     rows = -(-count // per_row)
-    per_row = -(-count // rows)  # three over two rather than four over one
+    per_row = -(-count // rows)  # rows of similar length: five panels are three over two, not four over one
     wide = (canvas.width - gap * (per_row - 1)) / per_row
     return [
         ((index % per_row) * (wide + gap), (index // per_row) * height, wide) for index in range(count)
     ], rows * height
 
 
-def in_columns(
+def lay_out_columns(
     paints: Sequence[Callable[[float], tuple[str, float]]], columns: int, width: float, gap: float, top: float
 ) -> tuple[str, float]:
     """Return panels in columns of this width, row by row, and the bottom of the last row."""

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from perdure.metrics.matrix_formulas import average_accuracy, bwt, learning_accuracy
-from perdure.reports.thinned import MEMORY_COLUMNS, thinned
+from perdure.reports.thinned import MEMORY_COLUMNS, thinned_lifetime
 from perdure.stats.groups import GroupedSurvey
 from perdure.text import number
 
@@ -91,7 +91,7 @@ def _tasks(data: GroupedSurvey) -> ChecklistItem:
 
 def _time(data: GroupedSurvey) -> ChecklistItem:
     item = "Training time"
-    lifetimes = [thinned(life) for life in data.lifetimes]
+    lifetimes = [thinned_lifetime(life) for life in data.lifetimes]
     timed = [(total, count) for total, count in (life.seconds for life in lifetimes) if total and count]
     stated = [cost.seconds for life in lifetimes for cost in life.costs.values() if cost.seconds]
     if timed:
@@ -106,7 +106,7 @@ def _time(data: GroupedSurvey) -> ChecklistItem:
 
 def _memory(data: GroupedSurvey) -> ChecklistItem:
     item = "Memory used"
-    costs = (cost for life in data.lifetimes for cost in thinned(life).costs.values())
+    costs = (cost for life in data.lifetimes for cost in thinned_lifetime(life).costs.values())
     stated = [cost.memory_mb for cost in costs if cost.memory_mb]
     if not stated:
         return ChecklistItem(item, "cannot be seen", f"log it as {MEMORY_COLUMNS[0]}, or say it in the text")

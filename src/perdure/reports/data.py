@@ -27,7 +27,7 @@ def gather(
     look: Callable[[Curves, int], Any] = thin_lifetime,
     **how: Any,
 ) -> GroupedSurvey:
-    """Score and group every lifetime at or below `logs`, with what figures draw; `how` goes to `perdure.survey`."""
+    """Score and group every lifetime at or below `logs`, and thin its curves; `how` goes to `perdure.survey`."""
     return group_survey(survey(logs, experts, settings, look=look, **how), group)
 
 
@@ -45,16 +45,16 @@ def comparable_groups(data: GroupedSurvey) -> tuple[tuple[Group, ...], ...]:
 
 def baselines(data: GroupedSurvey, name: str | None) -> tuple[Group, ...]:
     """Return at most one baseline per set of comparable groups: the named one, or the last that has lifetimes."""
-    found: list[Group] = []
+    bases: list[Group] = []
     known: dict[str, None] = {}
     for groups in comparable_groups(data):
         names = group_names(groups, data)
         known.update((names[group.group][0], None) for group in groups)
         matching = [group for group in groups if group.n and (name is None or name in names[group.group])]
-        found += matching[-1:]
-    if name is not None and not found:
+        bases += matching[-1:]
+    if name is not None and not bases:
         raise UnknownNameError("baseline", name, known)
-    return tuple(found)
+    return tuple(bases)
 
 
 def compare_groups(
@@ -84,7 +84,7 @@ def compare_groups(
 
 
 def table_metrics(groups: Sequence[Group], metrics: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the metrics that a table of these groups shows: those asked for, else the headline metrics with a value.
+    """Return the metrics that a table of these groups shows: the requested ones, else headline metrics with a value.
 
     Under presets without headline metrics these are the metrics with a threshold, or else all that have values.
     """
@@ -102,13 +102,13 @@ def table_metrics(groups: Sequence[Group], metrics: Sequence[str] = ()) -> tuple
 def group_names(groups: Sequence[Group], data: GroupedSurvey) -> dict[str, tuple[str, ...]]:
     """Map each group to the name of its row, followed by the other names that a user may give."""
     counts = Counter(map(called, groups))
-    found: dict[str, tuple[str, ...]] = {}
+    names: dict[str, tuple[str, ...]] = {}
     for group in groups:
         single = counts[called(group)] == 1
-        shown = group.learner if group.learner and single else group.group
+        row_name = group.learner if group.learner and single else group.group
         if group.scenario_type and single:
-            shown = shown.replace(f" · {group.scenario_type}", "")
+            row_name = row_name.replace(f" · {group.scenario_type}", "")
         identity = next((life.score.identity for life in data.of_group(group)), None)
         places = (identity.holder, identity.argument) if identity else ()
-        found[group.group] = (shown, called(group), group.group, *(place for place in places if place))
-    return found
+        names[group.group] = (row_name, called(group), group.group, *(place for place in places if place))
+    return names

@@ -1,4 +1,4 @@
-"""The grid of the first screen: learners by questions, each answer with its word, value and interval."""
+"""Grid of the first screen: learners by questions, each answer with its word, value and interval."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import msgspec
 from perdure.metrics.declare import Metric
 from perdure.reports.axes import Scale, interval_mark, scale_over, tick_text, ticks
 from perdure.reports.palette import VERDICTS
-from perdure.reports.svg import Figure, coloured, rect, rule, text
+from perdure.reports.svg import Figure, colour_marks, rect, rule, text
 from perdure.stats.answer import Question, questions
 from perdure.stats.model import Estimate, Group
-from perdure.text import interval, number, p_words, plural
+from perdure.text import interval, number, p_words, percent, plural
 
 _WIDTH, _HEIGHT, _EDGE = 180.0, 18.0, 6.0
 
@@ -24,8 +24,8 @@ class GridAxis(msgspec.Struct, frozen=True):
     asks: str
     about: str
     metric: str
-    drawn: str
-    """The scale's ticks, as SVG."""
+    svg: str
+    """The scale's ticks."""
 
 
 class GridCell(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class GridCell(msgspec.Struct, frozen=True):
     kind: str
     """good, poor, open, none, or plain if nothing is decided."""
     value: str
-    drawn: str
+    svg: str
     description: str
 
 
@@ -58,7 +58,7 @@ class Grid(msgspec.Struct, frozen=True):
 
     @property
     def dense(self) -> bool:
-        """Whether rows must be low because there are many."""
+        """Whether there are so many rows that they must be low."""
         return sum(len(rows) for _, rows in self.sections) > 6
 
 
@@ -74,7 +74,7 @@ def _grid(groups: Sequence[Group], declared: Mapping[str, Metric]) -> Grid:
         question.metric: [group.estimates[question.metric] for group in groups if question.metric in group.estimates]
         for question in asked
     }
-    scales = {metric: _scale(found) for metric, found in estimates.items()}
+    scales = {metric: _scale(of_metric) for metric, of_metric in estimates.items()}
     scenario_types = list(dict.fromkeys(group.scenario_type or "" for group in groups))
     sections = []
     for scenario_type in scenario_types:
@@ -91,11 +91,11 @@ def _grid(groups: Sequence[Group], declared: Mapping[str, Metric]) -> Grid:
                 )
             )
         sections.append((scenario_type if len(scenario_types) > 1 else "", tuple(rows)))
-    first = next(estimate for found in estimates.values() for estimate in found)
+    first = next(estimate for of_metric in estimates.values() for estimate in of_metric)
     most = max((estimate.margin for estimate in estimates[asked[0].metric]), default=0.0)
     margin = f"shaded: a loss of up to {number(most)} counts as kept" if most else ""
     axes = tuple(_axis(question, scales[question.metric]) for question in asked)
-    return Grid(axes, tuple(sections), f"{first.level:.0%}".replace("%", " %"), margin)
+    return Grid(axes, tuple(sections), percent(first.level), margin)
 
 
 def _scale(estimates: Sequence[Estimate]) -> Scale:
@@ -121,15 +121,15 @@ def _margin_end(estimate: Estimate) -> float | None:
 
 def _axis(question: Question, scale: Scale) -> GridAxis:
     values = ticks(scale, 4)
-    if any(abs(scale(value) - scale(other)) < 24 for value, other in pairwise(values)):
+    if any(abs(scale(value) - scale(following)) < 24 for value, following in pairwise(values)):
         round_values = tuple(value for value in values if value in (0, 1)) or values[:1]
         values = ticks(scale, 2) if len(values) > 3 else round_values
-    drawn = rule(_EDGE, 1, _WIDTH - _EDGE, 1) + "".join(
+    marks = rule(_EDGE, 1, _WIDTH - _EDGE, 1) + "".join(
         rule(scale(value), 1, scale(value), 4)
-        + text(min(max(scale(value), 10), _WIDTH - 12), 14, tick_text(value), 9.5, "soft", at="middle")
+        + text(min(max(scale(value), 10), _WIDTH - 12), 14, tick_text(value), 9.5, "soft", anchor="middle")
         for value in values
     )
-    return GridAxis(question.asks, question.about, question.metric, Figure(_WIDTH, 16, drawn, "").inline("tiny"))
+    return GridAxis(question.asks, question.about, question.metric, Figure(_WIDTH, 16, marks, "").inline("tiny"))
 
 
 def _cell(estimate: Estimate | None, scale: Scale) -> GridCell:
@@ -140,15 +140,14 @@ def _cell(estimate: Estimate | None, scale: Scale) -> GridCell:
     if estimate.bar.threshold == 0 and estimate.mean > 0:
         value = f"+{value}"
     description = _description(estimate, value)
-    drawn = _drawn(estimate, estimate.mean, scale, kind, description)
-    return GridCell(estimate.word or estimate.verdict or "", kind, value, drawn, description)
+    svg = _interval_svg(estimate, estimate.mean, scale, kind, description)
+    return GridCell(estimate.word or estimate.verdict or "", kind, value, svg, description)
 
 
 def _description(estimate: Estimate, value: str) -> str:
     parts = [f"{estimate.metric.replace('_', ' ')} {value}"]
     if estimate.low is not None:
-        level = f"{estimate.level:.0%}".replace("%", " %")
-        parts.append(f"{level} interval {interval(estimate.low, estimate.high, ' to ')}")
+        parts.append(f"{percent(estimate.level)} interval {interval(estimate.low, estimate.high, ' to ')}")
     if estimate.p is not None:
         tails = "one-tailed " if estimate.tails == "one" else ""
         parts.append(f"{tails}{p_words(estimate.p)} against {number(estimate.against)}")
@@ -158,17 +157,17 @@ def _description(estimate: Estimate, value: str) -> str:
     return "; ".join(parts) + meaning + (f". {estimate.note}" if estimate.note else "")
 
 
-def _drawn(estimate: Estimate, mean: float, scale: Scale, kind: str, description: str) -> str:
+def _interval_svg(estimate: Estimate, mean: float, scale: Scale, kind: str, description: str) -> str:
     """Return the interval with the threshold and its margin as SVG."""
     middle, parts = _HEIGHT / 2, list[str]()
     threshold, margin_end = estimate.bar.threshold, _margin_end(estimate)
     if threshold is not None and margin_end is not None and estimate.margin:
         low, high = sorted(min(max(scale(end), _EDGE), _WIDTH - _EDGE) for end in (threshold, margin_end))
-        parts.append(coloured("good", rect(low, 1, high - low, _HEIGHT - 2, opacity=0.13)))
+        parts.append(colour_marks("good", rect(low, 1, high - low, _HEIGHT - 2, opacity=0.13)))
     parts.append(rule(_EDGE, middle, _WIDTH - _EDGE, middle))
     if threshold is not None:
         parts.append(rule(scale(threshold), 1, scale(threshold), _HEIGHT - 1, "axis"))
     shape = VERDICTS.get(estimate.verdict or "", ("", "circle"))[1]
     mark = interval_mark(mean, estimate.low, estimate.high, scale, middle, 4.6, shape)
-    parts.append(coloured("ink" if kind == "plain" else kind, mark))
+    parts.append(colour_marks("ink" if kind == "plain" else kind, mark))
     return Figure(_WIDTH, _HEIGHT, "".join(parts), description).inline("tiny")

@@ -10,14 +10,14 @@ from importlib.metadata import PackageNotFoundError, version
 from perdure import __version__
 from perdure.metrics.score import DEFINITIONS
 from perdure.reports.data import table_metrics
-from perdure.reports.thinned import thinned
+from perdure.reports.thinned import thinned_lifetime
 from perdure.settings.presets import STANDARD
 from perdure.stats.answer import told_apart
 from perdure.stats.compare import Comparison
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import LEVEL
 from perdure.stats.sentences import rule_of
-from perdure.text import listed, number, plural
+from perdure.text import listed, number, percent, plural
 
 _LIBRARIES = ("numpy", "scipy", "polars")
 
@@ -81,11 +81,11 @@ def _preparation(data: GroupedSurvey) -> Iterator[str]:
         kind = "moving average" if window == "flat" else f"{window} window"
         size = "a fifth of the block, at most 100 experiences"
         if width is not None:
-            size = f"{width:.0%} of the block".replace("%", " %") if width < 1 else f"{width:g} experiences"
+            size = f"{percent(width)} of the block" if width < 1 else f"{width:g} experiences"
         yield f"{blocks} were smoothed by a {settings.get('alignment', 'centred')} {kind} ({size})."
     scale = settings.get("scale")
     if scale in _SCALES:
-        known = {span.given for life in data.lifetimes for span in thinned(life).ranges.values()}
+        known = {span.given for life in data.lifetimes for span in thinned_lifetime(life).ranges.values()}
         sources = {frozenset({True}): ", from recorded bounds", frozenset({False}): ", from the range of the values"}
         mixed = ", from recorded bounds or, without any, from the range of the values" if known else ""
         source = "" if scale == "none" else sources.get(frozenset(known), mixed)
@@ -95,8 +95,8 @@ def _preparation(data: GroupedSurvey) -> Iterator[str]:
 def _definitions(data: GroupedSurvey) -> Iterator[str]:
     """Yield the definitions of the metrics that a table shows."""
     kinds = [[group for group in data.groups if group.n and bool(group.unit) is unit] for unit in (False, True)]
-    shown = dict.fromkeys(name for groups in kinds if groups for name in table_metrics(groups))
-    declared = [data.survey.metrics[name] for name in shown if name in data.survey.metrics]
+    metrics = dict.fromkeys(name for groups in kinds if groups for name in table_metrics(groups))
+    declared = [data.survey.metrics[name] for name in metrics if name in data.survey.metrics]
     if declared:
         yield f"Metrics follow the definitions of Perdure (edition {DEFINITIONS})."
     for metric in declared:
@@ -105,7 +105,7 @@ def _definitions(data: GroupedSurvey) -> Iterator[str]:
 
 
 def _estimates(data: GroupedSurvey) -> Iterator[str]:
-    level = f"{data.survey.settings.get('level', LEVEL):.0%}".replace("%", " %")
+    level = percent(data.survey.settings.get("level", LEVEL))
     several = any(group.n > 1 for group in data.groups)
     for preset in dict.fromkeys(group.preset for group in data.groups if group.n):
         if preset != STANDARD:
@@ -183,8 +183,8 @@ def _comparisons(data: GroupedSurvey, comparisons: Sequence[Comparison]) -> Iter
 
 def _versions(data: GroupedSurvey) -> Iterator[str]:
     survey = data.survey
-    given = [name for name, source in survey.settings_from.items() if source not in ("preset", "log")]
-    settings = f", with {listed(f'{name} = {survey.settings.get(name)}' for name in given)}" if given else ""
+    changed = [name for name, source in survey.settings_from.items() if source not in ("preset", "log")]
+    settings = f", with {listed(f'{name} = {survey.settings.get(name)}' for name in changed)}" if changed else ""
     libraries = ((name, _version(name)) for name in _LIBRARIES)
     used = listed([f"Python {platform.python_version()}", *(f"{name} {known}" for name, known in libraries if known)])
     yield f"Everything was computed with Perdure {__version__}, preset {survey.preset}{settings}; {used}."

@@ -23,7 +23,7 @@ from perdure.stats.groups import GroupedSurvey, changed_learners
 from perdure.stats.model import Estimate, Group
 from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
-from perdure.text import interval, listed, number, p_words, plural
+from perdure.text import interval, listed, number, p_words, percent, plural
 
 _MOST_COMPARED = 6
 _LEADS = {
@@ -88,7 +88,7 @@ class Report(Tabular, msgspec.Struct, frozen=True, eq=False):
 
     @property
     def rule(self) -> str:
-        """The rule by which verdicts are reached."""
+        """Rule by which verdicts are reached."""
         preset = self.data.survey.preset
         return f"{rule_of(preset)} {CONDITION_RULE}" if decides(preset) else rule_of(preset)
 
@@ -109,14 +109,14 @@ class Report(Tabular, msgspec.Struct, frozen=True, eq=False):
         several = len({group.scenario_type for group in groups}) > 1
         sentences: list[str] = []
         for group in groups:
-            name = told_apart(group, [other for other in groups if other.scenario_type == group.scenario_type])
-            where = name if name != called(group) else group.scenario_type if several else ""
-            sentences.append(f"{where}: {answer(group)}" if where else answer(group))
+            name = told_apart(group, [peer for peer in groups if peer.scenario_type == group.scenario_type])
+            prefix = name if name != called(group) else group.scenario_type if several else ""
+            sentences.append(f"{prefix}: {answer(group)}" if prefix else answer(group))
         return (*self.leads, *sentences)
 
     @property
     def methods(self) -> str:
-        """A paragraph on methods for a paper."""
+        """Paragraph on methods for a paper."""
         return methods(self.data, self.comparisons)
 
     def as_json(self) -> dict[str, Any]:
@@ -233,13 +233,13 @@ def headline(declared: Mapping[str, Metric], kind: Headline = "log") -> tuple[st
 
 def verdicts(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[ConditionVerdict, ...]:
     """Return a verdict for each group and condition, in the order of the declarations."""
-    found: list[ConditionVerdict] = []
+    results: list[ConditionVerdict] = []
     for group in groups:
         conditions: dict[str, list[str]] = {}
         for name in headline(declared, "matrix" if group.unit else "log"):
             conditions.setdefault(declared[name].condition, []).append(name)
-        found += [_verdict(group, condition, names) for condition, names in conditions.items()]
-    return tuple(found)
+        results += [_verdict(group, condition, names) for condition, names in conditions.items()]
+    return tuple(results)
 
 
 def leads(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[str, ...]:
@@ -255,7 +255,7 @@ def leads(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[str,
 def _verdict(group: Group, condition: str, names: Sequence[str]) -> ConditionVerdict:
     estimates = [group.estimates[name] for name in names if name in group.estimates]
     valued = [estimate for estimate in estimates if estimate.mean is not None]
-    verdict = _combined([estimate.verdict or "undecided" for estimate in valued])
+    verdict = _combine([estimate.verdict or "undecided" for estimate in valued])
     lead = _LEADS[verdict].format(group=group.group if group.group != "all" else "The learner", condition=condition)
     if not group.n and group.left_out:
         parts = [f"none of {plural(len(group.left_out), 'lifetime')} has reached its end"]
@@ -266,7 +266,7 @@ def _verdict(group: Group, condition: str, names: Sequence[str]) -> ConditionVer
     return ConditionVerdict(group.group, condition, verdict, f"{lead}: {'; '.join(parts)}.")
 
 
-def _combined(verdicts: Collection[str]) -> str:
+def _combine(verdicts: Collection[str]) -> str:
     """Return the verdict on a condition from those on its metrics, as `CONDITION_RULE` states."""
     if not verdicts:
         return "not measured"
@@ -281,8 +281,7 @@ def _metric_text(estimate: Estimate) -> str:
     """Return `performance maintenance −55.3 (95 % interval −57 to −53, 11 lifetimes) forgets (p < .001 …)`."""
     about = plural(estimate.n, "lifetime")
     if estimate.low is not None:
-        level = f"{estimate.level:.0%}".replace("%", " %")
-        about = f"{level} interval {interval(estimate.low, estimate.high, ' to ')}, {about}"
+        about = f"{percent(estimate.level)} interval {interval(estimate.low, estimate.high, ' to ')}, {about}"
     name, value = estimate.metric.replace("_", " "), number(estimate.mean, estimate.width)
     if estimate.withheld:
         return f"{name} {value} ({about}) {estimate.withheld}"

@@ -52,17 +52,17 @@ def looks(tasks: Iterable[str]) -> dict[str, Look]:
 
 def dark_colours() -> tuple[str, ...]:
     """Return every colour for dark mode, by `Look.shade`."""
-    return tuple(mixed(_look(shade).colour, "#ffffff", _ON_DARK) for shade in range(len(COLOURS) * len(_SHADES)))
+    return tuple(mix(_look(shade).colour, "#ffffff", _ON_DARK) for shade in range(len(COLOURS) * len(_SHADES)))
 
 
-def mixed(colour: str, other: str, amount: float) -> str:
-    """Return a mixture of two colours."""
-    channels = ((int(code[start : start + 2], 16) for code in (colour, other)) for start in (1, 3, 5))
+def mix(colour: str, second: str, amount: float) -> str:
+    """Mix two colours."""
+    channels = ((int(code[start : start + 2], 16) for code in (colour, second)) for start in (1, 3, 5))
     return "#" + "".join(f"{round(first + (second - first) * amount):02x}" for first, second in channels)
 
 
 def _look(position: int) -> Look:
     shade = position % (len(COLOURS) * len(_SHADES))
     amount = _SHADES[shade // len(COLOURS)]
-    colour = mixed(COLOURS[shade % len(COLOURS)], "#ffffff" if amount > 0 else "#000000", abs(amount))
+    colour = mix(COLOURS[shade % len(COLOURS)], "#ffffff" if amount > 0 else "#000000", abs(amount))
     return Look(colour, _SHAPES[position % len(_SHAPES)], _DASHES[position % len(_DASHES)], shade)

@@ -15,7 +15,7 @@ from perdure.stats.compare import Comparison, Difference
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.tables import Cell, Column, Strong, Table, escape_markdown, needs_lualatex
-from perdure.text import NOTHING, interval, listed, number, plural, short
+from perdure.text import NOTHING, interval, listed, number, percent, plural, short
 
 _UNITS = {"percent": "%", "fraction": "of 1", "raw": ""}
 CONSTANT = "†"
@@ -33,8 +33,8 @@ def paper_tables(
     if data.apart and not data.groups:
         raise PerdureError(data.apart, "score them apart")
     bases = baselines(data, baseline)
-    made = (_table(data, groups, bases, metrics, title) for groups in comparable_groups(data))
-    tables = tuple(table for table in made if table)
+    drafts = (_table(data, groups, bases, metrics, title) for groups in comparable_groups(data))
+    tables = tuple(table for table in drafts if table)
     if not tables:
         raise PerdureError(
             "no method has a lifetime that counts, or a value of a metric, so there is no table",
@@ -47,14 +47,14 @@ def _table(
     data: GroupedSurvey, groups: Sequence[Group], bases: Sequence[Group], metrics: Sequence[str], title: str | None
 ) -> Table | None:
     counted = [group for group in groups if group.n]
-    if not counted or not (shown := table_metrics(counted, metrics)):
+    if not counted or not (requested := table_metrics(counted, metrics)):
         return None
     names = {group: aliases[0] for group, aliases in group_names(groups, data).items()}
     base = next((group for group in bases if group in counted), None)
-    compared = compare_groups(data, counted, base, shown, brief=True) if base else {}
+    compared = compare_groups(data, counted, base, requested, brief=True) if base else {}
     bars = {name: estimate.bar for group in counted for name, estimate in group.estimates.items()}
-    columns = [_metric_cells(counted, compared, name, bars[name]) for name in shown]
-    headings = _headings(shown, data, counted[0], bars)
+    columns = [_metric_cells(counted, compared, name, bars[name]) for name in requested]
+    headings = _headings(requested, data, counted[0], bars)
     rows: list[tuple[Cell, ...]] = [
         (names[group.group], group.n, *cells) for group, *cells in zip(counted, *columns, strict=True)
     ]
@@ -73,7 +73,7 @@ def _table(
     return Table(_caption(counted, title), heads, tuple(rows), " ".join(notes))
 
 
-def combined(tables: Sequence[Table]) -> Table:
+def combine_tables(tables: Sequence[Table]) -> Table:
     """Return one table of all rows; if there are several tables, its first column has their captions."""
     frames = [
         table.to_frame().select(pl.lit(table.caption).alias("table"), pl.all()).rename({"Method": "method"})
@@ -90,7 +90,7 @@ def latex_document(tables: Sequence[Table], about: str = "") -> str:
         f"% {' '.join(about.split())}" if about else "",
         r"% In the preamble: \usepackage{booktabs,siunitx}   (siunitx 3 or newer)",
     ]
-    floats = [f"\n{table.to_latex(f'perdure-{at}')}" for at, table in enumerate(tables, 1)]
+    floats = [f"\n{table.to_latex(f'perdure-{index}')}" for index, table in enumerate(tables, 1)]
     if needs_lualatex("".join(floats)):
         lines.append("% Some names need LuaLaTeX, and a font that has their letters.")
     return "\n".join([*(line for line in lines if line), *floats]) + "\n"
@@ -119,13 +119,13 @@ def _metric_cells(
         if estimate and estimate.mean is not None
     ]
     best = max(means)[1] if len(means) > 1 else ""
-    found: list[Cell] = []
+    marked: list[Cell] = []
     for group, (mean, spread) in zip(groups, cells, strict=True):
         comparison = compared.get(group.group)
         difference = comparison.differences.get(metric) if comparison and mean != NOTHING else None
         text = f"{mean} {spread}".rstrip() + (_mark(difference) if difference else "")
-        found.append(Strong(text) if mean == best else text)
-    return found
+        marked.append(Strong(text) if mean == best else text)
+    return marked
 
 
 def _cell(estimate: Estimate | None) -> tuple[str, str]:
@@ -133,7 +133,7 @@ def _cell(estimate: Estimate | None) -> tuple[str, str]:
     if estimate is None or estimate.mean is None:
         return NOTHING, ""
     low, high = estimate.low, estimate.high
-    if low is None or high is None or estimate.n < 2:  # the interval of one lifetime is not about others
+    if low is None or high is None or estimate.n < 2:  # the interval of one lifetime is not one over lifetimes
         return number(estimate.mean), ""
     mean = number(estimate.mean, estimate.width)
     above, below = high - estimate.mean, estimate.mean - low
@@ -162,14 +162,14 @@ def _bounds(level: float) -> tuple[float, ...]:
 
 
 def _headings(
-    shown: Sequence[str], data: GroupedSurvey, group: Group, bars: Mapping[str, Threshold]
+    metrics: Sequence[str], data: GroupedSurvey, group: Group, bars: Mapping[str, Threshold]
 ) -> tuple[Column, ...]:
     """Return the heads `BWT (%) ↑`: initials, unit and direction."""
     declared = data.survey.metrics
-    briefs = [(declared[name].initials if name in declared else "") or short(name) for name in shown]
+    briefs = [(declared[name].initials if name in declared else "") or short(name) for name in metrics]
     counts = Counter(briefs)
     columns: list[Column] = []
-    for name, brief in zip(shown, briefs, strict=True):
+    for name, brief in zip(metrics, briefs, strict=True):
         unit = declared[name].unit if name in declared else ""
         unit = _UNITS.get(group.unit or "", unit) if unit == "measure" else unit
         text = brief if counts[brief] == 1 else name.replace("_", " ")
@@ -194,7 +194,7 @@ def _caption(groups: Sequence[Group], title: str | None) -> str:
 
 
 def _notes(headings: Sequence[Column], cells: Sequence[Cell], level: float) -> list[str]:
-    """Return what abbreviations, intervals and bold numbers mean."""
+    """Return notes on abbreviations, intervals and bold numbers."""
     notes: list[str] = []
     spelled = {
         _brief(heading): METRICS.get(heading.about).spelled
@@ -206,7 +206,7 @@ def _notes(headings: Sequence[Column], cells: Sequence[Cell], level: float) -> l
     if meanings:
         notes.append(f"{'; '.join(meanings)}.")
     text = "".join(map(str, cells))
-    spread = f"{level:.0%} interval".replace("%", " %")
+    spread = f"{percent(level)} interval"
     if "±" in text:
         notes.append(f"Mean over n lifetimes ± half the width of its {spread}.")
     if "[" in text:

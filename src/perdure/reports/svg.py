@@ -51,8 +51,8 @@ class Canvas(msgspec.Struct, frozen=True):
     """Room for each entry of a legend relative to its text: pages enlarge text on phones."""
 
     @property
-    def grown(self) -> float:
-        """How much a page enlarges text on phones; 1 in print."""
+    def enlargement(self) -> float:
+        """Factor by which a page enlarges text on phones; 1 in print."""
         return min(self.spread, 1.36)
 
     @classmethod
@@ -65,7 +65,7 @@ class Canvas(msgspec.Struct, frozen=True):
         """Font size of ticks and notes."""
         return self.size * 0.9
 
-    def narrowed(self, width: float) -> Canvas:
+    def with_width(self, width: float) -> Canvas:
         """Return the same canvas with another width."""
         return msgspec.structs.replace(self, width=width)
 
@@ -87,17 +87,17 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
 
     def inline(self, kind: str = "figure") -> str:
         """Return SVG for a page: as wide as its place, in the page's colours and font."""
-        seen = f'role="img" aria-label="{_escaped(self.label, quote=True)}"' if self.label else 'aria-hidden="true"'
+        role = f'role="img" aria-label="{_escape_xml(self.label, quote=True)}"' if self.label else 'aria-hidden="true"'
         view = f"0 0 {px(self.width)} {px(self.height)}"
-        return f'<svg class="{kind}" viewBox="{view}" {seen}>{self.body}</svg>'
+        return f'<svg class="{kind}" viewBox="{view}" {role}>{self.body}</svg>'
 
     def svg(self, style: str = "", scale: float = 1.0) -> str:
         """Return SVG for a file, with colours, fonts and a white background; `style` is CSS added to its own."""
         size = f'width="{self.width * scale:.2f}" height="{self.height * scale:.2f}"'
         width, height = px(self.width), px(self.height)
-        seen = f'role="img" aria-label="{_escaped(self.label, quote=True)}"'
+        role = f'role="img" aria-label="{_escape_xml(self.label, quote=True)}"'
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}" {seen}>'
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}" {role}>'
             f"<style>{_STYLE}{escape(style, quote=False)}</style>"
             f'<rect class="paper" width="{width}" height="{height}"/>{self.body}</svg>\n'
         )
@@ -106,7 +106,7 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
         return self.svg()
 
     def as_json(self) -> Any:
-        """Return the numbers as JSON can hold them: absent ones, and infinite ones, are null."""
+        """Return the numbers as JSON values. Missing and infinite numbers are null."""
         return msgspec.json.decode(msgspec.json.encode(self.data, enc_hook=lambda array: array.tolist()))
 
 
@@ -118,38 +118,40 @@ def px(value: float) -> str:
     return "0" if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
 
 
-def text(x: float, y: float, words: str, size: float, kind: str = "", *, at: str = "start", turned: float = 0.0) -> str:
-    """Return text at a place; `at` is the part of it that is there: start, middle or end."""
+def text(
+    x: float, y: float, words: str, size: float, kind: str = "", *, anchor: str = "start", turned: float = 0.0
+) -> str:
+    """Return text whose start, middle or end (`anchor`) is at a point."""
     if not words:
         return ""
-    anchor = "" if at == "start" else f' text-anchor="{at}"'
+    aligned = "" if anchor == "start" else f' text-anchor="{anchor}"'
     style = f' class="{kind}"' if kind else ""
     turn = f' transform="rotate({px(turned)} {px(x)} {px(y)})"' if turned else ""
-    return f'<text x="{px(x)}" y="{px(y)}" font-size="{px(size)}"{anchor}{style}{turn}>{_escaped(words)}</text>'
+    return f'<text x="{px(x)}" y="{px(y)}" font-size="{px(size)}"{aligned}{style}{turn}>{_escape_xml(words)}</text>'
 
 
-def _escaped(words: str, *, quote: bool = False) -> str:
+def _escape_xml(words: str, *, quote: bool = False) -> str:
     """Return text as XML, without characters that XML forbids; the names of lifetimes may contain them."""
     return escape(re.sub(_NOT_XML, "\ufffd", words), quote)
 
 
 def tooltip(words: str) -> str:
     """Return the text that a mark shows under the pointer."""
-    return f"<title>{_escaped(words)}</title>" if words else ""
+    return f"<title>{_escape_xml(words)}</title>" if words else ""
 
 
 # --- lines and areas -----------------------------------------------------------------------------
 
 
-def coloured(look: Look | str, body: str, *, task: int | None = None, opacity: float = 1.0) -> str:
+def colour_marks(look: Look | str, body: str, *, task: int | None = None, opacity: float = 1.0) -> str:
     """Return marks in the colour of a task or group, or in a named colour; pages find tasks by their number."""
     if not body:
         return ""
-    of = "" if task is None else f' data-task="{task}"'
+    number = "" if task is None else f' data-task="{task}"'
     faint = "" if opacity == 1 else f' opacity="{opacity:g}"'
     if isinstance(look, str):
-        return f'<g class="{look}" color="{_NAMED_COLOURS[look]}"{of}{faint}>{body}</g>'
-    return f'<g class="c{look.shade}" color="{look.colour}"{of}{faint}>{body}</g>'
+        return f'<g class="{look}" color="{_NAMED_COLOURS[look]}"{number}{faint}>{body}</g>'
+    return f'<g class="c{look.shade}" color="{look.colour}"{number}{faint}>{body}</g>'
 
 
 def path(x: npt.ArrayLike, y: npt.ArrayLike) -> str:
@@ -169,16 +171,16 @@ def path(x: npt.ArrayLike, y: npt.ArrayLike) -> str:
     return f"M{places[0, 0]} {places[0, 1]}" + (f"l{steps}" if steps else "h0")
 
 
-def stroke(drawn: str, width: float, *, dash: Sequence[float] = (), opacity: float = 1.0, words: str = "") -> str:
+def stroke(line: str, width: float, *, dash: Sequence[float] = (), opacity: float = 1.0, words: str = "") -> str:
     """Return a path as a line in the current colour."""
-    if not drawn:
+    if not line:
         return ""
     dashed = f' stroke-dasharray="{" ".join(px(length * width * 10) for length in dash)}"' if dash else ""
     faint = f' opacity="{opacity:g}"' if opacity != 1 else ""
     pen = f'stroke="currentColor" stroke-width="{px(width * 10)}" stroke-linejoin="round"'
     ends = "butt" if dash else "round"
     return (
-        f'<path class="line" transform="scale(.1)" d="{drawn}" fill="none" {pen} stroke-linecap="{ends}"'
+        f'<path class="line" transform="scale(.1)" d="{line}" fill="none" {pen} stroke-linecap="{ends}"'
         f"{dashed}{faint}>{tooltip(words)}</path>"
     )
 
@@ -186,8 +188,8 @@ def stroke(drawn: str, width: float, *, dash: Sequence[float] = (), opacity: flo
 def area(x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, opacity: float) -> str:
     """Return the area between two lines."""
     across, under, above = (np.asarray(values, dtype=np.float64) for values in (x, low, high))
-    drawn = path(np.r_[across, across[::-1]], np.r_[under, above[::-1]])
-    return f'<path transform="scale(.1)" d="{drawn}z" fill="currentColor" opacity="{opacity:g}"/>'
+    outline = path(np.r_[across, across[::-1]], np.r_[under, above[::-1]])
+    return f'<path transform="scale(.1)" d="{outline}z" fill="currentColor" opacity="{opacity:g}"/>'
 
 
 def rule(x1: float, y1: float, x2: float, y2: float, kind: str = "grid", width: float = 1.0, dash: str = "") -> str:
@@ -252,12 +254,12 @@ def marker(shape: str, x: float, y: float, radius: float, words: str = "", *, ed
     """Return a mark at a point, with a thin white edge that separates neighbours."""
     around = ' class="edge" stroke="#ffffff" stroke-width=".8"' if edge else ""
     if shape == "circle":
-        name, drawn = "circle", f'cx="{px(x)}" cy="{px(y)}" r="{px(radius)}"'
+        name, attributes = "circle", f'cx="{px(x)}" cy="{px(y)}" r="{px(radius)}"'
     else:
         points = " ".join(f"{px(x + a * radius)},{px(y + b * radius)}" for a, b in _OUTLINES[shape])
-        name, drawn = "polygon", f'points="{points}"'
+        name, attributes = "polygon", f'points="{points}"'
     closed = f">{tooltip(words)}</{name}>" if words else "/>"
-    return f'<{name} {drawn} fill="currentColor"{around}{closed}'
+    return f'<{name} {attributes} fill="currentColor"{around}{closed}'
 
 
 # --- text that fits ------------------------------------------------------------------------------
@@ -281,11 +283,11 @@ _WIDTHS = {
     **dict.fromkeys("@—", 1015),
 }
 _OTHER, _WIDE = 556, 1000
-_FIRST_WIDE = "\u2e80"  # the first of the scripts whose letters are as wide as high
+_FIRST_WIDE = "\u2e80"  # first character of the East Asian scripts, whose letters are square
 
 
 def text_width(text: str, size: float) -> float:
-    """Return the width of a text, slightly too large: a page uses its reader's font."""
+    """Return the width of a text, slightly too large, because a page uses its reader's font."""
     return sum(_WIDTHS.get(letter, _WIDE if letter >= _FIRST_WIDE else _OTHER) for letter in text) / 1000 * size * 1.06
 
 
@@ -302,7 +304,7 @@ def ellipsize(text: str, size: float, room: float) -> str:
 
 
 def wrap_text(text: str, size: float, room: float, lines: int = 2) -> tuple[str, ...]:
-    """Return a text on as many lines as it needs, at most `lines`; a line that is still too long is shortened."""
+    """Break a text into at most `lines` lines, and shorten lines that are still too long."""
     if text_width(text, size) <= room or not text:
         return (text,) if text else ()
     parts = wrap(text, max(4, int(len(text) * room / text_width(text, size))), break_on_hyphens=False)

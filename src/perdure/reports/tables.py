@@ -13,7 +13,7 @@ from perdure.metrics.declare import Metric, Threshold
 from perdure.reports.figures import FigureView, NothingToDrawError
 from perdure.reports.figures.declare import figure_metrics, flags_of
 from perdure.reports.figures.matrices import mean_matrix
-from perdure.reports.thinned import thinned
+from perdure.reports.thinned import thinned_lifetime
 from perdure.settings.presets import STANDARD
 from perdure.stats.capabilities import capabilities as capabilities_of
 from perdure.stats.compare import Comparison
@@ -23,7 +23,7 @@ from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.stats.sentences import MARKS, sentence
 from perdure.stats.tally import Tally
 from perdure.tables import Cell, Column, Table
-from perdure.text import interval, number, p_text, plural, short
+from perdure.text import interval, number, p_text, percent, plural, short
 
 MOST_BLOCKS = 80
 MOST_TASKS = 20
@@ -56,7 +56,7 @@ def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
     columns = [
         Column("metric", "id"),
         Column("mean", "number"),
-        Column(f"{level:.0%} interval".replace("%", " %"), "span", "of the mean over lifetimes, Student's t"),
+        Column(f"{percent(level)} interval", "span", "of the mean over lifetimes, Student's t"),
         Column("sd", "number", "with ddof 1; of logarithms for ratios"),
         Column("n", "number", "lifetimes with a value"),
     ]
@@ -75,7 +75,7 @@ def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
     flags = "; ".join(f"{', '.join(names)}: {flag}" for flag, names in notes.items())
     parts = [f"Flags, with the number of lifetimes: {flags}."] if flags else []
     parts += [f"{', '.join(names)}: {remark}." for remark, names in remarks.items()]
-    return Table(caption, tuple(columns), tuple(rows), " ".join(parts)).filled()
+    return Table(caption, tuple(columns), tuple(rows), " ".join(parts)).drop_empty_columns()
 
 
 def _verdict_cells(data: GroupedSurvey, name: str, estimate: Estimate) -> tuple[Cell, ...]:
@@ -107,7 +107,7 @@ def accuracy(data: GroupedSurvey, group: Group) -> Table:
     return Table(f"Accuracy matrix · {matrix.caption}", columns, rows)
 
 
-def without_value(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], ...]:
+def metrics_without_value(estimates: Mapping[str, Estimate]) -> tuple[tuple[str, str], ...]:
     """Return reason and metrics, for metrics without a value in any lifetime."""
     reasons: dict[str, list[str]] = {}
     for name, estimate in estimates.items():
@@ -139,7 +139,7 @@ def comparison(compared: Comparison) -> Table:
         Column(compared.system, "number"),
         Column(compared.baseline, "number"),
         Column("difference", "span", "of ratios (×) the one over the other"),
-        Column(f"{level:.0%} interval".replace("%", " %"), "span"),
+        Column(f"{percent(level)} interval", "span"),
         Column("p", "span", "two-sided: paired t or Welch's test"),
         Column("p after Holm", "span", "adjusted over the headline metrics that both could answer"),
         Column("so"),
@@ -154,7 +154,7 @@ def comparison_sentences(compared: Comparison) -> list[str]:
     return [sentence(difference, compared.system, compared.baseline) for difference in compared.differences.values()]
 
 
-def tallied(tally: Tally) -> tuple[Table, Table]:
+def tally_tables(tally: Tally) -> tuple[Table, Table]:
     """Return t, and p with the number of thresholds met, of every system."""
     names = [Column(short(name), "number", name) for name in tally.metrics]
     columns = (Column("system"), Column("n", "number", "lifetimes"), *names)
@@ -176,7 +176,7 @@ def tallied(tally: Tally) -> tuple[Table, Table]:
 
 def lifetimes(data: GroupedSurvey) -> Table:
     """Return one row per lifetime: learner, seed, length and headline metrics."""
-    shown = figure_metrics(data, FigureView())
+    leading = figure_metrics(data, FigureView())
     rows = tuple(
         (
             life.id,
@@ -186,7 +186,7 @@ def lifetimes(data: GroupedSurvey) -> Table:
             life.score.learning_experiences,
             life.score.evaluation_experiences,
             life.score.dropped_rows,
-            *((life.score.metrics[name].value if name in life.score.metrics else None) for name in shown),
+            *((life.score.metrics[name].value if name in life.score.metrics else None) for name in leading),
         )
         for life in data.lifetimes
     )
@@ -199,14 +199,14 @@ def lifetimes(data: GroupedSurvey) -> Table:
         Column("evaluation", "number", "evaluation experiences"),
         Column("dropped", "number", "rows that do not count"),
     )
-    return Table("Lifetimes", (*columns, *(Column(name, "number") for name in shown)), rows)
+    return Table("Lifetimes", (*columns, *(Column(name, "number") for name in leading)), rows)
 
 
 def costs(data: GroupedSurvey) -> Table:
     """Return the cost of learning each task per group, if it was logged: mean seconds and maximum memory."""
     rows: list[tuple[Cell, ...]] = []
     for group in data.groups:
-        by_lifetime = [thinned(life).costs for life in data.of_group(group)]
+        by_lifetime = [thinned_lifetime(life).costs for life in data.of_group(group)]
         for task in dict.fromkeys(task for costs in by_lifetime for task in costs):
             costs = [costs[task] for costs in by_lifetime if task in costs]
             seconds = [cost.seconds for cost in costs if cost.seconds is not None]
@@ -218,7 +218,7 @@ def costs(data: GroupedSurvey) -> Table:
         Column("seconds", "number", "of learning, the mean over lifetimes"),
         Column("memory (MB)", "number", "the most while it was learned, over lifetimes"),
     )
-    return Table("Training time", columns, tuple(rows)).filled()
+    return Table("Training time", columns, tuple(rows)).drop_empty_columns()
 
 
 def values(
@@ -227,18 +227,18 @@ def values(
     bars: Mapping[str, Threshold],
     level: float = LEVEL,
     *,
-    alone: bool = True,
+    with_verdicts: bool = True,
 ) -> Table:
-    """Return the metrics of one lifetime with flags; if it is `alone`, with verdicts by its own spread.
+    """Return the metrics of one lifetime with flags, and verdicts by its own spread if `with_verdicts`.
 
-    One of several lifetimes gets no verdicts, because its group decides: chance would give some to any learner.
+    One of several lifetimes should get no verdicts, because its group decides: chance gives some to any learner.
     """
     rows: list[tuple[Cell, ...]] = []
     for name, measured in life.score.metrics.items():
         if measured.value is not None:
             metric = declared.get(name)  # a file of scores may hold metrics that nothing here declares
             bar = bars.get(name, Threshold())
-            judged = alone and is_judged(bar, (life.score,))
+            judged = with_verdicts and is_judged(bar, (life.score,))
             verdict = decide((life.score,), name, bar, level).verdict if judged else None
             threshold = replace(metric, margin=0.0).bar if metric and metric.threshold is not None else ""
             rows.append((name, measured.value, threshold, MARKS.get(verdict or "", ""), "; ".join(measured.flags)))
@@ -249,12 +249,12 @@ def values(
         Column("by itself", "text", "✓ above, ✗ below, ? if its own spread does not rule chance out"),
         Column("flags"),
     )
-    return Table(f"Metrics of {life.id}", columns, tuple(rows)).filled()
+    return Table(f"Metrics of {life.id}", columns, tuple(rows)).drop_empty_columns()
 
 
 def blocks(life: ScoredLifetime) -> Table:
     """Return the first blocks of a lifetime, as measured."""
-    drawn = thinned(life)
+    thinned = thinned_lifetime(life)
     dormant = {block.index: block.dormant_units for block in life.score.blocks if block.dormant_units is not None}
     rows = tuple(
         (
@@ -266,7 +266,7 @@ def blocks(life: ScoredLifetime) -> Table:
             interval(block.low, block.high, " to "),
             *((dormant.get(block.index),) if dormant else ()),
         )
-        for block in drawn.blocks[:MOST_BLOCKS]
+        for block in thinned.blocks[:MOST_BLOCKS]
     )
     columns = [
         Column("block", "number"),
@@ -278,9 +278,9 @@ def blocks(life: ScoredLifetime) -> Table:
     ]
     if dormant:
         columns.append(Column("dormant", "number", "the mean share of units that no longer answer"))
-    more = len(drawn.blocks) - MOST_BLOCKS
+    more = len(thinned.blocks) - MOST_BLOCKS
     note = f"{more} more blocks; `perdure score --out` writes them all" if more > 0 else ""
-    return Table(f"Blocks of {life.id}, {drawn.measure} as measured", tuple(columns), rows, note)
+    return Table(f"Blocks of {life.id}, {thinned.measure} as measured", tuple(columns), rows, note)
 
 
 def capabilities(data: GroupedSurvey) -> Table:
@@ -300,8 +300,8 @@ def capabilities(data: GroupedSurvey) -> Table:
     return Table("Core Capabilities of 2019", columns, tuple(rows))
 
 
-def definitions(declared: Mapping[str, Metric], shown: Sequence[str]) -> Table:
-    """Return the meaning of each shown metric, from its declaration."""
+def definitions(declared: Mapping[str, Metric], metrics: Sequence[str]) -> Table:
+    """Return the definition of each of these metrics, from its declaration."""
     rows = tuple(
         (
             name,
@@ -312,7 +312,7 @@ def definitions(declared: Mapping[str, Metric], shown: Sequence[str]) -> Table:
             metric.source,
         )
         for name, metric in declared.items()
-        if name in set(shown)
+        if name in set(metrics)
     )
     columns = (
         Column("metric", "id"),

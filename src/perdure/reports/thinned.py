@@ -1,4 +1,4 @@
-"""Lifetimes thinned to what a picture can show: curves, evaluations with intervals, and experts."""
+"""Lifetimes thinned for drawing: curves, evaluations with intervals, and experts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from perdure.stats.model import LEVEL
 _COLUMNS = 1200
 """Pixel columns of a single lifetime."""
 STEP_COLUMNS = ("steps", "step_count", "episode_steps", "episode_step_count")
-"""Columns that may count the steps of an experience; the first that a log has is used."""
+"""Columns that may count the steps of an experience; the first that a log has counts."""
 MEMORY_COLUMNS = ("memory_mb", "peak_memory_mb")
 """Columns that may hold the memory that an experience took, in MB."""
 
@@ -79,7 +79,7 @@ class ExpertCurves(msgspec.Struct, frozen=True, eq=False):
     task: str
     learner: ThinnedCurve
     boundaries: tuple[int, ...]
-    """Where each learning block after the first begins."""
+    """Start of each learning block after the first."""
     experts: tuple[tuple[str, ThinnedCurve], ...]
 
 
@@ -114,10 +114,10 @@ class ThinnedLifetime(msgspec.Struct, frozen=True, eq=False, dict=True):
         widths = [span.high - span.low for span in self.ranges.values() if span.high > span.low]
         if not widths:
             return True
-        whole = max(span.high for span in self.ranges.values()) - min(span.low for span in self.ranges.values())
-        return max(widths) <= 5 * min(widths) and whole <= 4 * max(widths)
+        total = max(span.high for span in self.ranges.values()) - min(span.low for span in self.ranges.values())
+        return max(widths) <= 5 * min(widths) and total <= 4 * max(widths)
 
-    def scaled(self, task: str, values: Array) -> Array:
+    def scale(self, task: str, values: Array) -> Array:
         """Return measured values on the scale that metrics use: 1 to 101, higher is better."""
         span = self.ranges.get(task)
         if span is None or span.high == span.low:
@@ -126,8 +126,8 @@ class ThinnedLifetime(msgspec.Struct, frozen=True, eq=False, dict=True):
         return (1 - part if task in self.lower else part) * SCALED + LOWEST
 
 
-def thinned(life: ScoredLifetime) -> ThinnedLifetime:
-    """Return what figures draw of a lifetime; nothing but its measure if only its scores are known."""
+def thinned_lifetime(life: ScoredLifetime) -> ThinnedLifetime:
+    """Return the thinned lifetime; it has only its measure if only its scores are known."""
     if isinstance(life.seen, ThinnedLifetime):
         return life.seen
     return ThinnedLifetime(life.score.measure or "")
@@ -146,18 +146,18 @@ def thin_lifetime(curves: Curves, count: int = 1, columns: int | None = None) ->
         if first == last:
             continue  # a matrix has no records of learning
         sign = curves.sign(block.task)
-        here = None if steps is None else steps[first:last]
+        block_steps = None if steps is None else steps[first:last]
         smoothed = None
         if block.mode == "learn":
-            values = sign * _unscaled(curves, block.task, curves.values[first:last])
-            smoothed = _thinned_curve(values, max(1, share // 2), here)
+            values = sign * _unscale(curves, block.task, curves.values[first:last])
+            smoothed = _thinned_curve(values, max(1, share // 2), block_steps)
         blocks.append(
             ThinnedBlock(
                 index=index,
                 block=block,
                 first=first,
                 length=last - first,
-                measured=_thinned_curve(sign * curves.measured[first:last], share, here),
+                measured=_thinned_curve(sign * curves.measured[first:last], share, block_steps),
                 smoothed=smoothed,
                 mean=sign * means[index],
                 sd=deviations[index] if last - first > 1 else None,
@@ -169,7 +169,7 @@ def thin_lifetime(curves: Curves, count: int = 1, columns: int | None = None) ->
         measure=curves.passage.measure,
         blocks=tuple(blocks),
         lower=frozenset(task for task, direction in curves.directions.items() if direction == "lower"),
-        ranges={task: _as_measured(span, curves.sign(task)) for task, span in curves.ranges.items()},
+        ranges={task: _measured_range(span, curves.sign(task)) for task, span in curves.ranges.items()},
         experts=_expert_curves(curves, blocks, columns),
         matrix=matrix if len(matrix.tasks) else None,
         steps=step_column,
@@ -181,8 +181,8 @@ def thin_lifetime(curves: Curves, count: int = 1, columns: int | None = None) ->
 def thinned_indices(values: Array, columns: int) -> npt.NDArray[np.int64]:
     """Return the indices to draw, in order: at most two per column, and both ends. No extreme is lost.
 
-    A line through these points covers the same pixels as one through all of them, as long as the picture is no wider
-    than `columns`.
+    A line through these points covers the same pixels as one through all of them if the picture has at most `columns`
+    pixel columns.
     """
     count = len(values)
     if count <= 2 * columns + 2:
@@ -208,11 +208,11 @@ def _thinned_curve(values: Array, columns: int, steps: Array | None = None) -> T
     return ThinnedCurve(chosen, values[chosen], None if steps is None else steps[chosen])
 
 
-def _as_measured(span: Range, sign: float) -> Range:
+def _measured_range(span: Range, sign: float) -> Range:
     return span if sign > 0 else Range(-span.high, -span.low, span.given)
 
 
-def _unscaled(curves: Curves, task: str, values: Array) -> Array:
+def _unscale(curves: Curves, task: str, values: Array) -> Array:
     """Return prepared values in the unit of the measure, higher is better."""
     if curves.prep.scale == "none":
         return values
@@ -226,14 +226,14 @@ def _steps(passage: Passage, count: int) -> tuple[str | None, Array | None]:
     column = next((name for name in STEP_COLUMNS if name in rows.columns and rows.schema[name].is_numeric()), None)
     if column is None or not rows.height:
         return None, None
-    taken = np.concatenate([[0.0], rows[column].cast(pl.Float64).fill_null(0).fill_nan(0).cum_sum().to_numpy()])
+    steps = np.concatenate([[0.0], rows[column].cast(pl.Float64).fill_null(0).fill_nan(0).cum_sum().to_numpy()])
     if rows.height == count:
-        return column, taken
+        return column, steps
     numbers = rows["exp_num"].to_numpy()
     first = np.ones(rows.height, dtype=bool)
     first[1:] = numbers[1:] != numbers[:-1]
     first[passage.row_starts[:-1]] = True
-    return column, np.append(taken[np.flatnonzero(first)], taken[-1])
+    return column, np.append(steps[np.flatnonzero(first)], steps[-1])
 
 
 def _levels(values: Array, starts: npt.NDArray[np.int64]) -> tuple[list[float], list[float]]:
@@ -249,7 +249,7 @@ def _levels(values: Array, starts: npt.NDArray[np.int64]) -> tuple[list[float], 
 
 
 def _expert_curves(curves: Curves, blocks: Sequence[ThinnedBlock], columns: int) -> tuple[ExpertCurves, ...]:
-    found: list[ExpertCurves] = []
+    by_task: list[ExpertCurves] = []
     for task, experts in curves.experts.items():
         own = [
             (block, block.smoothed)
@@ -262,10 +262,10 @@ def _expert_curves(curves: Curves, blocks: Sequence[ThinnedBlock], columns: int)
         ends = np.cumsum([block.length for block, _ in own])
 
         def curve_of(curve: Curve, task: str = task) -> ThinnedCurve:
-            return _thinned_curve(curves.sign(task) * _unscaled(curves, task, curve.values), max(60, columns // 8))
+            return _thinned_curve(curves.sign(task) * _unscale(curves, task, curve.values), max(60, columns // 8))
 
         x = [curve.x + end - block.length for (block, curve), end in zip(own, ends, strict=True)]
-        found.append(
+        by_task.append(
             ExpertCurves(
                 task=task,
                 learner=ThinnedCurve(np.concatenate(x), np.concatenate([curve.y for _, curve in own])),
@@ -273,7 +273,7 @@ def _expert_curves(curves: Curves, blocks: Sequence[ThinnedBlock], columns: int)
                 experts=tuple((expert.id, curve_of(expert.curve)) for expert in logged),
             )
         )
-    return tuple(found)
+    return tuple(by_task)
 
 
 def _costs(passage: Passage) -> dict[str, TaskCost]:
@@ -293,12 +293,12 @@ def _memory(passage: Passage) -> dict[str, float]:
     """Return task → maximum memory while it was learned."""
     rows = passage.rows
     column = next((name for name in MEMORY_COLUMNS if name in rows.columns and rows.schema[name].is_numeric()), None)
-    found: dict[str, float] = {}
+    maxima: dict[str, float] = {}
     if column is None:
-        return found
+        return maxima
     values = rows[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
     for index, block in enumerate(passage.scenario.blocks):
         used = values[int(passage.row_starts[index]) : int(passage.row_starts[index + 1])]
         if block.mode == "learn" and not np.isnan(used).all():
-            found[block.task] = max(found.get(block.task, -np.inf), float(np.nanmax(used)))
-    return found
+            maxima[block.task] = max(maxima.get(block.task, -np.inf), float(np.nanmax(used)))
+    return maxima

@@ -16,7 +16,7 @@ from perdure.log.read import refuse_overwriting
 from perdure.registry import Registry
 from perdure.reports.data import gather
 from perdure.reports.model import Report, report_of
-from perdure.reports.paper import combined, latex_document, markdown_document, paper_tables
+from perdure.reports.paper import combine_tables, latex_document, markdown_document, paper_tables
 from perdure.settings import Settings
 from perdure.stats.groups import group_survey
 from perdure.tables import escape_latex, escape_markdown
@@ -44,9 +44,9 @@ def form_of(target: Path, form: Form | None = None) -> Form:
     others: Mapping[Form, tuple[str, ...]] = {"table": TABLES, "methods": (".txt", ".md", ".tex")}
     suffixes = others.get(chosen) or REPORTS.names()
     if suffix not in suffixes:
-        what = {"report": "a report", "table": "a table", "methods": "a statement of methods"}[chosen]
+        noun = {"report": "a report", "table": "a table", "methods": "a statement of methods"}[chosen]
         raise PerdureError(
-            f"{what} cannot be written as {suffix or 'a file without a suffix'}",
+            f"{noun} cannot be written as {suffix or 'a file without a suffix'}",
             f"choose one of {', '.join(suffixes)}",
             file=target,
         )
@@ -77,24 +77,45 @@ def write_report(
     for_spreadsheets: bool = False,
     **how: Any,
 ) -> Report:
-    """Score the lifetimes at or below `logs` and write what they show to one file; returns the same as data.
+    """Score the lifetimes at or below `logs`, write a report to one file, and return it.
 
-    The suffix of `to` chooses the form: .html opens offline in any browser, .md suits a pull request, .json a program;
-    .tex and .csv are a paper's table of methods by metrics, .txt is the statement of methods. `form` asks for one of
-    the three, "report", "table" or "methods", where a suffix can be several. `baseline` is the method that others
-    are compared with, the last if not named. `for_spreadsheets` escapes text in a .csv that a spreadsheet would run as
-    a formula. `command` goes into the provenance, and `how` to `perdure.survey`. A survey made with
-    `look=perdure.reports.thin_lifetime` has figures; another has tables only.
+    The suffix of the file chooses its form. An .html page opens offline in any browser, .md suits a pull request, and
+    .json a program. A .tex or .csv file is a paper's table of methods by metrics. A .txt file is the statement of
+    methods.
+
+    Parameters
+    ----------
+    logs
+        Logs, or a survey of them. Only a survey made with `look=perdure.reports.thin_lifetime` has figures.
+    to
+        The file.
+    experts
+        Logs of single-task experts.
+    settings
+        How logs are read, prepared and scored.
+    title
+        Title of the report or of the table.
+    group
+        Pattern that groups lifetimes by their names.
+    command
+        Command line for the provenance.
+    form
+        "report", "table" or "methods", for a suffix that several forms share.
+    baseline
+        Method that others are compared with. [default: the last]
+    for_spreadsheets
+        Whether text in a .csv is escaped that a spreadsheet would run as a formula.
+    how
+        More arguments of `perdure.survey`.
     """
     target = Path(to)
     chosen = form_of(target, form)
-    sources = [
-        source for given in (logs, experts) for source in (given if isinstance(given, list | tuple) else [given])
-    ]
+    sources = [source for item in (logs, experts) for source in (item if isinstance(item, list | tuple) else [item])]
     refuse_overwriting(target, [source for source in sources if isinstance(source, str | os.PathLike)])
     settings = None if settings is None else Settings.given_or_default(settings)
-    asked = settings.ids if settings and chosen == "table" else ()
-    if settings and asked:  # metrics asked for by name restrict what is shown, not what is tested beside it
+    requested = settings.ids if settings and chosen == "table" else ()
+    if settings and requested:
+        # Requested metrics restrict the columns; Holm's adjustment still covers all headline metrics.
         settings = settings.replace(metrics=settings.files)
     if isinstance(logs, Survey):
         data = group_survey(logs, group)
@@ -104,10 +125,10 @@ def write_report(
     report = report_of(data, title=title, command=command, now=now, baseline=baseline)
     suffix = target.suffix.lower()
     if chosen == "table":
-        tables = paper_tables(data, title=title, baseline=baseline, metrics=asked)
+        tables = paper_tables(data, title=title, baseline=baseline, metrics=requested)
         about = f"Perdure {report.provenance['perdure']}, {now}{f': {command}' if command else ''}"
         if suffix == ".csv":
-            text = combined(tables).to_csv(for_spreadsheets=for_spreadsheets)
+            text = combine_tables(tables).to_csv(for_spreadsheets=for_spreadsheets)
         else:
             text = latex_document(tables, about) if suffix == ".tex" else markdown_document(tables, about)
     else:

@@ -23,7 +23,7 @@ from perdure.stats.compare import Comparison, Difference
 from perdure.stats.decide import estimates
 from perdure.stats.model import Estimate, Group
 from perdure.stats.sentences import words_of
-from perdure.text import interval, listed, number, p_words, plural
+from perdure.text import interval, listed, number, p_words, percent, plural
 
 _POINTS = {"percent": " percentage points", "fraction": " of 1"}
 _SCALED = " of 100 points"
@@ -51,7 +51,7 @@ def title(group: Group, groups: Sequence[Group] = ()) -> str:
             f"{group.lives[0]}: {f'{group.learner}{where}, ' if group.learner else ''}1 lifetime{what}{_preset(group)}"
         )
     level = next((one.level for one in group.estimates.values() if one.low is not None), None)
-    spread = "" if level is None else f", {level:.0%} intervals".replace("%", " %")
+    spread = "" if level is None else f", {percent(level)} intervals"
     alike = [other for other in groups if other.scenario_type == group.scenario_type]
     who = told_apart(group, alike)
     who = f"{who}{where}" if who == called(group) else who.replace(" · ", ", ")
@@ -326,7 +326,7 @@ def _better(one: Difference, system: str, baseline: str, where: str, points: str
         part
         for part in (
             where,
-            "" if wide is None else f"{one.level:.0%} interval {interval(low, high, ' to ')}".replace("%", " %"),
+            "" if wide is None else f"{percent(one.level)} interval {interval(low, high, ' to ')}",
         )
         if part
     ]

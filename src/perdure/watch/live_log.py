@@ -21,7 +21,7 @@ from perdure.log.places import BLOCKS_FILE, DATA_FILE, DESCRIBING_FILES, MANIFES
 from perdure.log.verify import ended, ledger_of
 from perdure.metrics.declare import Metric
 from perdure.metrics.score import Score
-from perdure.reports.thinned import ThinnedLifetime, thinned
+from perdure.reports.thinned import ThinnedLifetime, thinned_lifetime
 from perdure.stats.decide import decide
 from perdure.stats.model import Verdict
 from perdure.text import plural
@@ -63,7 +63,7 @@ class LiveLog:
         """Whether the journal ended the lifetime."""
         self.manifest: Mapping[str, Any] = {}
         self.current_at = 0.0
-        """When the files were last as shown."""
+        """Time at which the shown values were last up to date."""
         self._total: int | None = None
         self._waits: Mapping[str, str] = {}
         self._described: Files = {}
@@ -139,11 +139,11 @@ class LiveLog:
             self._counts = [*self._counts[:1], (now, count)]
 
     def _describe(self, metrics: Mapping[str, Metric]) -> None:
-        """Take from the manifest what is planned."""
+        """Read the planned scenario from the manifest."""
         state = _states([str(self.path / MANIFEST)])
         if state == self._described and self._waits:
             return
-        with contextlib.suppress(PerdureError):  # reading the log reports what is wrong with it
+        with contextlib.suppress(PerdureError):  # reading the log reports the problem
             self.manifest, self._described = manifest_in(self.path), state
         planned = planned_scenario(self.manifest)
         lengths = [block.length for block in planned.blocks] if planned else [None]
@@ -151,7 +151,7 @@ class LiveLog:
         self._waits = waits_for(planned, metrics)
 
     def expire(self, found: FoundLog | None = None) -> None:
-        """Forget that the log was read, because its id or its experts changed."""
+        """Mark the log as unread, because its id or its experts changed."""
         self.found = found or self.found
         self._read = {}
 
@@ -194,7 +194,7 @@ class LiveLog:
             )
 
     def age_s(self, now: float) -> float | None:
-        """Return the seconds since the files were as shown; None if they no longer change."""
+        """Return the seconds since the shown values were up to date; None if the files no longer change."""
         return None if self.state(now) in ("done", "gone") else now - self.current_at
 
     def state(self, now: float) -> str:
@@ -244,9 +244,9 @@ class LiveLog:
 
 
 def _names_at(path: Path, *, journal: bool) -> list[str]:
-    """Return the files to look at. For a journal, blocks that its ledger closed are left out, and folders are included.
+    """Return the files to check. For a journal, closed blocks are left out, and folders are included.
 
-    A new block changes the folder that holds it; closed blocks are verified whenever the log is read.
+    A new block changes the folder that contains it; closed blocks are verified whenever the log is read.
     """
     if not path.is_dir():
         return [os.fspath(path)]
@@ -255,26 +255,26 @@ def _names_at(path: Path, *, journal: bool) -> list[str]:
         return [os.path.join(folder, name) for folder, _, names in tree for name in names]
     ledger = ledger_of(path)
     closed = {str(path / file) for file, block in ledger.closed.items() if not block.may_grow} if ledger else set()
-    found = [str(path / name) for name in (BLOCKS_FILE, *DESCRIBING_FILES)]
+    watched = [str(path / name) for name in (BLOCKS_FILE, *DESCRIBING_FILES)]
     for folder, below, names in tree:
         data = os.path.join(folder, DATA_FILE)
         if data in closed:
             continue
         if DATA_FILE in names:
-            found += [folder, data]
+            watched += [folder, data]
         elif below and folder != str(path):  # a worker's blocks
-            found.append(folder)
-    return found
+            watched.append(folder)
+    return watched
 
 
 def _states(names: Sequence[str]) -> Files:
     """Return the state of each file that exists."""
-    found: dict[str, tuple[int, int, int]] = {}
+    states: dict[str, tuple[int, int, int]] = {}
     for name in names:
         with contextlib.suppress(OSError):
             state = os.stat(name)
-            found[name] = (state.st_ino, state.st_size, state.st_mtime_ns)
-    return found
+            states[name] = (state.st_ino, state.st_size, state.st_mtime_ns)
+    return states
 
 
 def _is_data(name: str) -> bool:
@@ -300,7 +300,7 @@ def _scored_life(life: ScoredLifetime, metrics: Mapping[str, Metric], level: flo
         if values.get(name) is not None
     }
     known = {name: verdict for name, verdict in verdicts.items() if verdict}
-    return ScoredLife(life, values, known, _never_learned(thinned(life)))
+    return ScoredLife(life, values, known, _never_learned(thinned_lifetime(life)))
 
 
 def _never_learned(lifetime: ThinnedLifetime) -> tuple[str, ...]:

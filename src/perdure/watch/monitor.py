@@ -1,4 +1,4 @@
-"""Watch logs while they grow: survey them once a second, and read and score again those whose files changed."""
+"""Watch logs while they grow: survey them once a second, and score the changed ones again."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from perdure.watch.live_log import LiveLog
 from perdure.watch.progress import Planned, Progress, Totals, totals
 
 _SEARCH_S = 2.0
-_FIRST_READS_S = 0.5  # of first readings in one poll, so that the page answers meanwhile
-_OLD_S = 10.0  # since a log was read, after which it is as urgent as one with a new block
+_FIRST_READS_S = 0.5  # for first readings in one poll, so that the page still answers
+_OLD_S = 10.0  # age at which a log becomes as urgent as one with a new block
 _COLUMNS = 300  # pixel columns of a lifetime's curves
 _LOW_DISK_BYTES = 1 << 30
 
@@ -48,7 +48,7 @@ class Budget:
 
     @property
     def left(self) -> float:
-        """Share of the savings that is left, 1 at most; negative while work is to wait."""
+        """Share of the savings that is left, 1 at most; negative while work has to wait."""
         now = self._clock()
         self._left_s = min(10 * self._share, self._left_s + self._share * (now - self._updated_at))
         self._updated_at = now
@@ -80,11 +80,11 @@ class Monitor:
         self.clock = clock
         self.logs: dict[Path, LiveLog] = {}
         self.version = 0
-        """Raised whenever anything shown has changed."""
+        """Incremented whenever a shown value changes."""
         self.readings = 0
-        """Raised whenever a log was read."""
+        """Incremented whenever a log was read."""
         self.published = 0
-        """The `readings` that the report includes."""
+        """Value of `readings` when the report was computed."""
         self.published_at = clock()
         # Together less than 10 % of one core; the rest is for answering requests.
         self.reports = Budget(0.015, clock)
@@ -106,17 +106,17 @@ class Monitor:
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
-        """The metrics that are scored."""
+        """Metrics that are scored."""
         return self._scorer.metrics
 
     @property
     def lifetimes(self) -> tuple[ScoredLifetime, ...]:
-        """All lifetimes that were scored, as last read."""
+        """Scored lifetimes, as last read."""
         return tuple(item.life for log in self.logs.values() for item in log.scored)
 
     @property
-    def how(self) -> dict[str, dict[str, Any]]:
-        """The settings that decide the scores, and their sources."""
+    def used_settings(self) -> dict[str, dict[str, Any]]:
+        """Settings that decide the scores, and their sources."""
         experts = [*map(str, self._experts), *(str(expert.path) for expert in self._own_experts)]
         settings = describe_settings(self.settings, self._scorer, experts)
         return {"settings": settings, "settings_from": self.settings.sources()}
@@ -137,7 +137,7 @@ class Monitor:
         return changed
 
     def settle(self) -> None:
-        """Find, read and score everything that is there now, whatever that costs."""
+        """Find, read and score every log at once, without a budget."""
         self._search()
         now = self.clock()
         for log in self.logs.values():
@@ -184,9 +184,11 @@ class Monitor:
             return ""
         if self._answer[0] is not score:
             group = alone(data.survey, score)
-            text, kept = answer(group), keeping(group)
-            if score.complete is False:  # the page lists separately what it waits for
-                text = text.replace(" in this lifetime", " in this lifetime so far") if kept and kept.n else ""
+            text, retention = answer(group), keeping(group)
+            if score.complete is False:  # the page lists separately which blocks are missing
+                text = (
+                    text.replace(" in this lifetime", " in this lifetime so far") if retention and retention.n else ""
+                )
             self._answer = (score, text)
         return self._answer[1]
 
@@ -218,11 +220,11 @@ class Monitor:
         """Return the data of a report, None without a lifetime. It is updated when the budget of reports allows."""
         if self._data is None or (self.published != self.readings and self.reports.left > 0):
             with self.reports.work():
-                once, how = count_once(self.lifetimes), self.how
+                once, used = count_once(self.lifetimes), self.used_settings
                 # Running lifetimes are shown, but no group counts them.
                 preset = self._scorer.preset.name
                 survey = Survey(
-                    once.lifetimes, once.copies, how["settings"], preset, self.metrics, how["settings_from"]
+                    once.lifetimes, once.copies, used["settings"], preset, self.metrics, used["settings_from"]
                 )
                 self._data = group_survey(survey) if once.lifetimes else None
             self.published, self.published_at = self.readings, self.clock()
@@ -237,20 +239,20 @@ class Monitor:
             return False  # a folder vanished while it was listed; the next search tries again
         lives, experts = listing.lifetimes, listing.experts
         changed, self._unplanned = self._unplanned != listing.left_out, listing.left_out
-        by_path = {found.path: replace(found, part=None) for found in lives}  # one file may have several parts
-        for found in with_distinct_ids(tuple(by_path.values())):
-            log = self.logs.get(found.path)
+        by_path = {item.path: replace(item, part=None) for item in lives}  # one file may have several parts
+        for item in with_distinct_ids(tuple(by_path.values())):
+            log = self.logs.get(item.path)
             if log is None:
-                journal = _is_journal(found.path)
+                journal = _is_journal(item.path)
                 if journal is not None:
-                    self.logs[found.path] = LiveLog(found, journal)
+                    self.logs[item.path] = LiveLog(item, journal)
                     changed = True
-            elif log.found.identity.id != found.identity.id:
-                log.expire(found)
+            elif log.found.identity.id != item.identity.id:
+                log.expire(item)
         for path in [path for path in self.logs if path not in by_path and path.is_dir()]:
-            del self.logs[path]  # its protocol does not plan it any more
+            del self.logs[path]  # its protocol no longer plans it
             changed = True
-        for run in {*(place.resolve() for place in places), *(found.run for found in lives if found.run)}:
+        for run in {*(place.resolve() for place in places), *(item.run for item in lives if item.run)}:
             with contextlib.suppress(PerdureError):  # no protocol
                 names = planned_names(run)
                 plan = Planned(len(names["lives"]), len(names["experts"]))
@@ -280,7 +282,7 @@ class Monitor:
                     break
                 self._read(log, now)
             else:
-                # Half of the savings is kept for logs with a new block.
+                # Half of the savings is reserved for logs with a new block.
                 if left <= (0 if log.path in urgent else 0.5):
                     break
                 with self._reading.work():

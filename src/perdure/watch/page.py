@@ -14,7 +14,7 @@ from perdure.reports.formats.html import body, html, template
 from perdure.reports.formats.pictures import lifetime_picture
 from perdure.reports.model import report_of
 from perdure.reports.palette import looks
-from perdure.reports.thinned import thinned
+from perdure.reports.thinned import thinned_lifetime
 from perdure.stats.groups import GroupedSurvey
 from perdure.watch.monitor import Monitor
 from perdure.watch.progress import (
@@ -27,7 +27,7 @@ from perdure.watch.progress import (
 )
 
 _MOST_LISTED = 200
-_MOST_FIGURES = 32  # kept, because each visitor may look at another lifetime
+_MOST_FIGURES = 32  # in the cache, because each visitor may select another lifetime
 
 
 def facts(monitor: Monitor) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Page:
             "warnings": monitor.warnings(),
             "headline": headline(totals),
             "share": totals.share,
-            "over": totals.over,
+            "over": totals.all_done,
             "lifetimes": [
                 {
                     **item.as_json(),
@@ -119,21 +119,21 @@ class Page:
         life = next((life for life in monitor.lifetimes if life.id == name), None)
         if life is None:
             return ""
-        drawn, svg = self._figures.get(name, (None, ""))
-        if drawn is None or (drawn is not life and monitor.figures.left > 0):
+        cached, svg = self._figures.get(name, (None, ""))
+        if cached is None or (cached is not life and monitor.figures.left > 0):
             with monitor.figures.work():
                 svg = _draw(life, monitor)
             if len(self._figures) >= _MOST_FIGURES:
                 self._figures.clear()
-            self._figures[name] = drawn, _ = life, svg
-        self._outdated = drawn is not life
+            self._figures[name] = cached, _ = life, svg
+        self._outdated = cached is not life
         return svg
 
 
 def _draw(life: ScoredLifetime, monitor: Monitor) -> str:
     reported = monitor.data()
-    if life.score.identity.unit or not thinned(life).blocks:  # a matrix, or scores only
-        known = reported and any(other.id == life.id for other in reported.lifetimes)
+    if life.score.identity.unit or not thinned_lifetime(life).blocks:  # a matrix, or scores only
+        known = reported and any(item.id == life.id for item in reported.lifetimes)
         return lifetime_picture(reported, life).svg if reported and known else ""
     curves, tasks = lifetime_curves(life), reported.tasks if reported else ()
     colours = looks((*tasks, *(task for task in curves.tasks if task not in tasks)))  # as in the report

@@ -1,4 +1,4 @@
-"""Progress of single lifetimes and of all together, and the words for both."""
+"""Progress of single lifetimes and of all together, and its description."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perdure.scenario.model import Block, Scenario
 from perdure.stats.answer import kept_by
 from perdure.stats.model import Verdict
 from perdure.stats.sentences import MARKS
-from perdure.text import number, plural
+from perdure.text import number, percent, plural
 
 _STATES = ("running", "quiet", "failed", "gone", "waiting", "done")
 
@@ -42,7 +42,7 @@ class Progress(msgspec.Struct, frozen=True):
     waits: Mapping[str, str] = {}
     """Metric → what it needs before it has a value."""
     age_s: float | None = None
-    """Seconds since the log was last as shown; None if it is done."""
+    """Seconds since the shown values were up to date; None if it is done."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields, without metrics that have no value."""
@@ -78,13 +78,13 @@ class Totals(msgspec.Struct, frozen=True):
         return self.states.get("done", 0) / self.lifetimes if self.lifetimes else None
 
     @property
-    def over(self) -> bool:
+    def all_done(self) -> bool:
         """Whether every lifetime is done."""
         return bool(self.lifetimes) and self.states.get("done", 0) == self.lifetimes
 
 
 def totals(lifetimes: Sequence[Progress], planned: Planned | None = None, experts: tuple[int, int] = (0, 0)) -> Totals:
-    """Return the sums. Lifetimes that have not begun count as long as the others; `experts` are (done, found)."""
+    """Return the sums. A lifetime that has not begun counts with the mean length; `experts` are (done, found)."""
     planned = planned or Planned()
     count = max(planned.lifetimes, len(lifetimes))
     lengths = [item.done if item.state == "done" else item.total for item in lifetimes]
@@ -92,7 +92,7 @@ def totals(lifetimes: Sequence[Progress], planned: Planned | None = None, expert
     total = round(sum(known) * count / len(known)) if known and len(known) == len(lengths) else None
     speed = sum(item.per_s for item in lifetimes if item.per_s)
     longest = max((item.left_s for item in lifetimes if item.left_s is not None), default=0.0)
-    # Lifetimes that stopped will not be finished, so that their rest takes no time.
+    # Lifetimes that stopped will not be finished, so their remaining experiences take no time.
     stopped = sum((item.total or 0) - item.done for item in lifetimes if item.state in ("quiet", "failed", "gone"))
     done = sum(item.done for item in lifetimes)
     counts = Counter(item.state for item in lifetimes)
@@ -117,8 +117,8 @@ def headline(progress: Totals) -> str:
     parts = [", ".join([*counts, done])]
     if progress.experts["done"] < progress.experts["total"]:
         parts.append(f"{progress.experts['done']} of {plural(progress.experts['total'], 'expert')} done")
-    if progress.share is not None and not progress.over:
-        parts.append(f"{progress.share:.0%}".replace("%", " %"))
+    if progress.share is not None and not progress.all_done:
+        parts.append(percent(progress.share))
     if progress.left_s is not None:
         parts.append(f"about {time_text(progress.left_s)} left")
     return " · ".join(parts)
@@ -127,7 +127,7 @@ def headline(progress: Totals) -> str:
 def so_far_text(progress: Totals) -> str:
     """Return `So far, from 6 of 10 lifetimes`; empty if all are done."""
     done = progress.states.get("done", 0)
-    return "" if progress.over else f"So far, from {done} of {plural(progress.lifetimes, 'lifetime')}"
+    return "" if progress.all_done else f"So far, from {done} of {plural(progress.lifetimes, 'lifetime')}"
 
 
 def time_text(seconds: float | None) -> str:
@@ -140,12 +140,12 @@ def time_text(seconds: float | None) -> str:
 
 
 def retention_metric(lifetime: Progress) -> str | None:
-    """Return the metric that answers whether the lifetime keeps what it learns, if it has a value."""
+    """Return the metric that measures retention, None without a value."""
     return next((metric for metric in kept_by().values() if lifetime.values.get(metric) is not None), None)
 
 
 def retention_text(lifetime: Progress, metrics: Mapping[str, Metric]) -> str:
-    """Return the value of that metric with the mark of its verdict, as in `−28.0 ✗`."""
+    """Return the value of the retention metric with the mark of its verdict, as in `−28.0 ✗`."""
     metric = retention_metric(lifetime)
     if metric is None:
         return ""
@@ -164,7 +164,7 @@ def short_names(ids: Sequence[str]) -> dict[str, str]:
 
 
 def planned_scenario(manifest: Mapping[str, Any]) -> Scenario | None:
-    """Return the scenario that a manifest announces, None if it announces none."""
+    """Return the planned scenario of a manifest, None without one."""
     try:
         blocks = msgspec.convert(manifest["scenario"]["blocks"], list[Block])
         return Scenario.of("planned", blocks) if blocks else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perdure.gather.model import ScoredLifetime
-from perdure.reports.thinned import thinned
+from perdure.reports.thinned import thinned_lifetime
 from perdure.stats.sentences import MARKS
 from perdure.watch.monitor import Monitor
 from perdure.watch.progress import headline, retention_text, short_names, so_far_text, time_text
@@ -41,25 +41,25 @@ def sparkline(values: Sequence[float], width: int = 16) -> str:
 
 
 def table(monitor: Monitor, *, rows: int = 40) -> Group:
-    """Return the totals, one line per lifetime, warnings, and the answers so far. Long names fold, uncut."""
+    """Return the totals, one line per lifetime, warnings, and the answers so far. Long names are wrapped."""
     from rich import box
     from rich.console import Group
     from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
-    shown.add_column("lifetime", overflow="fold", max_width=22)
-    shown.add_column("state", no_wrap=True)
-    shown.add_column("done", justify="right", no_wrap=True)
-    shown.add_column("left", justify="right", no_wrap=True)
-    shown.add_column("learning", no_wrap=True)
-    shown.add_column("PM", justify="right", no_wrap=True)
+    progress_table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+    progress_table.add_column("lifetime", overflow="fold", max_width=22)
+    progress_table.add_column("state", no_wrap=True)
+    progress_table.add_column("done", justify="right", no_wrap=True)
+    progress_table.add_column("left", justify="right", no_wrap=True)
+    progress_table.add_column("learning", no_wrap=True)
+    progress_table.add_column("PM", justify="right", no_wrap=True)
     lives = {life.id: life for life in monitor.lifetimes}
     lifetimes = monitor.progress()
     totals, names = monitor.totals(lifetimes), short_names([item.id for item in lifetimes])
     for item in lifetimes[:rows]:
-        shown.add_row(
+        progress_table.add_row(
             escape(names[item.id]),
             f"[{_COLOURS[item.state]}]{item.state}[/]",
             f"{item.done / item.total:.0%}" if item.total else str(item.done),
@@ -82,9 +82,9 @@ def table(monitor: Monitor, *, rows: int = 40) -> Group:
         lines.append(f"({marks}; of one lifetime by the spread of its own evaluations)")
     if monitor.age_text:
         lines.append(f"({monitor.age_text})")
-    return Group(Text(headline(totals), style="bold"), shown, *map(Text, lines))
+    return Group(Text(headline(totals), style="bold"), progress_table, *map(Text, lines))
 
 
 def _learning_values(life: ScoredLifetime | None) -> list[float]:
-    blocks = thinned(life).blocks if life else ()
+    blocks = thinned_lifetime(life).blocks if life else ()
     return [float(value) for block in blocks if block.smoothed is not None for value in block.measured.y]

@@ -22,7 +22,7 @@ from perdure.reports.figures import FIGURES, Figure, FigureView, NothingToDrawEr
 from perdure.reports.figures.curves import lifetime_curves, uses_scaled
 from perdure.reports.figures.matrices import mean_matrix
 from perdure.reports.palette import looks
-from perdure.reports.thinned import thinned
+from perdure.reports.thinned import thinned_lifetime
 from perdure.stats.groups import GroupedSurvey, groups
 
 Tell = Callable[..., GroupedSurvey]
@@ -156,7 +156,7 @@ def test_a_log_without_steps_says_which_columns_were_looked_for(told: Tell) -> N
 
 
 def test_tasks_that_share_no_axis_are_scaled(told: Tell) -> None:
-    drawn = thinned(told(2, 1, ("keeper",)).lifetimes[0])
+    drawn = thinned_lifetime(told(2, 1, ("keeper",)).lifetimes[0])
     span = drawn.ranges["task00"]
     apart = msgspec.structs.replace(drawn, ranges={"task00": span, "task01": replace(span, high=span.high * 100)})
     assert not uses_scaled(drawn, FigureView())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perdure.reports.figures.heatmap import folded_maxima, folded_means, folded_names, heatmap
+from perdure.reports.figures.heatmap import fold_maxima, fold_means, fold_names, heatmap
 from perdure.reports.svg import Canvas
 
 
@@ -21,7 +21,7 @@ def test_neighbours_share_a_row_if_there_are_more_than_sixty_tasks(tasks: int, r
 
 def test_a_folded_cell_is_the_mean_of_what_is_known() -> None:
     cells = np.array([[1.0, 3.0, np.nan], [np.nan, 5.0, np.nan], [7.0, np.nan, 9.0]])
-    np.testing.assert_array_equal(folded_means(cells, 2), [[3.0, np.nan], [7.0, 9.0]])
-    np.testing.assert_array_equal(folded_means(cells, 1), cells)
-    np.testing.assert_array_equal(folded_maxima(np.array([[1, 2, 0], [0, 4, 0], [1, 0, 3]]), 2), [[4, 0], [1, 3]])
-    assert folded_names(["a", "b", "c"], 2) == ("a … b", "c")
+    np.testing.assert_array_equal(fold_means(cells, 2), [[3.0, np.nan], [7.0, 9.0]])
+    np.testing.assert_array_equal(fold_means(cells, 1), cells)
+    np.testing.assert_array_equal(fold_maxima(np.array([[1, 2, 0], [0, 4, 0], [1, 0, 3]]), 2), [[4, 0], [1, 3]])
+    assert fold_names(["a", "b", "c"], 2) == ("a … b", "c")

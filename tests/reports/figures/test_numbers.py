@@ -29,7 +29,7 @@ from perdure.reports.figures.matrices import mean_matrix
 from perdure.reports.figures.transfer import transfer_matrices
 from perdure.reports.formats import html
 from perdure.reports.model import report_of
-from perdure.reports.thinned import thin_lifetime, thinned
+from perdure.reports.thinned import thin_lifetime, thinned_lifetime
 from perdure.results import to_plain
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.sites import key_text
@@ -183,7 +183,7 @@ def test_what_backward_transfer_shows_does_not_depend_on_forward_transfer(materi
 def test_the_accuracy_matrix_counts_the_lifetimes_of_its_order(material: GroupedSurvey) -> None:
     for group in material.groups:
         found = mean_matrix(material, FigureView(group=group.group))
-        known = [matrix for life in material.of_group(group) if (matrix := thinned(life).matrix) is not None]
+        known = [matrix for life in material.of_group(group) if (matrix := thinned_lifetime(life).matrix) is not None]
         same = [matrix.after for matrix in known if matrix.tasks == found.tasks]
         np.testing.assert_array_equal(found.counts, (~np.isnan(same)).sum(axis=0))
         np.testing.assert_array_equal(np.isnan(found.cells), found.counts == 0)
@@ -223,7 +223,7 @@ def test_a_task_that_never_changes_has_no_level_to_end_at(told: Tell) -> None:
     material = told(2, 2, ("keeper",))
     constant = []
     for life in material.lifetimes:
-        drawn = thinned(life)
+        drawn = thinned_lifetime(life)
         span = drawn.ranges["task00"]
         ranges = {**drawn.ranges, "task00": replace(span, high=span.low)}
         constant.append(replace(life, seen=msgspec.structs.replace(drawn, ranges=ranges)))
@@ -235,7 +235,7 @@ def test_a_task_that_never_changes_has_no_level_to_end_at(told: Tell) -> None:
 def test_crosses_mark_the_best_also_where_lower_is_better(told: Tell) -> None:
     material = told(2, 1, ("keeper",))
     one = material.lifetimes[0]
-    turned = msgspec.structs.replace(thinned(one), lower=frozenset(one.score.tasks))
+    turned = msgspec.structs.replace(thinned_lifetime(one), lower=frozenset(one.score.tasks))
     lower = with_lives(material, [replace(one, seen=turned)])
     for given_, choose in ((material, max), (lower, min)):
         for panel in draw("experts", given_).data["panels"]:

@@ -54,19 +54,20 @@ def draw(
     size: Size = "page",
     title: str | None = None,
 ) -> Figure:
-    """Draw the figure called `kind`, of logs or of what `perdure.reports.gather` returned.
+    """Draw a figure of logs, or of the data that `perdure.reports.gather` returned.
 
-    `size` is `column`, `page` or inches; `title` replaces the figure's own, and an empty one removes it.
+    `kind` is a name in `FIGURES`, and `size` is `column`, `page` or inches. `title` replaces the figure's title; an
+    empty one removes it.
     """
     chosen, canvas = figure_kind(kind), canvas_of(size, title)
     return chosen.draw(of if isinstance(of, GroupedSurvey) else gather(of), view, canvas)
 
 
 def canvas_of(size: Size | str, title: str | None = None) -> Canvas:
-    """Return a canvas of a size as users give it."""
-    named = {"column": COLUMN, "page": PAGE}
+    """Return a canvas of a named width, or of a width in inches."""
+    inches = {"column": COLUMN, "page": PAGE}
     try:
-        width = named.get(str(size)) or float(size)
+        width = inches.get(str(size)) or float(size)
     except ValueError:
         width = 0.0
     if not _NARROWEST <= width <= _WIDEST:
@@ -77,7 +78,7 @@ def canvas_of(size: Size | str, title: str | None = None) -> Canvas:
 
 
 def read_style(file: str | os.PathLike[str] | None) -> str:
-    """Read a style sheet; empty without a file."""
+    """Read a style sheet. Return an empty one without a file."""
     try:
         return Path(file).read_text(encoding="utf-8") if file is not None else ""
     except (OSError, UnicodeDecodeError) as problem:
@@ -100,14 +101,14 @@ def save_figure(figure: Figure, to: str | os.PathLike[str], *, style: str = "", 
         )
     refuse_overwriting(target)
     try:
-        files.deliver(target, _converted(figure, suffix, style, dpi))
+        files.deliver(target, _encode(figure, suffix, style, dpi))
     except OSError as problem:
         raise PerdureError(
             f"cannot be written ({problem.strerror or problem})", "choose another place", file=target
         ) from problem
 
 
-def _converted(figure: Figure, suffix: str, style: str, dpi: int) -> bytes:
+def _encode(figure: Figure, suffix: str, style: str, dpi: int) -> bytes:
     if suffix == ".svg":
         return figure.svg(style).encode()
     try:

@@ -13,7 +13,7 @@ from perdure.errors import PerdureError
 from perdure.gather.model import ScoredLifetime
 from perdure.reports.axes import ends_of
 from perdure.reports.figures.declare import FigureView, NothingToDrawError
-from perdure.reports.thinned import STEP_COLUMNS, ThinnedBlock, ThinnedCurve, ThinnedLifetime, thinned
+from perdure.reports.thinned import STEP_COLUMNS, ThinnedBlock, ThinnedCurve, ThinnedLifetime, thinned_lifetime
 
 MANY_TASKS = 8
 """More tasks share their panel with thinner lines and without intervals."""
@@ -63,7 +63,7 @@ class EvaluatedBlock(msgspec.Struct, frozen=True):
 
 
 class LifetimeCurves(msgspec.Struct, frozen=True, eq=False):
-    """What is drawn of a lifetime over its length."""
+    """Curves and evaluations of a lifetime, as a figure places them on its axes."""
 
     id: str
     x: str
@@ -82,42 +82,42 @@ Part = TypeVar("Part", EvaluatedBlock, LearningCurve, Span)
 
 def lifetime_curves(life: ScoredLifetime, view: FigureView | None = None) -> LifetimeCurves:
     """Return the curves and evaluations of a lifetime. Raise `NothingToDrawError` if its blocks are not known."""
-    view, drawn = view or FigureView(), thinned(life)
-    if not drawn.blocks:
+    view, thinned = view or FigureView(), thinned_lifetime(life)
+    if not thinned.blocks:
         raise NothingToDrawError("there is no lifetime")
     learning = []
-    for block in drawn.blocks:
+    for block in thinned.blocks:
         if block.smoothed is not None:
-            measured, smoothed = (_points(drawn, block, curve, view) for curve in (block.measured, block.smoothed))
+            measured, smoothed = (_points(thinned, block, curve, view) for curve in (block.measured, block.smoothed))
             learning.append(LearningCurve(block.block.task, measured, smoothed))
     return LifetimeCurves(
         id=life.id,
-        x=x_label(drawn, view),
+        x=x_label(thinned, view),
         y=y_label(life, view),
         tasks=life.score.tasks,
-        spans=tuple(span_of(block, view) for block in drawn.blocks),
+        spans=tuple(span_of(block, view) for block in thinned.blocks),
         learning=tuple(learning),
-        evaluations=tuple(evaluated_blocks(drawn, view)),
+        evaluations=tuple(evaluated_blocks(thinned, view)),
     )
 
 
-def uses_scaled(drawn: ThinnedLifetime, view: FigureView) -> bool:
-    """Return whether values are scaled per task: if asked for, or if the tasks' ranges do not share an axis."""
-    return view.values == "scaled" or (view.values == "auto" and not drawn.ranges_agree)
+def uses_scaled(thinned: ThinnedLifetime, view: FigureView) -> bool:
+    """Return whether values are scaled per task: on request, or if the tasks' ranges do not share an axis."""
+    return view.values == "scaled" or (view.values == "auto" and not thinned.ranges_agree)
 
 
-def drawn_values(drawn: ThinnedLifetime, view: FigureView, task: str, values: Array) -> Array:
-    """Return measured values as they are drawn."""
-    return drawn.scaled(task, values) if uses_scaled(drawn, view) else values
+def scale_values(thinned: ThinnedLifetime, view: FigureView, task: str, values: Array) -> Array:
+    """Return measured values, scaled if the view scales them."""
+    return thinned.scale(task, values) if uses_scaled(thinned, view) else values
 
 
-def x_label(drawn: ThinnedLifetime, view: FigureView) -> str:
-    """Return what the x axis counts."""
-    return view.axis if view.axis == "experiences" else f"{drawn.steps or 'steps'} taken"
+def x_label(thinned: ThinnedLifetime, view: FigureView) -> str:
+    """Return the label of the x axis."""
+    return view.axis if view.axis == "experiences" else f"{thinned.steps or 'steps'} taken"
 
 
 def block_ends(block: ThinnedBlock, view: FigureView) -> tuple[float, float]:
-    """Return where a block begins and ends on the x axis."""
+    """Return the first and the last x of a block."""
     if view.axis == "experiences":
         return block.first, block.first + block.length
     if block.steps is None:
@@ -138,15 +138,15 @@ def value_range(curves: LifetimeCurves) -> list[float]:
 
 
 def y_label(life: ScoredLifetime, view: FigureView) -> str:
-    """Return what the y axis shows."""
-    drawn = thinned(life)
-    return f"{drawn.measure}, each task scaled 1–101" if uses_scaled(drawn, view) else measured_label(life, drawn)
+    """Return the label of the y axis."""
+    thinned = thinned_lifetime(life)
+    return f"{thinned.measure}, each task scaled 1–101" if uses_scaled(thinned, view) else measured_label(life, thinned)
 
 
-def measured_label(life: ScoredLifetime, drawn: ThinnedLifetime) -> str:
+def measured_label(life: ScoredLifetime, thinned: ThinnedLifetime) -> str:
     """Return the name of measured values."""
-    lower = drawn.lower and drawn.lower.issuperset(life.score.tasks)
-    return drawn.measure + (" (lower is better)" if lower else "")
+    lower = thinned.lower and thinned.lower.issuperset(life.score.tasks)
+    return thinned.measure + (" (lower is better)" if lower else "")
 
 
 def span_of(block: ThinnedBlock, view: FigureView) -> Span:
@@ -155,26 +155,26 @@ def span_of(block: ThinnedBlock, view: FigureView) -> Span:
     return Span(block.block.task, block.block.mode, block.block.subtype == "sleep", first, last, block.length)
 
 
-def _points(drawn: ThinnedLifetime, block: ThinnedBlock, curve: ThinnedCurve, view: FigureView) -> Points:
+def _points(thinned: ThinnedLifetime, block: ThinnedBlock, curve: ThinnedCurve, view: FigureView) -> Points:
     if view.axis == "experiences":
         x = (block.first + curve.x).astype(np.float64)
     else:
         block_ends(block, view)
         assert curve.steps is not None
         x = curve.steps
-    return Points(x, drawn_values(drawn, view, block.block.task, curve.y))
+    return Points(x, scale_values(thinned, view, block.block.task, curve.y))
 
 
-def evaluated_blocks(drawn: ThinnedLifetime, view: FigureView) -> Iterator[EvaluatedBlock]:
+def evaluated_blocks(thinned: ThinnedLifetime, view: FigureView) -> Iterator[EvaluatedBlock]:
     """Yield the evaluations of a lifetime in order."""
     learned: dict[str, int] = {}
-    for block in drawn.blocks:
+    for block in thinned.blocks:
         task = block.block.task
         if block.block.mode == "learn":
             learned[task] = learned.get(task, 0) + 1
             continue
         known = [value for value in (block.mean, block.low, block.high) if value is not None]
-        mean, *ends = (float(value) for value in drawn_values(drawn, view, task, np.array(known)))
+        mean, *ends = (float(value) for value in scale_values(thinned, view, task, np.array(known)))
         low, high = (min(ends), max(ends)) if len(ends) == 2 else (None, None)
         middle = sum(block_ends(block, view)) / 2
         yield EvaluatedBlock(task, middle, mean, low, high, block.length, learned.get(task, 0), task not in learned)
@@ -182,12 +182,12 @@ def evaluated_blocks(drawn: ThinnedLifetime, view: FigureView) -> Iterator[Evalu
 
 def evaluation_range(evaluations: Sequence[EvaluatedBlock]) -> Array:
     """Return means and ends of intervals; an interval may reach beyond all values."""
-    return np.array([value for one in evaluations for value in (one.mean, one.low, one.high) if value is not None])
+    return np.array([value for item in evaluations for value in (item.mean, item.low, item.high) if value is not None])
 
 
-def parts_by_task(parts: Iterable[Part]) -> dict[str, list[Part]]:
+def group_by_task(parts: Iterable[Part]) -> dict[str, list[Part]]:
     """Return task → its parts, in order."""
-    found: dict[str, list[Part]] = {}
+    by_task: dict[str, list[Part]] = {}
     for part in parts:
-        found.setdefault(part.task, []).append(part)
-    return found
+        by_task.setdefault(part.task, []).append(part)
+    return by_task

@@ -21,7 +21,7 @@ from perdure.text import plural
 
 
 class FigureView(msgspec.Struct, frozen=True):
-    """What a figure shows of the lifetimes."""
+    """Selection of lifetimes, axis, values and metrics for a figure."""
 
     lifetime: str | None = None
     """The lifetime, for figures of one; default: the first."""
@@ -75,7 +75,7 @@ def figure(
 
 
 def figure_kind(name: str) -> FigureKind:
-    """Return the kind of this name; an unknown one offers the nearest."""
+    """Return the kind of this name. Raise `UnknownNameError` if there is none."""
     if name not in FIGURES:
         raise UnknownNameError("figure", name, FIGURES)
     return FIGURES[name]
@@ -115,14 +115,14 @@ def first_life(data: GroupedSurvey, view: FigureView, why: str = "there is no li
 def figure_metrics(data: GroupedSurvey, view: FigureView) -> tuple[str, ...]:
     """Return the metrics of the view; default: the headline metrics, or else those with a threshold."""
     known = data.survey.metrics
-    asked = tuple(METRICS.canonical(name) for name in view.metrics)
-    for name in asked:
+    requested = tuple(METRICS.canonical(name) for name in view.metrics)
+    for name in requested:
         if name not in known:
             raise UnknownNameError("metric", name, known)
     judged = [name for name, metric in known.items() if metric.threshold is not None]
     kind = "matrix" if any(score.identity.unit for score in data.survey.scores) else "log"
     leading = tuple(name for name in judged if known[name].headline == kind)
-    return asked or leading or tuple(name for name in judged if not known[name].headline)
+    return requested or leading or tuple(name for name in judged if not known[name].headline)
 
 
 def task_looks(data: GroupedSurvey) -> Looks:

@@ -39,7 +39,7 @@ from perdure.reports.svg import (
     Canvas,
     Figure,
     area,
-    coloured,
+    colour_marks,
     ellipsize,
     marker,
     path,
@@ -49,12 +49,12 @@ from perdure.reports.svg import (
     text,
     text_width,
 )
-from perdure.reports.thinned import thinned
+from perdure.reports.thinned import thinned_lifetime
 from perdure.stats.capabilities import CAPABILITIES
 from perdure.stats.capabilities import capabilities as capabilities_of
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Estimate, Group
-from perdure.text import interval, number, plural
+from perdure.text import interval, number, percent, plural
 
 _DASH = "4 3"
 _LEVELS = np.linspace(0, 1, 101)
@@ -63,7 +63,7 @@ _RESAMPLES = 500
 
 @figure
 def metrics(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """Each metric's mean with its interval, group by group, against its threshold."""
+    """Plot each metric's mean with its interval, group by group, against its threshold."""
     groups, declared = data.groups, data.survey.metrics
     panels: list[Numbers] = []
     for name in figure_metrics(data, view):
@@ -87,17 +87,21 @@ def metrics(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
         em, row = inner.size, inner.size * 2.2
-        named = min(inner.width * 0.3, max(text_width(name, inner.small) for name in names)) + em
+        name_width = min(inner.width * 0.3, max(text_width(name, inner.small) for name in names)) + em
         deep = em * 3.2 + row * len(names)
-        places, bottom = grid(len(panels), inner, least=named + em * 12, height=deep, gap=em * 1.5, most=3)
+        places, bottom = grid(len(panels), inner, least=name_width + em * 12, height=deep, gap=em * 1.5, most=3)
         parts = [
-            _metric_panel(panel, inner, left + named, top + above + em * 1.8, left + wide - em * 0.4, row, named - em)
+            _metric_panel(
+                panel, inner, left + name_width, top + above + em * 1.8, left + wide - em * 0.4, row, name_width - em
+            )
             for panel, (left, above, wide) in zip(panels, places, strict=True)
         ]
         return "".join(parts), top + bottom
 
     note = "Ticks: lifetimes; dashed: the threshold; shaded: what its margin allows."
-    note += " †: some values are flagged." if any(one["flags"] for panel in panels for one in panel["values"]) else ""
+    note += (
+        " †: some values are flagged." if any(value["flags"] for panel in panels for value in panel["values"]) else ""
+    )
     entries = [Entry(verdict, kind, "both") for verdict, (kind, _) in VERDICTS.items()]
     label = "Means and intervals of metrics against their thresholds"
     return compose(canvas, "", label, draw, entries, note, {"groups": names, "panels": panels})
@@ -126,8 +130,8 @@ def _metric_panel(
 ) -> str:
     """Return one metric; the groups' names have `room` on its left."""
     threshold, values, small = panel["threshold"], panel["values"], canvas.small
-    ends = [threshold, *(end for one in values for end in (one["mean"], one["low"], one["high"]))]
-    lives = [value for one in values for _, value in one["lives"]]
+    ends = [threshold, *(end for item in values for end in (item["mean"], item["low"], item["high"]))]
+    lives = [value for item in values for _, value in item["lives"]]
     log = panel["scale"] == "log" and all(end > 0 for end in [*lives, *ends] if end is not None)
     x, bottom = scale_over([*ends, *lives], left, right, log=log), top + row * len(values)
     title = panel["metric"].replace("_", " ")
@@ -137,49 +141,49 @@ def _metric_panel(
         if by:
             allowed = max(threshold - by, x.low) if panel["higher"] else min(threshold + by, x.high)
             first, last = sorted((x(allowed), x(threshold)))
-            parts.append(coloured("good", rect(first, top, last - first, bottom - top, opacity=0.1)))
+            parts.append(colour_marks("good", rect(first, top, last - first, bottom - top, opacity=0.1)))
         parts.append(rule(x(threshold), top, x(threshold), bottom, "axis", 1, _DASH))
-    for at, one in enumerate(values):
-        middle, mean = top + (at + 0.5) * row, one["mean"]
-        name = ellipsize(one["group"], small, room)
-        parts.append(text(left - canvas.size * 0.8, middle + small * 0.34, name, small, at="end"))
+    for index, item in enumerate(values):
+        middle, mean = top + (index + 0.5) * row, item["mean"]
+        name = ellipsize(item["group"], small, room)
+        parts.append(text(left - canvas.size * 0.8, middle + small * 0.34, name, small, anchor="end"))
         if mean is None:
-            parts.append(text((left + right) / 2, middle + small * 0.34, "no value", small, "soft", at="middle"))
+            parts.append(text((left + right) / 2, middle + small * 0.34, "no value", small, "soft", anchor="middle"))
             continue
-        ticks = "".join(path([x(value)] * 2, [middle + row * 0.2, middle + row * 0.38]) for _, value in one["lives"])
-        kind, shape = VERDICTS.get(one["verdict"] or "", ("ink", "circle"))
-        words = _value_text(one)
-        mark = interval_mark(mean, one["low"], one["high"], x, middle, canvas.size * 0.42, shape, words)
-        parts.append(coloured(kind, stroke(ticks, 0.9, opacity=0.6) + mark))
-        count = (f"n = {one['n']}" if one["missing"] else "") + ("†" if one["flags"] else "")
-        parts.append(text(x(mean), middle - canvas.size * 0.6, count, small * 0.85, "soft", at="middle"))
+        ticks = "".join(path([x(value)] * 2, [middle + row * 0.2, middle + row * 0.38]) for _, value in item["lives"])
+        kind, shape = VERDICTS.get(item["verdict"] or "", ("ink", "circle"))
+        words = _value_text(item)
+        mark = interval_mark(mean, item["low"], item["high"], x, middle, canvas.size * 0.42, shape, words)
+        parts.append(colour_marks(kind, stroke(ticks, 0.9, opacity=0.6) + mark))
+        count = (f"n = {item['n']}" if item["missing"] else "") + ("†" if item["flags"] else "")
+        parts.append(text(x(mean), middle - canvas.size * 0.6, count, small * 0.85, "soft", anchor="middle"))
     return "".join(parts)
 
 
-def _value_text(one: Numbers) -> str:
-    low, high = one["low"], one["high"]
+def _value_text(item: Numbers) -> str:
+    low, high = item["low"], item["high"]
     width = None if low is None or high is None else high - low
     ends = "" if width is None else f", interval {interval(low, high, ' to ')}"
-    without = f" ({one['missing']} without a value)" if one["missing"] else ""
-    value = f"{one['group']}: {number(one['mean'], width)}{ends}, {plural(one['n'], 'lifetime')}{without}"
-    return "; ".join(part for part in (value, one["verdict"], flags_text(one["flags"])) if part)
+    without = f" ({item['missing']} without a value)" if item["missing"] else ""
+    value = f"{item['group']}: {number(item['mean'], width)}{ends}, {plural(item['n'], 'lifetime')}{without}"
+    return "; ".join(part for part in (value, item["verdict"], flags_text(item["flags"])) if part)
 
 
 @figure
 def stability_plasticity(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
-    """What is kept against what is carried over: performance maintenance and forward transfer, a point per lifetime."""
+    """Plot performance maintenance against forward transfer, a point per lifetime."""
     return _scatter(data, canvas, forward_transfer.name, performance_maintenance.name)
 
 
 @figure
 def efficiency_maintenance(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
-    """How fast against how lasting: sample efficiency and performance maintenance, a point per lifetime."""
+    """Plot sample efficiency against performance maintenance, a point per lifetime."""
     return _scatter(data, canvas, performance_maintenance.name, sample_efficiency.name)
 
 
 @figure
 def performance_cost(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
-    """What is achieved against what it costs: relative performance and cost overhead, a point per lifetime."""
+    """Plot relative performance against cost overhead, a point per lifetime."""
     return _scatter(data, canvas, cost_overhead.name, relative_performance.name)
 
 
@@ -203,7 +207,7 @@ def _scatter(data: GroupedSurvey, canvas: Canvas, x_metric: str, y_metric: str) 
     declared = data.survey.metrics
     x_bar, y_bar = (declared[name].threshold if name in declared else None for name in (x_metric, y_metric))
     names = _names(data)
-    drawn = looks(names)
+    look_of = looks(names)
     every = [point for cloud in clouds for point in cloud["points"]]
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
@@ -218,37 +222,37 @@ def _scatter(data: GroupedSurvey, canvas: Canvas, x_metric: str, y_metric: str) 
         if y_bar is not None:
             parts.append(rule(panel.left, y(y_bar), panel.right, y(y_bar), "axis", 1, _DASH))
         for cloud in clouds:
-            look, dots = drawn[cloud["group"]], ""
+            look, dots = look_of[cloud["group"]], ""
             for point in cloud["points"]:
                 words = f"{point['id']}: {x_name} {number(point['x'])}, {y_name} {number(point['y'])}"
                 dots += marker(look.shape, x(point["x"]), y(point["y"]), em * 0.38, words)
             across, up = cloud["mean"]
             middle = marker(look.shape, x(across), y(up), em * 0.75, f"{cloud['group']}, the mean")
-            parts.append(coloured(look, f'<g opacity=".6">{dots}</g>{middle}'))
+            parts.append(colour_marks(look, f'<g opacity=".6">{dots}</g>{middle}'))
         return "".join(parts), panel.bottom + inner.small * 3.1
 
     entries = []
     for cloud in clouds:
         without = f" ({cloud['missing']} without both)" if cloud["missing"] else ""
-        entries.append(Entry(cloud["group"] + without, drawn[cloud["group"]], "marker"))
+        entries.append(Entry(cloud["group"] + without, look_of[cloud["group"]], "marker"))
     label = f"{y_name} against {x_name}, a point per lifetime, the mean larger"
-    shown = {"x": x_metric, "y": y_metric, "x_threshold": x_bar, "y_threshold": y_bar, "groups": names}
-    return compose(canvas, "", label, draw, entries, data={**shown, "clouds": clouds})
+    axes = {"x": x_metric, "y": y_metric, "x_threshold": x_bar, "y_threshold": y_bar, "groups": names}
+    return compose(canvas, "", label, draw, entries, data={**axes, "clouds": clouds})
 
 
 @figure
 def shares(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """The share of lifetimes beyond each threshold, metric by metric and group by group."""
+    """Plot the share of lifetimes beyond each threshold, metric by metric and group by group."""
     declared, groups, names = data.survey.metrics, data.groups, _names(data)
-    shown = [
+    names_shown = [
         name for name in figure_metrics(data, view) if any(_estimate(group, name).above is not None for group in groups)
     ]
-    if not shown:
+    if not names_shown:
         raise NothingToDrawError("shares need a metric that has a threshold, and lifetimes with a value of it")
-    shown.sort(key=lambda name: declared[name].condition)
+    names_shown.sort(key=lambda name: declared[name].condition)
     outlines: list[Numbers] = []
     for group in groups:
-        estimates = [_estimate(group, name) for name in shown]
+        estimates = [_estimate(group, name) for name in names_shown]
         outlines.append(
             {
                 "group": group.group,
@@ -256,43 +260,45 @@ def shares(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
                 "counts": [estimate.n for estimate in estimates],
             }
         )
-    drawn = looks(names)
+    look_of = looks(names)
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
         em, small = inner.size, inner.small
         row, gap = em * (1.5 if len(groups) <= 4 else 1.1), em * 0.8
-        titles = [name.replace("_", " ") for name in shown]
+        titles = [name.replace("_", " ") for name in names_shown]
         left = min(inner.width * 0.4, max(text_width(title, small) for title in titles)) + em
         deep = (row * len(groups) + gap) * len(titles)
         panel = Panel(Scale(0, 1, left, inner.width - em * 3), Scale(1, 0, top + deep, top))
-        marks = [(part, f"{part:.0%}".replace("%", " %")) for part in (0, 0.5, 1.0)]
+        marks = [(part, percent(part)) for part in (0, 0.5, 1.0)]
         label = "lifetimes beyond the threshold"
         parts = [frame(panel, inner, x_ticks=marks, y_ticks=False, across=False, down=True, x=label)]
-        for at, title in enumerate(titles):
-            head = top + at * (row * len(groups) + gap)
+        for index, title in enumerate(titles):
+            head = top + index * (row * len(groups) + gap)
             middle = head + row * len(groups) / 2 + small * 0.34
-            parts.append(text(left - em * 0.6, middle, ellipsize(title, small, left - em * 0.6), small, at="end"))
+            parts.append(text(left - em * 0.6, middle, ellipsize(title, small, left - em * 0.6), small, anchor="end"))
             for rank, outline in enumerate(outlines):
-                share, count, place = outline["shares"][at], outline["counts"][at], head + rank * row
+                share, count, place = outline["shares"][index], outline["counts"][index], head + rank * row
                 if share is None:
                     parts.append(text(left + em * 0.4, place + row * 0.75, "not measured", small * 0.9, "soft"))
                     continue
                 beyond = round(share * count)
                 words = f"{outline['group']}: {beyond} of {plural(count, 'lifetime')}"
                 wide = max(1.5, panel.x(share) - left)
-                parts.append(coloured(drawn[outline["group"]], rect(left, place, wide, row * 0.82, words=words)))
+                parts.append(colour_marks(look_of[outline["group"]], rect(left, place, wide, row * 0.82, words=words)))
                 parts.append(text(left + wide + em * 0.3, place + row * 0.72, f"{beyond}/{count}", small * 0.9, "soft"))
         return "".join(parts), top + deep + small * 3.1
 
-    entries = [Entry(name, drawn[name], "area") for name in names]
-    described = [{"metric": name, "condition": declared[name].condition, "bar": declared[name].bar} for name in shown]
+    entries = [Entry(name, look_of[name], "area") for name in names]
+    described = [
+        {"metric": name, "condition": declared[name].condition, "bar": declared[name].bar} for name in names_shown
+    ]
     numbers = {"groups": names, "metrics": described, "outlines": outlines}
     return compose(canvas, "", "The share of lifetimes beyond each threshold", draw, entries, data=numbers)
 
 
 @figure
 def profiles(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
-    """The share of lifetimes and tasks that end above each level, with a 95 % band."""
+    """Plot the share of lifetimes and tasks that end above each level, with a 95 % band."""
     from perdure.stats.robust import performance_profile
 
     names = _names(data)
@@ -313,7 +319,7 @@ def profiles(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
             lines.append(line)
     if not lines:
         raise NothingToDrawError("no group of lifetimes was evaluated")
-    drawn = looks(names)
+    look_of = looks(names)
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
         em = inner.size
@@ -323,15 +329,15 @@ def profiles(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
         framed = frame(panel, inner, x=x_name, y="share of lifetimes and tasks above it")
         bodies, x = "", panel.x(_LEVELS)
         for line in lines:
-            look = drawn[line["group"]]
+            look = look_of[line["group"]]
             band = area(x, y(line["low"]), y(line["high"]), 0.15)
             curve = stroke(path(x, y(line["share"])), em * 0.17, dash=look.dash, words=line["group"])
-            bodies += coloured(look, band + curve)
-        return framed + panel.inside(bodies), panel.bottom + inner.small * 3.1
+            bodies += colour_marks(look, band + curve)
+        return framed + panel.plot_area(bodies), panel.bottom + inner.small * 3.1
 
     entries = []
     for line in lines:
-        look = drawn[line["group"]]
+        look = look_of[line["group"]]
         entries.append(Entry(f"{line['group']} (n = {line['n']})", look, dash=look.dash))
     label = "Performance profiles: the share of lifetimes and tasks that end above each level"
     numbers = {"groups": names, "levels": _LEVELS, "profiles": lines}
@@ -343,22 +349,22 @@ def _final_scores(data: GroupedSurvey, group: Group) -> tuple[Sequence[Array], i
 
     A task whose values never differ has no range.
     """
-    found: dict[str, list[float]] = {}
+    by_task: dict[str, list[float]] = {}
     counted = 0
     for life in data.of_group(group):
-        drawn = thinned(life)
-        last = {block.block.task: block.mean for block in drawn.blocks if block.block.mode == "evaluate"}
-        ranged = [task for task in last if (span := drawn.ranges.get(task)) and span.high > span.low]
+        thinned = thinned_lifetime(life)
+        last = {block.block.task: block.mean for block in thinned.blocks if block.block.mode == "evaluate"}
+        ranged = [task for task in last if (span := thinned.ranges.get(task)) and span.high > span.low]
         for task in ranged:
-            scaled = float(drawn.scaled(task, np.array([last[task]]))[0])
-            found.setdefault(task, []).append((scaled - LOWEST) / SCALED)
+            scaled = float(thinned.scale(task, np.array([last[task]]))[0])
+            by_task.setdefault(task, []).append((scaled - LOWEST) / SCALED)
         counted += bool(ranged)
-    return [np.array(values) for values in found.values()], counted
+    return [np.array(values) for values in by_task.values()], counted
 
 
 @figure
 def power(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """The chance that so many lifetimes show what these suggest, one panel per group."""
+    """Plot the power of each metric's test by the number of lifetimes, one panel per group."""
     from perdure.stats.power import Design
     from perdure.stats.power import power as power_of
 
@@ -386,27 +392,27 @@ def power(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
 
 
 def draw_power(data: Mapping[str, Any], canvas: Canvas) -> Figure:
-    """Draw curves of power by the number of lifetimes; `wanted` is the power that is marked."""
-    drawn, panels = looks(data["metrics"]), data["panels"]
+    """Draw curves of power by the number of lifetimes; the power `wanted` is marked."""
+    look_of, panels = looks(data["metrics"]), data["panels"]
     known = {curve["metric"] for panel in panels for curve in panel["curves"]}
     counts = np.array(data["lifetimes"], dtype=np.float64)
 
-    def draw(at: int, place: Panel, inner: Canvas) -> str:
+    def draw(index: int, place: Panel, inner: Canvas) -> str:
         level = place.y(data["wanted"])
         parts = [rule(place.left, level, place.right, level, "axis", 1, _DASH)]
-        wanted = f"{100 * data['wanted']:g} %"
-        parts.append(text(place.right, level - inner.small * 0.3, wanted, inner.small * 0.9, "soft", at="end"))
-        for curve in panels[at]["curves"]:
-            look, n, now = drawn[curve["metric"]], curve["n"], curve["now"]
-            words = f"{curve['metric'].replace('_', ' ')}, {plural(n, 'lifetime')}: {now:.0%}".replace("%", " %")
+        label = f"{100 * data['wanted']:g} %"
+        parts.append(text(place.right, level - inner.small * 0.3, label, inner.small * 0.9, "soft", anchor="end"))
+        for curve in panels[index]["curves"]:
+            look, n, now = look_of[curve["metric"]], curve["n"], curve["now"]
+            words = f"{curve['metric'].replace('_', ' ')}, {plural(n, 'lifetime')}: {percent(now)}"
             dot = marker(look.shape, place.x(min(n, counts[-1])), place.y(now), inner.size * 0.42, words)
             line = path(place.x(counts), place.y(np.array(curve["power"])))
-            parts.append(coloured(look, stroke(line, 1.7, dash=look.dash) + dot))
+            parts.append(colour_marks(look, stroke(line, 1.7, dash=look.dash) + dot))
         return "".join(parts)
 
     specs = [PanelSpec(panel["group"], [counts[[0, -1]]], [np.array([0.0, 1.0])]) for panel in panels]
     entries = [
-        Entry(name.replace("_", " "), drawn[name], "both", drawn[name].dash)
+        Entry(name.replace("_", " "), look_of[name], "both", look_of[name].dash)
         for name in data["metrics"]
         if name in known
     ]
@@ -424,15 +430,15 @@ def _effect(estimate: Estimate, threshold: float, mean: float, sd: float) -> flo
 
 @figure
 def capabilities(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
-    """Each learner's score in each Core Capability of 2019, beside experts; points are its syllabi."""
-    found = capabilities_of(data.survey)
-    if not found:
+    """Plot each learner's score in each Core Capability of 2019, relative to experts; points are its syllabi."""
+    scored = capabilities_of(data.survey)
+    if not scored:
         raise NothingToDrawError("Core Capabilities are scored under the preset framework-2019")
-    if all(capability.score is None for capability in found):
+    if all(capability.score is None for capability in scored):
         raise NothingToDrawError("no score of a Core Capability: it is a mean of ratios to experts, and there are none")
-    names, learners = tuple(CAPABILITIES), list(dict.fromkeys(capability.learner for capability in found))
-    drawn, count, rows = looks(learners), len(learners), len(names)
-    scores = [score for one in found for score in (one.score, *(part.score for part in one.syllabi))]
+    names, learners = tuple(CAPABILITIES), list(dict.fromkeys(capability.learner for capability in scored))
+    look_of, count, rows = looks(learners), len(learners), len(names)
+    scores = [score for item in scored for score in (item.score, *(part.score for part in item.syllabi))]
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
         em, small = inner.size, inner.small
@@ -444,31 +450,31 @@ def capabilities(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
         panel = Panel(Scale(0, reach.high, left, right), Scale(rows, 0, top + row * rows, top))
         x_name = "score: mean ratio to experts (dashed: as good as an expert)"
         parts = [frame(panel, inner, y_ticks=False, across=False, x=x_name)]
-        for at, name in enumerate(names):
-            parts.append(text(left - em * 0.6, top + (at + 0.5) * row, name, small, at="end"))
-        for at, one in enumerate(found):  # learner by learner
-            learner, place = divmod(at, rows)
+        for index, name in enumerate(names):
+            parts.append(text(left - em * 0.6, top + (index + 0.5) * row, name, small, anchor="end"))
+        for index, item in enumerate(scored):  # learner by learner
+            learner, place = divmod(index, rows)
             y = top + place * row + learner * bar + em * 0.3
-            if one.score is None:
-                why = ellipsize(one.why or "", small, right - left)
+            if item.score is None:
+                why = ellipsize(item.why or "", small, right - left)
                 parts.append(text(left + em * 0.5, y + bar * 0.7, why, small, "soft"))
                 continue
-            words = f"{one.learner}, {one.name}: {number(one.score)}"
+            words = f"{item.learner}, {item.name}: {number(item.score)}"
             dots = "".join(
                 marker("circle", panel.x(part.score), y + bar * 0.42, em * 0.25, f"{part.name}: {number(part.score)}")
-                for part in one.syllabi
+                for part in item.syllabi
                 if part.score is not None
             )
-            body = rect(left, y, panel.x(one.score) - left, bar * 0.85, opacity=0.75, words=words)
-            parts.append(coloured(drawn[one.learner], body))
-            parts.append(coloured("ink", dots))
+            body = rect(left, y, panel.x(item.score) - left, bar * 0.85, opacity=0.75, words=words)
+            parts.append(colour_marks(look_of[item.learner], body))
+            parts.append(colour_marks("ink", dots))
         parts.append(rule(panel.x(1.0), top, panel.x(1.0), panel.bottom, "axis", 1, _DASH))
         return "".join(parts), panel.bottom + small * 3.1
 
-    entries = [Entry(learner, drawn[learner], "area") for learner in learners] if count > 1 else []
+    entries = [Entry(learner, look_of[learner], "area") for learner in learners] if count > 1 else []
     label = "Scores of Core Capabilities beside experts"
-    shown = {"capabilities": names, "learners": learners, "found": found}
-    return compose(canvas, "Core Capabilities", label, draw, entries, data=shown)
+    numbers = {"capabilities": names, "learners": learners, "found": scored}
+    return compose(canvas, "Core Capabilities", label, draw, entries, data=numbers)
 
 
 def _names(data: GroupedSurvey) -> list[str]:

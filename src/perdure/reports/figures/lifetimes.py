@@ -31,9 +31,9 @@ from perdure.reports.figures.curves import (
     Span,
     evaluated_blocks,
     evaluation_range,
+    group_by_task,
     lifetime_curves,
     measured_label,
-    parts_by_task,
     span_of,
     uses_scaled,
     value_range,
@@ -45,7 +45,7 @@ from perdure.reports.palette import Look
 from perdure.reports.svg import (
     Canvas,
     Figure,
-    coloured,
+    colour_marks,
     ellipsize,
     marker,
     path,
@@ -55,21 +55,21 @@ from perdure.reports.svg import (
     text,
     text_width,
 )
-from perdure.reports.thinned import ThinnedCurve, thinned
+from perdure.reports.thinned import ThinnedCurve, thinned_lifetime
 from perdure.stats.groups import GroupedSurvey
 from perdure.text import number
 
-_MOST_TOOLTIPS = 240  # evaluations that show their value under the pointer
+_MOST_TOOLTIPS = 240  # evaluations; with more of them, dots have no tooltips
 _MOST_DOTS = 1500  # evaluations with a dot; more are lines only
-_MOST_EVALUATIONS = 6000  # that are drawn at all
+_MOST_EVALUATIONS = 6000
 _MOST_SPANS = 3000
-_MOST_SHADED = 60  # learning blocks that are shaded one by one
+_MOST_SHADED = 60  # learning blocks with their own shade behind the curves
 _MOST_ROWS = 60  # tasks of a scenario
 
 
 @figure
 def lifetime(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """One lifetime: learning curves in the colour of their task, evaluations as dots with 95 % intervals."""
+    """Plot one lifetime: learning curves in the colour of their task, evaluations as dots with 95 % intervals."""
     return draw_lifetime(lifetime_curves(first_life(data, view), view), task_looks(data), canvas)
 
 
@@ -85,7 +85,7 @@ def draw_lifetime(curves: LifetimeCurves, looks: Looks, canvas: Canvas) -> Figur
 
 
 def lifetime_panel(curves: LifetimeCurves, looks: Looks, canvas: Canvas, top: float) -> tuple[str, float, Panel]:
-    """Draw the panel of a lifetime below `top`. Return its markup, where it ends, and the panel."""
+    """Draw the panel of a lifetime below `top`. Return its markup, its bottom, and the panel."""
     em, parts = canvas.size, list[str]()
     top += em * 1.5
     height = canvas.tall * min(em * 18, max(em * 12, canvas.width * 0.36))
@@ -98,42 +98,42 @@ def lifetime_panel(curves: LifetimeCurves, looks: Looks, canvas: Canvas, top: fl
     parts.append(frame(panel, canvas, x=curves.x))
     parts.append(text(0, top - em * 0.6, ellipsize(curves.y, canvas.small, canvas.width), canvas.small, "soft"))
     step = -(-len(curves.evaluations) // _MOST_EVALUATIONS) or 1
-    shown = set(curves.tasks[::step])
-    evaluated = parts_by_task(one for one in curves.evaluations if one.task in shown)
-    learning, count = parts_by_task(curves.learning), sum(map(len, evaluated.values()))
+    listed = set(curves.tasks[::step])
+    evaluated = group_by_task(evaluation for evaluation in curves.evaluations if evaluation.task in listed)
+    learning, count = group_by_task(curves.learning), sum(map(len, evaluated.values()))
     many = len(curves.tasks) > MANY_TASKS
-    numbers = {task: at for at, task in enumerate(looks)}
+    numbers = {task: index for index, task in enumerate(looks)}
     body = ""
     for task in curves.tasks:
         own = learning.get(task, ())
         lines = _lines([curve.measured for curve in own], panel, em * 0.07, 0.35, "as logged")
         lines += _lines([curve.smoothed for curve in own], panel, em * 0.17, words="smoothed")
         dots = _evaluation_marks(evaluated.get(task, ()), panel, looks[task], em, count, many=many)
-        body += coloured(looks[task], lines + dots, task=numbers[task])
-    parts.append(panel.inside(body))
+        body += colour_marks(looks[task], lines + dots, task=numbers[task])
+    parts.append(panel.plot_area(body))
     return "".join(parts), panel.bottom + canvas.small * 3.1, panel
 
 
 @figure
 def raw(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """What was logged and what smoothing makes of it, one panel per task."""
+    """Plot the logged values and their smoothed curves, one panel per task."""
     why = "no lifetime that learns anything"
     life = first_life(data, view, why)
-    drawn, looks = thinned(life), task_looks(data)
+    thinned, looks = thinned_lifetime(life), task_looks(data)
     panels: list[tuple[str, list[LearningCurve], list[int]]] = []
     for task in life.score.tasks:
-        own = [block for block in drawn.blocks if block.smoothed is not None and block.block.task == task]
+        own = [block for block in thinned.blocks if block.smoothed is not None and block.block.task == task]
         if own:
             stops: list[int] = np.cumsum([block.length for block in own]).tolist()
             curves = [
-                LearningCurve(task, _moved(block.measured, before), _moved(block.smoothed, before))
+                LearningCurve(task, _shift(block.measured, before), _shift(block.smoothed, before))
                 for block, before in zip(own, [0, *stops[:-1]], strict=True)
                 if block.smoothed is not None
             ]
             panels.append((task, curves, stops[:-1]))
     if not panels:
         raise NothingToDrawError(why)
-    one_axis, label_y = not uses_scaled(drawn, view), measured_label(life, drawn)
+    one_axis, label_y = not uses_scaled(thinned, view), measured_label(life, thinned)
     every = [curve.measured.y for _, curves, _ in panels for curve in curves]
     specs = [
         PanelSpec(
@@ -144,11 +144,11 @@ def raw(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
         for task, curves, _ in panels
     ]
 
-    def draw(at: int, panel: Panel, inner: Canvas) -> str:
-        (task, curves, boundaries), em = panels[at], inner.size
+    def draw(index: int, panel: Panel, inner: Canvas) -> str:
+        (task, curves, boundaries), em = panels[index], inner.size
         logged = _lines([curve.measured for curve in curves], panel, em * 0.07, 0.55)
         smoothed = _lines([curve.smoothed for curve in curves], panel, em * 0.13)
-        return _boundaries(boundaries, panel) + coloured(looks[task], logged) + coloured("ink", smoothed)
+        return _boundaries(boundaries, panel) + colour_marks(looks[task], logged) + colour_marks("ink", smoothed)
 
     return multiples(
         specs,
@@ -170,17 +170,17 @@ def raw(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
 
 @figure
 def evaluations(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """How well each task is done over life: every evaluation with its 95 % interval, one panel per task."""
+    """Plot every evaluation of a lifetime with its 95 % interval, one panel per task."""
     why = "no lifetime with evaluations"
     life = first_life(data, view, why)
-    drawn, looks = thinned(life), task_looks(data)
-    by_task = parts_by_task(evaluated_blocks(drawn, view))
+    thinned, looks = thinned_lifetime(life), task_looks(data)
+    by_task = group_by_task(evaluated_blocks(thinned, view))
     if not by_task:
         raise NothingToDrawError(why)
-    spans = parts_by_task(span_of(block, view) for block in drawn.blocks if block.block.mode == "learn")
+    spans = group_by_task(span_of(block, view) for block in thinned.blocks if block.block.mode == "learn")
     panels = [(task, spans.get(task, []), by_task[task]) for task in life.score.tasks if task in by_task]
     # Scaled values share an axis; measured ones only if their ranges agree.
-    one_axis = uses_scaled(drawn, view) or drawn.ranges_agree
+    one_axis = uses_scaled(thinned, view) or thinned.ranges_agree
     ranges = [evaluation_range(own) for _, _, own in panels]
     last = max(
         [
@@ -189,20 +189,20 @@ def evaluations(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure
         ]
     )
     specs = [
-        PanelSpec(task, [np.array([0.0, last])], ranges if one_axis else [ranges[at]])
-        for at, (task, _, _) in enumerate(panels)
+        PanelSpec(task, [np.array([0.0, last])], ranges if one_axis else [ranges[index]])
+        for index, (task, _, _) in enumerate(panels)
     ]
 
-    def draw(at: int, panel: Panel, inner: Canvas) -> str:
-        task, learned, own = panels[at]
+    def draw(index: int, panel: Panel, inner: Canvas) -> str:
+        task, learned, own = panels[index]
         deep = panel.bottom - panel.top
         shades = "".join(
             rect(panel.x(span.first), panel.top, panel.x(span.last) - panel.x(span.first), deep, opacity=0.14)
             for span in learned[:_MOST_SPANS]
         )
-        return coloured(looks[task], shades + _evaluation_marks(own, panel, looks[task], inner.size, len(own)))
+        return colour_marks(looks[task], shades + _evaluation_marks(own, panel, looks[task], inner.size, len(own)))
 
-    label_x, label_y = x_label(drawn, view), y_label(life, view)
+    label_x, label_y = x_label(thinned, view), y_label(life, view)
     return multiples(
         specs,
         draw,
@@ -224,44 +224,44 @@ def evaluations(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure
 
 @figure
 def experts(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """Each task's learning, stitched together, against its experts; crosses mark where each is first at its best."""
+    """Plot each task's joined learning blocks against its experts; crosses mark the first best value of each."""
     why = "no task of this lifetime has an expert"
     life = first_life(data, view, why)
-    drawn, looks = thinned(life), task_looks(data)
-    if not drawn.experts:
+    thinned, looks = thinned_lifetime(life), task_looks(data)
+    if not thinned.experts:
         raise NothingToDrawError(why)
     panels: list[Numbers] = [
         {
             "task": task.task,
-            "learner": _moved(task.learner, 1),
-            "best": _best(task.learner, lower=task.task in drawn.lower),
+            "learner": _shift(task.learner, 1),
+            "best": _best(task.learner, lower=task.task in thinned.lower),
             "boundaries": task.boundaries,
             "experts": [
-                {"id": name, "line": _moved(curve, 1), "best": _best(curve, lower=task.task in drawn.lower)}
+                {"id": name, "line": _shift(curve, 1), "best": _best(curve, lower=task.task in thinned.lower)}
                 for name, curve in task.experts
             ],
         }
-        for task in drawn.experts
+        for task in thinned.experts
     ]
     lines = [[panel["learner"], *(expert["line"] for expert in panel["experts"])] for panel in panels]
     every = [line.y for own in lines for line in own]
-    one_axis, label_y = not uses_scaled(drawn, view), measured_label(life, drawn)
+    one_axis, label_y = not uses_scaled(thinned, view), measured_label(life, thinned)
     specs = [
         PanelSpec(panel["task"], [line.x for line in own], every if one_axis else [line.y for line in own])
         for panel, own in zip(panels, lines, strict=True)
     ]
 
-    def draw(at: int, panel: Panel, inner: Canvas) -> str:
-        shown, em = panels[at], inner.size
+    def draw(index: int, panel: Panel, inner: Canvas) -> str:
+        numbers, em = panels[index], inner.size
         compared = "".join(
             _lines([expert["line"]], panel, em * 0.09, 0.8, f"expert {expert['id']}", dash=(4, 1.5 + rank % 3))
             + _best_mark(expert["best"], panel, "plus", em * 0.36, expert["id"])
-            for rank, expert in enumerate(shown["experts"])
+            for rank, expert in enumerate(numbers["experts"])
         )
-        learner = _lines([shown["learner"]], panel, em * 0.18, words="the learner")
-        learner += _best_mark(shown["best"], panel, "cross", em * 0.42, shown["task"])
-        body = coloured("soft", compared) + coloured(looks[shown["task"]], learner)
-        return _boundaries(shown["boundaries"], panel) + body
+        learner = _lines([numbers["learner"]], panel, em * 0.18, words="the learner")
+        learner += _best_mark(numbers["best"], panel, "cross", em * 0.42, numbers["task"])
+        body = colour_marks("soft", compared) + colour_marks(looks[numbers["task"]], learner)
+        return _boundaries(numbers["boundaries"], panel) + body
 
     return multiples(
         specs,
@@ -281,9 +281,9 @@ def experts(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
 
 
 def _best(curve: ThinnedCurve, *, lower: bool) -> tuple[float, float]:
-    """Return where a curve first has its best value, counted from 1, and the value."""
-    at = int(curve.y.argmin() if lower else curve.y.argmax())
-    return float(curve.x[at] + 1), float(curve.y[at])
+    """Return the experience, counted from 1, at which a curve first has its best value, and the value."""
+    index = int(curve.y.argmin() if lower else curve.y.argmax())
+    return float(curve.x[index] + 1), float(curve.y[index])
 
 
 def _best_mark(place: tuple[float, float], panel: Panel, shape: str, radius: float, name: str) -> str:
@@ -293,14 +293,14 @@ def _best_mark(place: tuple[float, float], panel: Panel, shape: str, radius: flo
 
 @figure
 def scenario(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """What is learned and evaluated when: one row per task, learning as bars, evaluations as ticks."""
+    """Plot the order of blocks: one row per task, learning as bars, evaluations as ticks."""
     return draw_scenario(first_life(data, view), task_looks(data), canvas, view)
 
 
 def draw_scenario(life: ScoredLifetime, looks: Looks, canvas: Canvas, view: FigureView | None = None) -> Figure:
     """Draw the blocks of a lifetime."""
-    view, drawn, every = view or FigureView(), thinned(life), life.score.tasks
-    spans = [span_of(block, view) for block in drawn.blocks]
+    view, thinned, every = view or FigureView(), thinned_lifetime(life), life.score.tasks
+    spans = [span_of(block, view) for block in thinned.blocks]
     if not spans:
         raise NothingToDrawError("there is no lifetime")
     step = -(-len(every) // _MOST_ROWS)
@@ -316,21 +316,21 @@ def draw_scenario(life: ScoredLifetime, looks: Looks, canvas: Canvas, view: Figu
         left = min(most, max(text_width(task, small) for task in tasks)) + small * 0.8
         y = Scale(len(tasks), 0, top + row * len(tasks), top)
         panel = Panel(Scale(0, max(spans[-1].last, 1), left, inner.width), y)
-        place = {task: top + row * (at + 0.5) for at, task in enumerate(tasks)}
-        parts = [frame(panel, inner, x=x_label(drawn, view), y_ticks=False, across=False)]
-        bars = parts_by_task([span for span in spans if span.task in place][:_MOST_SPANS])
-        numbers = {task: at for at, task in enumerate(looks)}
+        place = {task: top + row * (index + 0.5) for index, task in enumerate(tasks)}
+        parts = [frame(panel, inner, x=x_label(thinned, view), y_ticks=False, across=False)]
+        bars = group_by_task([span for span in spans if span.task in place][:_MOST_SPANS])
+        numbers = {task: index for index, task in enumerate(looks)}
         for task, middle in place.items():
             name = ellipsize(task, small, left)
-            parts.append(text(left - small * 0.6, middle + small * 0.34, name, small, at="end"))
+            parts.append(text(left - small * 0.6, middle + small * 0.34, name, small, anchor="end"))
             body = "".join(_bar(span, panel, middle, row) for span in bars.get(task, ()))
-            parts.append(coloured(looks[task], body, task=numbers[task]))
+            parts.append(colour_marks(looks[task], body, task=numbers[task]))
         return "".join(parts), panel.bottom + inner.small * 3.1
 
     learning = sum(span.mode == "learn" for span in spans)
     label = f"{learning} learning and {len(spans) - learning} evaluation blocks of {len(every)} tasks"
-    shown = {"id": life.id, "x": x_label(drawn, view), "tasks": every, "spans": spans}
-    return compose(canvas, life.id, label, draw, note=note, data=shown)
+    data = {"id": life.id, "x": x_label(thinned, view), "tasks": every, "spans": spans}
+    return compose(canvas, life.id, label, draw, note=note, data=data)
 
 
 # --- marks -----------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def _shades(spans: Sequence[Span], panel: Panel, looks: Looks, em: float, small:
     """Return each learning block in its task's colour: faint behind the curves, strong and named in a strip above."""
     learned = [span for span in spans if span.mode == "learn"]
     few = len(learned) <= _MOST_SHADED
-    numbers = {task: at for at, task in enumerate(looks)}
+    numbers = {task: index for index, task in enumerate(looks)}
     parts: list[str] = []
     top, deep = panel.top - em * 1.45, em * 1.25
     for span in learned[:_MOST_SPANS]:
@@ -351,8 +351,8 @@ def _shades(spans: Sequence[Span], panel: Panel, looks: Looks, em: float, small:
         if few:
             body += rect(left, panel.top, right - left, panel.bottom - panel.top, opacity=0.08)
         name = "" if span.asleep else ellipsize(span.task, small * 0.92, right - left - em * 0.5)
-        body += text((left + right) / 2, top + deep * 0.72, name, small * 0.92, "light name", at="middle")
-        parts.append(coloured(looks[span.task], body, task=numbers[span.task]))
+        body += text((left + right) / 2, top + deep * 0.72, name, small * 0.92, "light name", anchor="middle")
+        parts.append(colour_marks(looks[span.task], body, task=numbers[span.task]))
     return "".join(parts)
 
 
@@ -365,8 +365,8 @@ def _lines(
     dash: Sequence[float] = (),
 ) -> str:
     """Return the curves of several blocks as one line with gaps."""
-    drawn = "".join(path(panel.x(line.x), panel.y(line.y)) for line in lines)
-    return stroke(drawn, width, opacity=opacity, words=words, dash=dash)
+    joined = "".join(path(panel.x(line.x), panel.y(line.y)) for line in lines)
+    return stroke(joined, width, opacity=opacity, words=words, dash=dash)
 
 
 def _evaluation_marks(
@@ -374,39 +374,45 @@ def _evaluation_marks(
 ) -> str:
     """Return a task's evaluations, of `count` in all; a line joins those between two of its learning blocks.
 
-    With many tasks, intervals and evaluations before a task is learned are left out.
+    With `many` tasks, intervals and evaluations before a task is learned are omitted.
     """
-    shown = [one for one in own if not (many and one.ahead)]
+    listed = [evaluation for evaluation in own if not (many and evaluation.ahead)]
     with_tooltips = count <= _MOST_TOOLTIPS
     parts: list[str] = []
-    for _, group in groupby(shown, key=lambda one: one.run):
+    for _, group in groupby(listed, key=lambda evaluation: evaluation.run):
         run = list(group)
-        line = path([panel.x(one.x) for one in run], [panel.y(one.mean) for one in run])
+        line = path([panel.x(evaluation.x) for evaluation in run], [panel.y(evaluation.mean) for evaluation in run])
         parts.append(stroke(line, em * 0.09, dash=look.dash or (2.5, 2), opacity=0.75))
     bars = "".join(
-        path([panel.x(one.x)] * 2, [panel.y(one.low), panel.y(one.high)])
-        for one in shown
-        if one.low is not None and one.high is not None and not many
+        path([panel.x(evaluation.x)] * 2, [panel.y(evaluation.low), panel.y(evaluation.high)])
+        for evaluation in listed
+        if evaluation.low is not None and evaluation.high is not None and not many
     )
     parts.append(stroke(bars, em * 0.11, opacity=0.85))
     radius = em * (0.4 if with_tooltips and not many else 0.22)
-    for one in shown if count <= _MOST_DOTS else ():
-        words = _evaluation_text(one) if with_tooltips else ""
-        parts.append(marker(look.shape, panel.x(one.x), panel.y(one.mean), radius, words, edge=not many))
+    for evaluation in listed if count <= _MOST_DOTS else ():
+        words = _evaluation_text(evaluation) if with_tooltips else ""
+        parts.append(marker(look.shape, panel.x(evaluation.x), panel.y(evaluation.mean), radius, words, edge=not many))
     return "".join(parts)
 
 
-def _evaluation_text(one: EvaluatedBlock) -> str:
-    ends = "" if one.low is None or one.high is None else f", 95 % interval {number(one.low)} to {number(one.high)}"
-    return f"{one.task}, evaluated: {number(one.mean)}{ends}, {one.n} experiences"
+def _evaluation_text(evaluation: EvaluatedBlock) -> str:
+    ends = (
+        ""
+        if evaluation.low is None or evaluation.high is None
+        else f", 95 % interval {number(evaluation.low)} to {number(evaluation.high)}"
+    )
+    return f"{evaluation.task}, evaluated: {number(evaluation.mean)}{ends}, {evaluation.n} experiences"
 
 
-def _moved(curve: ThinnedCurve, by: float) -> Points:
+def _shift(curve: ThinnedCurve, by: float) -> Points:
     return Points((curve.x + by).astype(np.float64), curve.y)
 
 
 def _boundaries(places: Sequence[int], panel: Panel) -> str:
-    return "".join(rule(panel.x(at), panel.top, panel.x(at), panel.bottom, "axis", 0.7, "2 3") for at in places)
+    return "".join(
+        rule(panel.x(index), panel.top, panel.x(index), panel.bottom, "axis", 0.7, "2 3") for index in places
+    )
 
 
 def _bar(span: Span, panel: Panel, middle: float, row: float) -> str:

@@ -11,11 +11,11 @@ from perdure.gather.model import ScoredLifetime
 from perdure.metrics import METRICS
 from perdure.metrics.presets import headline
 from perdure.reports.axes import Panel, PanelSpec, compose, multiples, task_entries
-from perdure.reports.figures.curves import block_ends, drawn_values, lifetime_curves, x_label
+from perdure.reports.figures.curves import block_ends, lifetime_curves, scale_values, x_label
 from perdure.reports.figures.declare import FigureView, NothingToDrawError, Numbers, figure, first_life, task_looks
 from perdure.reports.figures.lifetimes import lifetime_panel
-from perdure.reports.svg import Canvas, Figure, coloured, marker, path, rect, rule, stroke, text, text_width
-from perdure.reports.thinned import ThinnedBlock, thinned
+from perdure.reports.svg import Canvas, Figure, colour_marks, marker, path, rect, rule, stroke, text, text_width
+from perdure.reports.thinned import ThinnedBlock, thinned_lifetime
 from perdure.scenario.sites import LIFETIME, between_learning_blocks
 from perdure.stats.groups import GroupedSurvey
 from perdure.text import number, short
@@ -32,21 +32,21 @@ class ComparedEvaluations(msgspec.Struct, frozen=True):
     task: str
     blocks: tuple[int, int]
     before: tuple[float, float]
-    """Where the earlier evaluation is drawn."""
+    """x and y of the mean of the earlier evaluation."""
     after: tuple[float, float]
     value: float
 
 
 @figure
 def annotated(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """One lifetime with the evaluations behind PM, FT and BT; dashed: the reference, arrow: the value compared with it.
+    """Plot the evaluations behind PM, FT and BT; dashed: the reference, arrow: the value compared with it.
 
     Metrics that compare the same two evaluations share an arrow. For a transfer from one task to another only the first
     is marked, which counts.
     """
     life, looks = _life_with_blocks(data, view), task_looks(data)
     curves = lifetime_curves(life, view)
-    marks = [mark for name in view.metrics or _evaluation_metrics() for mark in _compared(life, name, view)]
+    marks = [mark for name in view.metrics or _evaluation_metrics() for mark in _compared_evaluations(life, name, view)]
     if not marks:
         raise NothingToDrawError("this lifetime has no two evaluations that maintenance or transfer compares")
     places: dict[tuple[int, int], list[ComparedEvaluations]] = {}
@@ -55,8 +55,8 @@ def annotated(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
         body, bottom, panel = lifetime_panel(curves, looks, msgspec.structs.replace(inner, tall=inner.tall * 1.3), top)
-        arrows = [coloured(looks[own[0].task], _arrow(panel, own[0], inner)) for own in places.values()]
-        words = _words(panel, list(places.values()), inner) if len(places) <= _MOST_WORDS else ""
+        arrows = [colour_marks(looks[own[0].task], _arrow(panel, own[0], inner)) for own in places.values()]
+        words = _value_labels(panel, list(places.values()), inner) if len(places) <= _MOST_WORDS else ""
         return body + "".join(arrows) + words, bottom
 
     note = "Dashed: at the evaluation compared with; arrow: to the one compared. PM in points, FT and BT ratios."
@@ -67,7 +67,7 @@ def annotated(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
 
 @figure
 def over_time(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """How the values behind each metric change over a lifetime, one panel per metric, a line per task or pair."""
+    """Plot the values behind each metric over a lifetime, one panel per metric, a line per task or pair."""
     life, looks, declared = _life_with_blocks(data, view), task_looks(data), data.survey.metrics
     panels: list[Numbers] = [
         {
@@ -86,28 +86,28 @@ def over_time(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     for panel in panels:
         moments = [moment for line in panel["lines"] for moment in line["moments"]]
         bar = [] if panel["threshold"] is None else [panel["threshold"]]
-        x, y = np.array([moment["x"] for moment in moments]), np.array([*(one["value"] for one in moments), *bar])
+        x, y = np.array([moment["x"] for moment in moments]), np.array([*(moment["value"] for moment in moments), *bar])
         specs.append(PanelSpec(panel["metric"].replace("_", " "), [x], [y], panel["unit"]))
-    numbers = {task: at for at, task in enumerate(looks)}
+    numbers = {task: index for index, task in enumerate(looks)}
 
-    def draw(at: int, place: Panel, inner: Canvas) -> str:
-        panel, parts = panels[at], []
+    def draw(index: int, place: Panel, inner: Canvas) -> str:
+        panel, parts = panels[index], []
         if panel["threshold"] is not None:
             level = place.y(panel["threshold"])
             parts.append(rule(place.left, level, place.right, level, "axis", 1, "4 3"))
         for line in panel["lines"]:
             look, moments = looks[line["task"]], line["moments"]
-            x, y = [place.x(one["x"]) for one in moments], [place.y(one["value"]) for one in moments]
+            x, y = [place.x(moment["x"]) for moment in moments], [place.y(moment["value"]) for moment in moments]
             body = stroke(path(x, y), 1.3, dash=look.dash)
             for across, up, moment in zip(x, y, moments, strict=True):
                 words = f"{line['key']}: {number(moment['value'])}"
                 body += marker(look.shape, across, up, inner.size * 0.32, words)
-            parts.append(coloured(look, body, task=numbers[line["task"]]))
+            parts.append(colour_marks(look, body, task=numbers[line["task"]]))
         return "".join(parts)
 
-    shown = {line["task"] for panel in panels for line in panel["lines"]}
-    tasks = [task for task in life.score.tasks if task in shown]
-    label_x = x_label(thinned(life), view)
+    drawn_tasks = {line["task"] for panel in panels for line in panel["lines"]}
+    tasks = [task for task in life.score.tasks if task in drawn_tasks]
+    label_x = x_label(thinned_lifetime(life), view)
     return multiples(
         specs,
         draw,
@@ -139,14 +139,14 @@ def _evaluation_metrics() -> tuple[str, ...]:
 
 def _life_with_blocks(data: GroupedSurvey, view: FigureView) -> ScoredLifetime:
     life = first_life(data, view, _NO_BLOCKS)
-    if not thinned(life).blocks:
+    if not thinned_lifetime(life).blocks:
         raise NothingToDrawError(_NO_BLOCKS)
     return life
 
 
 def _lines(life: ScoredLifetime, name: str, view: FigureView) -> Iterator[Numbers]:
-    """Yield the values of a metric per task or pair, each with its blocks and the place where the last block ends."""
-    blocks = {block.index: block for block in thinned(life).blocks}
+    """Yield the values of a metric per task or pair, each with its blocks and the end of the last block."""
+    blocks = {block.index: block for block in thinned_lifetime(life).blocks}
     measured = life.score.metrics.get(name)
     for key, sites in measured.at.items() if measured else ():
         assert measured is not None
@@ -159,9 +159,9 @@ def _lines(life: ScoredLifetime, name: str, view: FigureView) -> Iterator[Number
             yield {"key": key, "task": key.rpartition("→")[2], "moments": moments}
 
 
-def _compared(life: ScoredLifetime, name: str, view: FigureView) -> Iterator[ComparedEvaluations]:
+def _compared_evaluations(life: ScoredLifetime, name: str, view: FigureView) -> Iterator[ComparedEvaluations]:
     measured = life.score.metrics.get(name)
-    evaluations = {block.index: block for block in thinned(life).blocks if block.block.mode == "evaluate"}
+    evaluations = {block.index: block for block in thinned_lifetime(life).blocks if block.block.mode == "evaluate"}
     for key, sites in measured.at.items() if measured else ():
         assert measured is not None
         counted = 1 if "→" in key else len(sites)
@@ -173,8 +173,8 @@ def _compared(life: ScoredLifetime, name: str, view: FigureView) -> Iterator[Com
 
 
 def _place(life: ScoredLifetime, block: ThinnedBlock, view: FigureView) -> tuple[float, float]:
-    """Return where the mean of an evaluation is drawn."""
-    mean = drawn_values(thinned(life), view, block.block.task, np.array([block.mean]))[0]
+    """Return x and y of the mean of an evaluation."""
+    mean = scale_values(thinned_lifetime(life), view, block.block.task, np.array([block.mean]))[0]
     return sum(block_ends(block, view)) / 2, float(mean)
 
 
@@ -190,10 +190,10 @@ def _arrow(panel: Panel, mark: ComparedEvaluations, canvas: Canvas) -> str:
     return "".join(parts)
 
 
-def _words(panel: Panel, places: Sequence[Sequence[ComparedEvaluations]], canvas: Canvas) -> str:
-    """Return the values beside their arrows; words that would overlap move away from the end of the arrow."""
+def _value_labels(panel: Panel, places: Sequence[Sequence[ComparedEvaluations]], canvas: Canvas) -> str:
+    """Return the values next to their arrows; a value that would overlap another moves away from the arrow's head."""
     small, parts = canvas.small, list[str]()
-    taken: list[tuple[float, float, float, float]] = []
+    boxes: list[tuple[float, float, float, float]] = []
     for marks in places:
         x1, y1, y0 = panel.x(marks[0].after[0]), panel.y(marks[0].after[1]), panel.y(marks[0].before[1])
         lines = [f"{short(mark.metric)} {mark.value:.3g}".replace("-", "−") for mark in marks]
@@ -202,13 +202,13 @@ def _words(panel: Panel, places: Sequence[Sequence[ComparedEvaluations]], canvas
         top = y0 + small * 0.2 if down else y0 - small * 0.3 - deep
         for _ in range(_MOST_WORDS):
             under = [
-                box for box in taken if left < box[1] and box[0] < left + wide and top < box[3] and box[2] < top + deep
+                box for box in boxes if left < box[1] and box[0] < left + wide and top < box[3] and box[2] < top + deep
             ]
             if not under:
                 break
             top = max(box[3] for box in under) + 1 if down else min(box[2] for box in under) - deep - 1
         top = min(max(top, panel.top), panel.bottom - deep)
-        taken.append((left, left + wide, top, top + deep))
+        boxes.append((left, left + wide, top, top + deep))
         parts.append(rect(left - 1, top, wide + 2, deep, fill="#ffffff", opacity=0.8, more=' class="paper"'))
-        parts += [text(left, top + small * (at + 0.82), line, small * 0.9) for at, line in enumerate(lines)]
+        parts += [text(left, top + small * (index + 0.82), line, small * 0.9) for index, line in enumerate(lines)]
     return "".join(parts)

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from perdure.curves.arrays import Array
 from perdure.gather.model import ScoredLifetime
 from perdure.metrics import METRICS
-from perdure.reports.axes import compose, in_columns
+from perdure.reports.axes import compose, lay_out_columns
 from perdure.reports.figures.declare import FigureView, NothingToDrawError, averaged_lives, count_text, figure, flags_of
 from perdure.reports.figures.heatmap import counts_differ, heatmap
-from perdure.reports.palette import GOOD, POOR, mixed
+from perdure.reports.palette import GOOD, POOR, mix
 from perdure.reports.svg import Canvas, Figure, text, wrap_text
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Flagged
@@ -43,11 +43,11 @@ class TransferMatrix(msgspec.Struct, frozen=True, eq=False):
 
 @figure
 def transfer(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """How learning one task (row) changes another (column): not learned yet (forward), learned before (backward)."""
+    """Plot the effect of learning a task (row) on another (column): not learned yet (forward) or before (backward)."""
     lives, name = averaged_lives(data, view)
     matrices = transfer_matrices(data, view)
-    shown = {"name": name, "lifetimes": len(lives), "matrices": matrices}
-    return draw_transfer(matrices, name, canvas, shown)
+    numbers = {"name": name, "lifetimes": len(lives), "matrices": matrices}
+    return draw_transfer(matrices, name, canvas, numbers)
 
 
 def transfer_matrices(data: GroupedSurvey, view: FigureView) -> list[TransferMatrix]:
@@ -62,16 +62,16 @@ def transfer_matrices(data: GroupedSurvey, view: FigureView) -> list[TransferMat
     # Kinds with the same threshold share a scale, so that a colour has one meaning.
     known: dict[float, list[float]] = {}
     for name, pairs in values.items():
-        known.setdefault(thresholds[name], []).extend(float(np.mean(found)) for found in pairs.values())
+        known.setdefault(thresholds[name], []).extend(float(np.mean(effects)) for effects in pairs.values())
     matrices = []
     for name, pairs in values.items():
         involved = {task for pair in pairs for task in pair}
         tasks = tuple(dict.fromkeys((*(task for task in data.tasks if task in involved), *sorted(involved))))
-        place = {task: at for at, task in enumerate(tasks)}
+        place = {task: index for index, task in enumerate(tasks)}
         cells, counts = np.full((len(tasks), len(tasks)), np.nan), np.zeros((len(tasks), len(tasks)), dtype=np.int64)
-        for (learned, other), found in pairs.items():
-            cells[place[learned], place[other]] = np.mean(found)
-            counts[place[learned], place[other]] = len(found)
+        for (learned, evaluated), effects in pairs.items():
+            cells[place[learned], place[evaluated]] = np.mean(effects)
+            counts[place[learned], place[evaluated]] = len(effects)
         threshold = thresholds[name]
         reach = max(0.05, float(np.abs(departures(np.array(known[threshold]), threshold)).max()))
         ticks = [float(tick) for tick in np.linspace(-reach, reach, 5)]
@@ -84,7 +84,7 @@ def transfer_matrices(data: GroupedSurvey, view: FigureView) -> list[TransferMat
                 counts=counts,
                 threshold=threshold,
                 ahead=departures(cells, threshold),
-                ticks=tuple((at, f"{2**at if threshold == 1 else at + threshold:.2g}") for at in ticks),
+                ticks=tuple((tick, f"{2**tick if threshold == 1 else tick + threshold:.2g}") for tick in ticks),
                 flags=flags_of(lives, name),
                 caption=count_text(lives, counts.ravel()),
             )
@@ -106,8 +106,8 @@ def draw_transfer(
         columns = min(len(matrices), max(1, int(inner.width / (em * 25))))
         gap = em * 2
         wide = (inner.width - gap * (columns - 1)) / columns
-        paints = [_transfer_painter(matrix, inner.narrowed(min(wide, em * 44))) for matrix in matrices]
-        return in_columns(paints, columns, wide + gap, em, top)
+        paints = [_transfer_painter(matrix, inner.with_width(min(wide, em * 44))) for matrix in matrices]
+        return lay_out_columns(paints, columns, wide + gap, em, top)
 
     return compose(canvas, title, title, draw, data=data)
 
@@ -119,15 +119,15 @@ def _transfer_painter(matrix: TransferMatrix, canvas: Canvas) -> Callable[[float
         caption = matrix.caption + brackets if matrix.caption else ""
         parts: list[str] = []
         for words, style in ((f"{kind}: {matrix.meaning}", "strong"), (caption, "soft")):
-            for line in wrap_text(words, canvas.small * canvas.grown, canvas.width):
-                top += canvas.small * 1.35 * canvas.grown
+            for line in wrap_text(words, canvas.small * canvas.enlargement, canvas.width):
+                top += canvas.small * 1.35 * canvas.enlargement
                 parts.append(text(0, top - canvas.small * 0.3, line, canvas.small, style))
         reach = max(place for place, _ in matrix.ticks)
 
         def colour(value: float) -> tuple[str, float]:
             deep = float(departures(np.array(value), matrix.threshold)) / reach
-            # Not to the ends of the scale: a number must be readable on either.
-            return mixed("#f4f5f6", GOOD if deep > 0 else POOR, min(1.0, abs(deep)) * 0.9), abs(deep)
+            # The ends of the scale are left out, because a number must be readable on every colour.
+            return mix("#f4f5f6", GOOD if deep > 0 else POOR, min(1.0, abs(deep)) * 0.9), abs(deep)
 
         names = ("learned", "evaluated")
         body, bottom = heatmap(matrix.tasks, matrix.cells, matrix.counts, canvas, top, names, colour)
@@ -137,7 +137,7 @@ def _transfer_painter(matrix: TransferMatrix, canvas: Canvas) -> Callable[[float
 
 
 def departures(cells: Array, threshold: float) -> Array:
-    """Return the distance of each cell from the threshold: the logarithm about 1, where 2 helps as ½ harms."""
+    """Return the distance of each cell from the threshold: logarithmic about 1, so that 2 and ½ are equally far."""
     return np.log2(np.maximum(cells, 1e-3)) if threshold == 1 else cells - threshold
 
 
@@ -149,17 +149,17 @@ def _first_values(
     values: dict[tuple[str, str], list[float]] = {}
     for life in lives:
         measured = life.score.metrics.get(name)
-        for key, found in measured.by.items() if measured else ():
+        for key, effects in measured.by.items() if measured else ():
             pair = _pair(key, tasks)
-            if found and pair:
-                values.setdefault(pair, []).append(found[0])
+            if effects and pair:
+                values.setdefault(pair, []).append(effects[0])
     return values
 
 
 def _pair(key: str, tasks: frozenset[str]) -> tuple[str, str] | None:
     """Return the pair that is written `a→b`; at least the second must be one of the tasks."""
     parts = key.split("→")
-    ways = [("→".join(parts[:at]), "→".join(parts[at:])) for at in range(1, len(parts))]
+    ways = [("→".join(parts[:split]), "→".join(parts[split:])) for split in range(1, len(parts))]
     known = [pair for pair in ways if tasks.issuperset(pair)]
     # The first may be a task in all its variants, which is not one of the tasks that were scored.
     return next(iter(known or [pair for pair in ways[:1] if pair[1] in tasks]), None)

@@ -17,7 +17,7 @@ from perdure import __version__
 from perdure.gather.model import ScoredLifetime
 from perdure.reports import tables
 from perdure.reports.figures.declare import task_looks
-from perdure.reports.formats.pictures import lifetime_pictures, opening, sections
+from perdure.reports.formats.pictures import lifetime_pictures, opening_figures, sections
 from perdure.reports.grid import grids
 from perdure.reports.model import Report, given_settings
 from perdure.reports.palette import dark_colours
@@ -50,17 +50,17 @@ _SECTIONS = (
 
 
 def html(report: Report, *, live: str | None = None, more_scripts: Sequence[str] = ()) -> str:
-    """Return the whole page; `live` is the number of lifetimes behind it, in words, while others still run."""
+    """Return the whole page. While lifetimes still run, `live` states in words how many are done."""
     waits = live is not None and not report.data.lifetimes
     main, facts = ("", {"tasks": [], "tables": {}}) if waits else body(report, live=live)
     scripts = [template("report.js"), *more_scripts]
-    return _rendered(
+    return _render(
         "report.html.j2",
         report=report,
         body=main,
         facts=facts,
         policy=policy(scripts, live=live is not None),
-        css=template("report.css") + _dark() + (template("live.css") if live is not None else ""),
+        css=template("report.css") + _dark_css() + (template("live.css") if live is not None else ""),
         scripts=scripts,
         subtitle=_subtitle(report) if live is None else "",
         version=__version__,
@@ -69,17 +69,17 @@ def html(report: Report, *, live: str | None = None, more_scripts: Sequence[str]
 
 
 def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any]]:
-    """Return the main part, and the data for its script: tasks, and tables of lifetimes."""
+    """Return the main part, and the data of its script: tasks, and tables of lifetimes."""
     data = report.data
     learners, looks = answers(data.groups), task_looks(data)
     # Until a lifetime has ended, the live page shows the running ones itself.
     ended = live is None or any(group.n for group in data.groups)
-    figures, first_figures = sections(data), opening(data) if ended else []
+    figures, first_figures = sections(data), opening_figures(data) if ended else []
     pages, page_tables = _pages(data)
     by_name = {group.group: group for group in data.groups}
     counts = {"lives": plural(len(data.lifetimes), "lifetime"), "metrics": plural(len(report.valued), "metric")}
     always = {"curves", "statistics", "checklist", "definitions", "methods", "provenance"}
-    return _rendered(
+    return _render(
         "main.html.j2",
         report=report,
         answers=learners if len(learners) <= _MOST_ANSWERED else (),
@@ -88,7 +88,7 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
         colours=_COLOURS,
         better=[line for comparison in report.comparisons if (line := better(comparison, by_name))],
         grids=grids(data.groups, data.survey.metrics),
-        unmeasured=_unmeasured(report),
+        unmeasured=_unmeasured_text(report),
         opening=first_figures,
         legend=_legend(data, len(first_figures)),
         tasks=[(task, look.colour, look.shade) for task, look in looks.items()],
@@ -104,11 +104,11 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
             {
                 "table": tables.metrics(data, group),
                 "more": tables.metrics(data, group, judged=False),
-                "missing": tables.without_value(group.estimates),
+                "missing": tables.metrics_without_value(group.estimates),
             }
             for group in data.groups
         ],
-        tallied=tables.tallied(report.tally) if report.tally else (),
+        tallied=tables.tally_tables(report.tally) if report.tally else (),
         capabilities=tables.capabilities(data),
         comparisons=[(tables.comparison(item), tables.comparison_sentences(item)) for item in report.comparisons],
         lifetimes=tables.lifetimes(data),
@@ -122,7 +122,7 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
         settings=json.dumps(report.provenance.get("settings", {}), ensure_ascii=False, indent=1, default=str),
         origins="\n".join(
             json.dumps(origin, ensure_ascii=False, default=str)
-            for origin in _without_repeats(report.provenance.get("lifetimes", []))
+            for origin in _drop_repeats(report.provenance.get("lifetimes", []))
         ),
     ), {"tasks": list(looks), "tables": page_tables}
 
@@ -139,7 +139,7 @@ def policy(scripts: Sequence[str], *, live: bool = False) -> str:
     )
 
 
-def json_inside(facts: Any) -> str:
+def json_for_script(facts: Any) -> str:
     """Return JSON for a script element: no character in it can end the element or a line."""
     text = json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
@@ -154,15 +154,15 @@ def _pages(data: GroupedSurvey) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return each lifetime's folded section and its tables, up to `_MOST_CHARACTERS`."""
     pages: list[dict[str, Any]] = []
     page_tables: dict[str, Any] = {}
-    left = _MOST_CHARACTERS
+    room = _MOST_CHARACTERS
     for index, (life, picture) in enumerate(lifetime_pictures(data), 1):
         name = f"life-{index}"
         group = next((group for group in data.groups if group.n > 1 and life.id in group.lives), None)
-        values = tables.values(life, data.survey.metrics, data.survey.bars, alone=group is None)
+        values = tables.values(life, data.survey.metrics, data.survey.bars, with_verdicts=group is None)
         page_tables[name] = [table.as_data() for table in (values, tables.blocks(life))]
         pages.append({"name": name, "svg": picture.svg, "caption": picture.caption, **_description(life, group)})
-        left -= len(picture.svg) + 30 * sum(len(table["rows"]) for table in page_tables[name])
-        if left < 0:
+        room -= len(picture.svg) + 30 * sum(len(table["rows"]) for table in page_tables[name])
+        if room < 0:
             break
     return pages, page_tables
 
@@ -191,7 +191,7 @@ def _description(life: ScoredLifetime, group: Group | None) -> dict[str, Any]:
     }
 
 
-def _unmeasured(report: Report) -> str:
+def _unmeasured_text(report: Report) -> str:
     """Return the headline metrics that no group has, with reasons."""
     data = report.data
     if not any(group.n for group in data.groups):
@@ -230,7 +230,7 @@ def _warnings(data: GroupedSurvey, *, runs: bool = False) -> list[str]:
     return warnings
 
 
-def _dark() -> str:
+def _dark_css() -> str:
     """Return the colours of tasks and groups in dark mode, as CSS."""
     rules = [f".c{shade}{{color:{colour}!important}}" for shade, colour in enumerate(dark_colours())]
     system, chosen = ':root:not([data-theme="light"]) ', ':root[data-theme="dark"] '
@@ -277,8 +277,8 @@ def _provenance(report: Report) -> list[tuple[str, str]]:
         ("perdure", str(report.provenance.get("perdure", ""))),
         ("preset", str(report.provenance.get("preset", ""))),
     ]
-    if given := given_settings(report):
-        facts.append(("settings given", given))
+    if settings := given_settings(report):
+        facts.append(("settings given", settings))
     for name, plural_name in _PROVENANCE.items():
         values = list(dict.fromkeys(_fact(name, life[name]) for life in lives if name in life))
         if values:
@@ -299,7 +299,7 @@ def _fact(name: str, value: Any) -> str:
     return ", ".join(f"{key} {_fact('', item)}" for key, item in items)
 
 
-def _without_repeats(origins: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _drop_repeats(origins: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the origins without facts that repeat those of the lifetime before."""
     return [
         {key: value for key, value in origin.items() if key in ("id", "path", "seed") or before.get(key) != value}
@@ -307,7 +307,7 @@ def _without_repeats(origins: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _rendered(name: str, **facts: Any) -> str:
+def _render(name: str, **facts: Any) -> str:
     return str(_environment().get_template(name).render(**facts))
 
 
@@ -324,7 +324,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["cell"] = lambda value: value if isinstance(value, str) else number(value)
-    environment.filters["json"] = lambda facts: Markup(json_inside(facts))
+    environment.filters["json"] = lambda facts: Markup(json_for_script(facts))
     environment.filters["broken"] = lambda name: Markup("_<wbr>").join(escape(part) for part in str(name).split("_"))
     # Only for markup that Perdure rendered or ships: its own templates, styles and scripts.
     environment.filters["inline"] = Markup

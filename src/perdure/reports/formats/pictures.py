@@ -1,4 +1,4 @@
-"""The figures of a page: which ones it shows, of which lifetimes, and on which scales."""
+"""The figures of a page, with the lifetimes and scales that they share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perdure.reports.figures.lifetimes import draw_lifetime, draw_scenario
 from perdure.reports.figures.matrices import draw_accuracy, mean_matrix
 from perdure.reports.figures.metric_values import recovery_metrics
 from perdure.reports.figures.transfer import draw_transfer, transfer_matrices
-from perdure.reports.thinned import thinned
+from perdure.reports.thinned import thinned_lifetime
 from perdure.stats.answer import keeping
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Flagged, Group
@@ -39,31 +39,31 @@ class Picture(msgspec.Struct, frozen=True):
 # --- the first screen ------------------------------------------------------------------------------
 
 
-def opening(data: GroupedSurvey) -> list[Picture]:
+def opening_figures(data: GroupedSurvey) -> list[Picture]:
     """Return one figure per learner, all on one scale: the median lifetime of its group, or its accuracy matrix."""
-    chosen = _one_per_learner(data.groups)
+    chosen = _group_per_learner(data.groups)
     chosen = chosen if len(chosen) <= _MOST_OPENING else _extremes(chosen)
     if not chosen:
-        return [lifetime_picture(data, life) for life in data.lifetimes[:1] if thinned(life).blocks]
+        return [lifetime_picture(data, life) for life in data.lifetimes[:1] if thinned_lifetime(life).blocks]
     if all(group.unit for group in chosen):
         return _shared_matrices(chosen, data)
     medians = [(group, *_median_lifetime(data, group)) for group in chosen]
-    lives = [(group, life, note) for group, life, note in medians if life is not None and thinned(life).blocks]
+    lives = [(group, life, note) for group, life, note in medians if life is not None and thinned_lifetime(life).blocks]
     # Measured and scaled values are never side by side: one lifetime that must be scaled scales all.
-    scaled = any(uses_scaled(thinned(life), FigureView()) for _, life, _ in lives)
+    scaled = any(uses_scaled(thinned_lifetime(life), FigureView()) for _, life, _ in lives)
     view = FigureView(values="scaled" if scaled else "auto")
     curves = [lifetime_curves(life, view) for _, life, _ in lives]
     limits, looks = _shared_limits(curves), task_looks(data)
     return [
         Picture(
-            draw_lifetime(drawn, looks, _with_limits(limits.get(drawn.y))).inline(),
+            draw_lifetime(curve, looks, _canvas_with_limits(limits.get(curve.y))).inline(),
             f"{_group_title(group)}: {life.id}{note}.",
         )
-        for (group, life, note), drawn in zip(lives, curves, strict=True)
+        for (group, life, note), curve in zip(lives, curves, strict=True)
     ]
 
 
-def _one_per_learner(groups: Sequence[Group]) -> list[Group]:
+def _group_per_learner(groups: Sequence[Group]) -> list[Group]:
     """Return each learner's group of the first scenario type, or else its first."""
     by_learner: dict[str | None, list[Group]] = {}
     for group in groups:
@@ -76,7 +76,9 @@ def _one_per_learner(groups: Sequence[Group]) -> list[Group]:
 def _extremes(groups: Sequence[Group]) -> list[Group]:
     """Return the groups that keep least and most; without values, the first two."""
     valued = [
-        (kept.mean, index) for index, group in enumerate(groups) if (kept := keeping(group)) and kept.mean is not None
+        (retention.mean, index)
+        for index, group in enumerate(groups)
+        if (retention := keeping(group)) and retention.mean is not None
     ]
     ordered = [groups[index] for _, index in sorted(valued)]
     return [ordered[0], ordered[-1]] if len(ordered) > 1 else list(groups[:2])
@@ -85,16 +87,18 @@ def _extremes(groups: Sequence[Group]) -> list[Group]:
 def _median_lifetime(data: GroupedSurvey, group: Group) -> tuple[ScoredLifetime | None, str]:
     """Return the median lifetime of a group by its retention, and a note for the caption."""
     lives = data.of_group(group) or data.partial(group)
-    kept = keeping(group)
+    retention = keeping(group)
     valued = [
         (measured.value, life)
         for life in lives
-        if kept and (measured := life.score.metrics.get(kept.metric)) is not None and measured.value is not None
+        if retention
+        and (measured := life.score.metrics.get(retention.metric)) is not None
+        and measured.value is not None
     ]
-    if kept is None or len(valued) < 3:
+    if retention is None or len(valued) < 3:
         return (lives[0] if lives else None), (f", the first of {len(lives)}" if len(lives) > 1 else "")
     valued.sort(key=lambda pair: pair[0])
-    note = f", the median lifetime (of {len(valued)}) by {kept.metric.replace('_', ' ')}"
+    note = f", the median lifetime (of {len(valued)}) by {retention.metric.replace('_', ' ')}"
     return valued[(len(valued) - 1) // 2][1], note
 
 
@@ -108,7 +112,9 @@ def _shared_matrices(groups: Sequence[Group], data: GroupedSurvey) -> list[Pictu
             continue
     if not matrices:
         return []
-    canvas = _with_limits((min(matrix.limits[0] for matrix in matrices), max(matrix.limits[1] for matrix in matrices)))
+    canvas = _canvas_with_limits(
+        (min(matrix.limits[0] for matrix in matrices), max(matrix.limits[1] for matrix in matrices))
+    )
     pictures = [Picture(draw_accuracy(matrix, canvas).inline(), f"{matrix.caption}.") for matrix in matrices]
     lead = f"How well each task is done after each task was learned: {matrices[0].y}; "
     return [Picture(pictures[0].svg, lead + pictures[0].caption), *pictures[1:]]
@@ -120,7 +126,7 @@ def _shared_matrices(groups: Sequence[Group], data: GroupedSurvey) -> list[Pictu
 def lifetime_pictures(data: GroupedSurvey) -> Iterator[tuple[ScoredLifetime, Picture]]:
     """Yield every lifetime with its figure, all of one measure on one scale."""
     known = (
-        lifetime_curves(life) for life in data.lifetimes if thinned(life).blocks
+        lifetime_curves(life) for life in data.lifetimes if thinned_lifetime(life).blocks
     )  # one by one: there may be thousands
     limits, looks = _shared_limits(known), task_looks(data)
     for life in data.lifetimes:
@@ -136,25 +142,25 @@ def lifetime_picture(data: GroupedSurvey, life: ScoredLifetime) -> Picture:
 
 
 def _lifetime_picture(life: ScoredLifetime, looks: Looks, limits: Mapping[str, tuple[float, float]]) -> Picture:
-    if not thinned(life).blocks:
+    if not thinned_lifetime(life).blocks:
         return Picture("", "Its blocks are not known: these are scores alone.")
     curves = lifetime_curves(life)
-    return Picture(draw_lifetime(curves, looks, _with_limits(limits.get(curves.y))).inline())
+    return Picture(draw_lifetime(curves, looks, _canvas_with_limits(limits.get(curves.y))).inline())
 
 
 def _shared_limits(curves: Iterable[LifetimeCurves]) -> dict[str, tuple[float, float]]:
     """Return label of the y axis → limits that all lifetimes share."""
-    found: dict[str, list[float]] = {}
-    for drawn in curves:
-        found.setdefault(drawn.y, []).extend(value_range(drawn))
+    by_label: dict[str, list[float]] = {}
+    for curve in curves:
+        by_label.setdefault(curve.y, []).extend(value_range(curve))
     return {
         y: (low - 0.04 * (high - low), high + 0.04 * (high - low))
-        for y, values in found.items()
+        for y, values in by_label.items()
         if values and (low := min(values)) < (high := max(values))
     }
 
 
-def _with_limits(limits: tuple[float, float] | None) -> Canvas:
+def _canvas_with_limits(limits: tuple[float, float] | None) -> Canvas:
     return msgspec.structs.replace(_CANVAS, limits=limits)
 
 
@@ -173,30 +179,30 @@ _CAPTIONS = {
 
 
 def sections(data: GroupedSurvey) -> dict[str, list[tuple[str, list[Picture]]]]:
-    """Return section → headings with their figures; a section without figures is left out."""
+    """Return section → headings with their figures, without empty sections."""
     groups = [group for group in data.groups if data.of_group(group)][:_MOST_GROUPS]
     views = [(_group_title(group) if len(groups) > 1 else "", FigureView(group=group.group)) for group in groups]
     views = views or [("", FigureView())]
-    found: dict[str, list[tuple[str, list[Picture]]]] = {}
+    by_section: dict[str, list[tuple[str, list[Picture]]]] = {}
 
     def add(section: str, name: str, pictures: Iterable[Picture]) -> None:
-        shown = list(pictures)
-        if shown:
-            found.setdefault(section, []).append((name, shown))
+        listed = list(pictures)
+        if listed:
+            by_section.setdefault(section, []).append((name, listed))
 
     for name, view in views:
         add("matrices", name, _matrices(data, view))
     recovery = tuple(name for name in recovery_metrics() if name in data.survey.metrics)
     for section, kind, metrics in (("recovery", "over-time", recovery), ("experts", "experts", ())):
-        shown = [_picture(data, kind, msgspec.structs.replace(view, metrics=metrics), name) for name, view in views]
-        add(section, "", (picture for pictures in shown for picture in pictures))
+        drawn = [_picture(data, kind, msgspec.structs.replace(view, metrics=metrics), name) for name, view in views]
+        add(section, "", (picture for pictures in drawn for picture in pictures))
     add("experts", "", _pictures(data, "efficiency-maintenance", "performance-cost"))
     add("scenario", "", _scenarios(data))
     if len(data.lifetimes) > 1:
         add("overall", "", _pictures(data, "metrics"))
         add("overall", "", _pictures(data, "stability-plasticity", "profiles"))
     add("overall", "", _pictures(data, "capabilities"))
-    return found
+    return by_section
 
 
 def _pictures(data: GroupedSurvey, *kinds: str) -> Iterator[Picture]:
@@ -208,13 +214,13 @@ def _picture(data: GroupedSurvey, kind: str, view: FigureView | None = None, nam
     """Yield one figure with its caption; nothing if there is nothing to draw."""
     # Groups, unlike tasks, are named only in the figure.
     canvas = msgspec.structs.replace(_CANVAS, legend=kind not in ("over-time", "experts"))
-    drawn = _drawn(data, kind, view, canvas)
-    if drawn:
+    figure = _figure(data, kind, view, canvas)
+    if figure:
         caption = _CAPTIONS[kind]
-        yield Picture(drawn.inline(), f"{name}: {caption[0].lower()}{caption[1:]}" if name else caption)
+        yield Picture(figure.inline(), f"{name}: {caption[0].lower()}{caption[1:]}" if name else caption)
 
 
-def _drawn(data: GroupedSurvey, kind: str, view: FigureView | None = None, canvas: Canvas = _CANVAS) -> Figure | None:
+def _figure(data: GroupedSurvey, kind: str, view: FigureView | None = None, canvas: Canvas = _CANVAS) -> Figure | None:
     try:
         return FIGURES[kind].draw(data, view, canvas)
     except NothingToDrawError:
@@ -227,9 +233,9 @@ def _matrices(data: GroupedSurvey, view: FigureView) -> Iterator[Picture]:
         ("forgetting", "Loss of each task: just learned minus the end"),
         ("accuracy", "How well each task is done after each task was learned"),
     ):
-        drawn = _drawn(data, kind, view)
-        if drawn:
-            yield Picture(drawn.inline(), f"{caption}; {drawn.data['caption']}{_flags(drawn.data['flags'])}.")
+        figure = _figure(data, kind, view)
+        if figure:
+            yield Picture(figure.inline(), f"{caption}; {figure.data['caption']}{_flags(figure.data['flags'])}.")
     try:
         matrices = transfer_matrices(data, view)
     except NothingToDrawError:
@@ -254,16 +260,18 @@ def _scenarios(data: GroupedSurvey) -> Iterator[Picture]:
     """Yield each different order of blocks once."""
     orders: dict[tuple[Any, ...], list[ScoredLifetime]] = {}
     for life in data.lifetimes:
-        order = tuple((block.block.mode, block.block.task, block.block.subtype) for block in thinned(life).blocks)
+        order = tuple(
+            (block.block.mode, block.block.task, block.block.subtype) for block in thinned_lifetime(life).blocks
+        )
         orders.setdefault(order, []).append(life)
     looks = task_looks(data)
     for lives in list(orders.values())[:_MOST_SCENARIOS]:
-        blocks = thinned(lives[0]).blocks
+        blocks = thinned_lifetime(lives[0]).blocks
         if blocks:
-            drawn = draw_scenario(lives[0], looks, _CANVAS)
+            figure = draw_scenario(lives[0], looks, _CANVAS)
             others = f" and {plural(len(lives) - 1, 'lifetime')} like it" if len(lives) > 1 else ""
             experiences = sum(block.length for block in blocks)
-            yield Picture(drawn.inline(), f"{lives[0].id}{others}: {drawn.label}, {experiences} experiences.")
+            yield Picture(figure.inline(), f"{lives[0].id}{others}: {figure.label}, {experiences} experiences.")
     if len(orders) > _MOST_SCENARIOS:
         yield Picture("", f"{plural(len(orders) - _MOST_SCENARIOS, 'more task order')} not shown.")
 

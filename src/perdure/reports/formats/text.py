@@ -40,9 +40,9 @@ def _markdown_lines(report: Report) -> Iterator[str]:
     for group in data.groups:
         yield from _table(tables.metrics(data, group))
         yield from _table(tables.metrics(data, group, judged=False))
-        for why, names in tables.without_value(group.estimates):
+        for why, names in tables.metrics_without_value(group.estimates):
             yield f"- no value of {escape_markdown(names)}: {escape_markdown(why)}"
-    for table in tables.tallied(report.tally) if report.tally else ():
+    for table in tables.tally_tables(report.tally) if report.tally else ():
         yield from _table(table)
     yield from _table(tables.capabilities(data))
     yield ""
@@ -80,8 +80,8 @@ def _markdown_lines(report: Report) -> Iterator[str]:
         yield f"To repeat this report: {escape_markdown(str(report.provenance['command']))}"
         yield ""
     yield f"Perdure {report.provenance['perdure']}, preset {report.provenance['preset']}."
-    if given := given_settings(report):
-        yield f"Settings given: {escape_markdown(given)}."
+    if settings := given_settings(report):
+        yield f"Settings given: {escape_markdown(settings)}."
     yield ""
     yield "<details><summary>Settings</summary>"
     yield ""
@@ -91,7 +91,7 @@ def _markdown_lines(report: Report) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    table = table.filled()
+    table = table.drop_empty_columns()
     if table.rows:
         yield ""
         yield table.to_markdown()
@@ -112,16 +112,16 @@ def _latex_lines(report: Report) -> Iterator[str]:
     for index, group in enumerate(data.groups, 1):
         if report.leads:
             yield from _float(tables.accuracy(data, group), f"matrix-{index}")
-        judged = tables.metrics(data, group).without("note")
+        judged = tables.metrics(data, group).drop("note")
         note = " ".join(part for part in (judged.note, report.rule) if part)
         yield from _float(msgspec.structs.replace(judged, note=note), f"metrics-{index}")
         yield from _float(tables.metrics(data, group, judged=False), f"more-{index}")
-    for index, table in enumerate(tables.tallied(report.tally) if report.tally else (), 1):
+    for index, table in enumerate(tables.tally_tables(report.tally) if report.tally else (), 1):
         yield from _float(table, f"thresholds-{index}")
     for index, compared in enumerate(report.comparisons, 1):
         yield from _float(tables.comparison(compared), f"comparison-{index}")
     defined = tables.definitions(data.survey.metrics, report.valued)
-    yield from _float(defined.without("the scenario needs"), "definitions", wide="definition")
+    yield from _float(defined.drop("the scenario needs"), "definitions", wide="definition")
     yield ""
     yield r"\paragraph{Methods.}"
     yield escape_latex(report.methods)
