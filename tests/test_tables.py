@@ -1,4 +1,4 @@
-"""One table, the same cells in every format."""
+"""Table: the same cells in every format."""
 
 from __future__ import annotations
 

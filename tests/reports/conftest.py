@@ -1,4 +1,4 @@
-"""Small runs on disk, of any number of tasks and lifetimes, for everything that is drawn or reported."""
+"""Small runs on disk, with any number of tasks and lifetimes, for the tests of figures and reports."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def write_life(
     scenario_type: str = "condensed",
     protocol: str | None = None,
 ) -> Path:
-    """One life: every task evaluated before, between and after, and learned in turn; an expert only learns."""
+    """Write a lifetime that learns the tasks in turn and evaluates all before and after each. An expert only learns."""
     rng = np.random.default_rng([seed, len(name)])
     skill = dict.fromkeys(tasks, 0.1)
-    at = block = 0
+    index = block = 0
     with perdure.Journal(
         into,
         name,
@@ -50,18 +50,18 @@ def write_life(
     ) as journal:
 
         def log(kind: str, task: str, values: np.ndarray, subtype: str = "wake") -> None:
-            nonlocal at
+            nonlocal index
             noisy = ((values + rng.normal(0, 0.05, values.size)) * scale).round(4)
             given = {"reward": noisy, "steps": rng.integers(5, 40, values.size).astype(float)}
             journal.log_many(
                 block_num=block,
-                exp_num=np.arange(at, at + values.size),
+                exp_num=np.arange(index, index + values.size),
                 block_type=kind,
                 block_subtype=subtype,
                 task_name=task,
                 **{measure: given[measure] for measure in measures},
             )
-            at += values.size
+            index += values.size
 
         for learned in (None, *tasks * rounds):
             if learned:
@@ -82,7 +82,7 @@ def write_life(
 
 @pytest.fixture
 def run_folder(tmp_path: Path) -> Run:
-    """A run folder: `lifetimes` lives of each learner, and one expert per task."""
+    """Return a function that writes a run folder: lifetimes of each learner, and one expert per task."""
 
     def make(
         tasks: int = 3,
@@ -107,7 +107,7 @@ def run_folder(tmp_path: Path) -> Run:
 
 @pytest.fixture
 def two_runs(tmp_path: Path) -> tuple[Path, Path]:
-    """Run folders of two learners that number their lives alike, each with a protocol and experts of its own."""
+    """Write run folders of two learners with the same lifetime ids, each with its own protocol and experts."""
     for learner, keeps, expert in (("keeper", 0.97, 1.0), ("forgetter", 0.5, 1.5)):
         run = tmp_path / learner
         for number in range(4):
@@ -128,6 +128,6 @@ def two_runs(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def told(run_folder: Run) -> Callable[..., GroupedSurvey]:
-    """The material of such a run."""
+def gather_run(run_folder: Run) -> Callable[..., GroupedSurvey]:
+    """Return a function that writes such a run, and gathers it."""
     return lambda *given, **how: gather([run_folder(*given, **how)])

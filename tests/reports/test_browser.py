@@ -11,18 +11,18 @@ import pytest
 from perdure.reports import write_report
 from perdure.stats.groups import GroupedSurvey
 
-Tell = Callable[..., GroupedSurvey]
+GatherRun = Callable[..., GroupedSurvey]
 
 
 @pytest.fixture
-def written(tmp_path: Path, told: Tell) -> tuple[Path, GroupedSurvey]:
-    material = told(3, 3)
+def written(tmp_path: Path, gather_run: GatherRun) -> tuple[Path, GroupedSurvey]:
+    material = gather_run(3, 3)
     run = Path(material.lifetimes[0].score.identity.source).parents[1]
     return tmp_path / "report.html", write_report(run, tmp_path / "report.html").data
 
 
 def watched(browser: Any, target: Path, **how: Any) -> Any:
-    """The page open in a tab that remembers what it asked for and what it complained about."""
+    """Open the page in a tab that records its requests and errors."""
     opened = browser.new_page(**{"viewport": {"width": 1300, "height": 1000}, **how})
     opened.complaints = []
     opened.asked = []
@@ -42,14 +42,14 @@ def page(browser: Any, written: tuple[Path, GroupedSurvey]) -> Iterator[Any]:
 
 
 def unfold(page: Any) -> None:
-    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    page.evaluate("document.querySelectorAll('details').forEach(item => { item.open = true; })")
     page.wait_for_function("() => document.querySelectorAll('details[open] .tables:empty').length === 0")
 
 
 def test_it_opens_offline_without_a_request_or_a_complaint(page: Any, written: tuple[Path, GroupedSurvey]) -> None:
     unfold(page)
-    for at in range(0, page.evaluate("document.body.scrollHeight"), 1500):
-        page.evaluate(f"scrollTo(0, {at})")
+    for index in range(0, page.evaluate("document.body.scrollHeight"), 1500):
+        page.evaluate(f"scrollTo(0, {index})")
     assert page.asked == [written[0].as_uri()]
     assert page.complaints == []
 
@@ -59,7 +59,7 @@ def test_the_answer_stands_on_two_screens_and_in_few_words(page: Any) -> None:
     assert len(page.inner_text("body").split()) <= 600
     first = page.evaluate(
         """() => ['h1', '.answer', '.better', 'table.grid', 'svg.figure']
-            .map(one => document.querySelector(one).getBoundingClientRect().bottom)"""
+            .map(item => document.querySelector(item).getBoundingClientRect().bottom)"""
     )
     assert max(first) <= 1000
     assert page.locator("#answer .better").first.inner_text().startswith("keeper keeps")
@@ -76,7 +76,7 @@ def test_everything_is_readable_without_a_script(browser: Any, written: tuple[Pa
 
 def test_a_task_is_toggled_in_every_figure_by_mouse_and_by_key(page: Any) -> None:
     hidden = """() => [...document.querySelectorAll('svg [data-task="1"]')]
-        .map(one => getComputedStyle(one).display === 'none')"""
+        .map(item => getComputedStyle(item).display === 'none')"""
     assert set(page.evaluate(hidden)) == {False}
     button = page.locator("button.task", has_text="task01")
     button.click()
@@ -89,11 +89,11 @@ def test_a_task_is_toggled_in_every_figure_by_mouse_and_by_key(page: Any) -> Non
 def test_pointing_at_an_evaluation_says_its_value(page: Any, written: tuple[Path, GroupedSurvey]) -> None:
     mark = page.locator("#answer svg.figure [data-task] circle").first
     mark.hover()
-    said = page.locator("#tip").inner_text()
-    assert said.startswith("task00, evaluated: ")
-    means = [one.mean for life in written[1].lifetimes for one in life.seen.blocks if one.block.mode == "evaluate"]
-    shown = float(said.split(": ")[1].split(",")[0].replace("−", "-"))
-    assert min(abs(shown - one) for one in means) < 1e-3
+    texts = page.locator("#tip").inner_text()
+    assert texts.startswith("task00, evaluated: ")
+    means = [item.mean for life in written[1].lifetimes for item in life.seen.blocks if item.block.mode == "evaluate"]
+    shown = float(texts.split(": ")[1].split(",")[0].replace("−", "-"))
+    assert min(abs(shown - item) for item in means) < 1e-3
 
 
 def test_pointing_at_a_curve_says_where_it_is_to_a_thousandth_of_the_axis(page: Any) -> None:
@@ -105,17 +105,17 @@ def test_pointing_at_a_curve_says_where_it_is_to_a_thousandth_of_the_axis(page: 
             return [at.x, at.y, ya + (own.y / 10 - y0) / (y1 - y0) * (yb - ya), yb - ya]; }"""
     )
     page.mouse.move(place[0], place[1])
-    said = page.locator("#tip").inner_text()
-    assert said.startswith("task01, ")
-    assert abs(float(said.rpartition(": ")[2].replace("−", "-")) - place[2]) < 0.05 * place[3]
+    texts = page.locator("#tip").inner_text()
+    assert texts.startswith("task01, ")
+    assert abs(float(texts.rpartition(": ")[2].replace("−", "-")) - place[2]) < 0.05 * place[3]
 
 
 def test_pointing_at_an_answer_says_its_interval_and_its_test(page: Any) -> None:
     page.locator("table.grid tbody tr td").first.hover()
-    said = page.locator("#tip").inner_text()
-    assert "performance maintenance" in said
-    assert "95 % interval" in said
-    assert "against" in said
+    texts = page.locator("#tip").inner_text()
+    assert "performance maintenance" in texts
+    assert "95 % interval" in texts
+    assert "against" in texts
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -127,16 +127,16 @@ def test_nothing_scrolls_sideways_and_nothing_is_cut(
     unfold(opened)
     assert opened.evaluate("document.documentElement.scrollWidth") == width
     cut = opened.evaluate(
-        """() => [...document.querySelectorAll('main *, header *')].filter(one => {
-              const box = one.getBoundingClientRect();
-              return box.width && box.right > innerWidth + 1 && !one.closest('.scroll, svg');
-            }).map(one => one.outerHTML.slice(0, 90))"""
+        """() => [...document.querySelectorAll('main *, header *')].filter(item => {
+              const box = item.getBoundingClientRect();
+              return box.width && box.right > innerWidth + 1 && !item.closest('.scroll, svg');
+            }).map(item => item.outerHTML.slice(0, 90))"""
     )
     assert cut == []
     small = opened.evaluate(
         """() => [...document.querySelectorAll('#answer svg.figure text')]
-            .filter(one => getComputedStyle(one).display !== 'none')
-            .map(one => one.getBoundingClientRect().height).filter(high => high > 0 && high < 9).length"""
+            .filter(item => getComputedStyle(item).display !== 'none')
+            .map(item => item.getBoundingClientRect().height).filter(high => high > 0 && high < 9).length"""
     )
     assert small == 0
     opened.close()
@@ -149,8 +149,8 @@ def test_words_of_a_figure_do_not_lie_on_one_another(browser: Any, written: tupl
         overlapping = opened.evaluate(
             """() => [...document.querySelectorAll('svg.figure')].flatMap(svg => {
                   const words = [...svg.querySelectorAll('text:not([transform])')]
-                    .filter(one => getComputedStyle(one).display !== 'none' && one.textContent.length > 1)
-                    .map(one => [one.textContent, one.getBoundingClientRect()]);
+                    .filter(item => getComputedStyle(item).display !== 'none' && item.textContent.length > 1)
+                    .map(item => [item.textContent, item.getBoundingClientRect()]);
                   return words.flatMap(([name, a], at) => words.slice(at + 1)
                     .filter(([, b]) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 3
                       && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 0.5 * Math.min(a.height, b.height))
@@ -170,8 +170,8 @@ def test_it_prints_everything_and_cuts_no_table(page: Any, tmp_path: Path) -> No
     page.set_viewport_size({"width": 718, "height": 1000})  # A4 between its margins, at 96 to the inch
     wide = page.evaluate(
         """() => [...document.querySelectorAll('table, svg.figure')]
-            .filter(one => one.getBoundingClientRect().right > innerWidth + 1)
-            .map(one => one.caption ? one.caption.textContent : one.getAttribute('aria-label'))"""
+            .filter(item => item.getBoundingClientRect().right > innerWidth + 1)
+            .map(item => item.caption ? item.caption.textContent : item.getAttribute('aria-label'))"""
     )
     assert wide == []
     page.evaluate("dispatchEvent(new Event('afterprint'))")
@@ -179,14 +179,14 @@ def test_it_prints_everything_and_cuts_no_table(page: Any, tmp_path: Path) -> No
     printed = tmp_path / "report.pdf"
     printed.write_bytes(page.pdf(format="A4"))
     if shutil.which("pdftotext"):
-        said = subprocess.run(["pdftotext", str(printed), "-"], capture_output=True, text=True, check=True).stdout
+        texts = subprocess.run(["pdftotext", str(printed), "-"], capture_output=True, text=True, check=True).stdout
         for words in ("Statement of methods", "Origin of each lifetime", "recommended contents", "keeper-2"):
-            assert words in said, words
+            assert words in texts, words
 
 
 def test_a_link_unfolds_what_it_leads_to(page: Any) -> None:
     fold = page.locator("#statistics")
-    assert not fold.evaluate("one => one.open")
+    assert not fold.evaluate("item => item.open")
     page.locator("a[href='#statistics']").first.click()
     page.wait_for_selector("#statistics[open]")
     page.locator("button.unfold").click()
@@ -197,7 +197,7 @@ def test_the_table_sorts_by_a_heading_and_says_so(page: Any) -> None:
     unfold(page)
     table = page.locator("#curves table").first
     head = table.locator("th", has_text="performance_maintenance")
-    column = head.evaluate("one => one.cellIndex") + 1
+    column = head.evaluate("item => item.cellIndex") + 1
     read = f"tbody tr > :nth-child({column})"
 
     def numbers() -> list[float]:
@@ -234,10 +234,10 @@ def test_text_can_be_read_on_its_paper(page: Any, scheme: str) -> None:
             const paper = light(getComputedStyle(document.body).backgroundColor);
             return ['p', 'a', 'th', 'td', '.chip', '.soft', 'caption', 'figcaption', 'summary',
               '.note', 'button.task', '.word', '.value', '.answer b']
-              .flatMap(one => [...document.querySelectorAll(one)].slice(0, 8)).map(one => {
-                const ink = light(getComputedStyle(one).color);
+              .flatMap(item => [...document.querySelectorAll(item)].slice(0, 8)).map(item => {
+                const ink = light(getComputedStyle(item).color);
                 const ratio = (Math.max(ink, paper) + .05) / (Math.min(ink, paper) + .05);
-                return [one.tagName + '.' + one.className, ratio]; }); }"""
+                return [item.tagName + '.' + item.className, ratio]; }); }"""
     )
     poor = [(name, round(ratio, 2)) for name, ratio in ratios if ratio < 4.5]
     assert not poor
@@ -247,27 +247,27 @@ def test_everything_has_a_name_a_place_and_an_order(page: Any) -> None:
     unfold(page)
     problems = page.evaluate(
         """() => { const wrong = [];
-            const name = (one) => (one.getAttribute('aria-label') || one.textContent || '').trim();
+            const name = (item) => (item.getAttribute('aria-label') || item.textContent || '').trim();
             if (!document.documentElement.lang) wrong.push('no language');
             if (!document.title) wrong.push('no title');
             if (document.querySelectorAll('main').length !== 1) wrong.push('one main');
             if (document.querySelectorAll('h1').length !== 1) wrong.push('one h1');
             const named = 'button, a, summary, [role=img], [role=region], nav, [role=group]';
-            for (const one of document.querySelectorAll(named))
-              if (!name(one)) wrong.push('no name: ' + one.outerHTML.slice(0, 80));
-            for (const one of document.querySelectorAll('table')) {
-              if (!one.caption) wrong.push('no caption');
-              for (const head of one.querySelectorAll('th'))
+            for (const item of document.querySelectorAll(named))
+              if (!name(item)) wrong.push('no name: ' + item.outerHTML.slice(0, 80));
+            for (const item of document.querySelectorAll('table')) {
+              if (!item.caption) wrong.push('no caption');
+              for (const head of item.querySelectorAll('th'))
                 if (!head.scope) wrong.push('no scope: ' + head.textContent); }
             let level = 1;
-            for (const one of document.querySelectorAll('h1, h2, h3')) { const here = Number(one.tagName[1]);
-              if (here > level + 1) wrong.push('skips a level: ' + one.textContent); level = here; }
-            const ids = [...document.querySelectorAll('[id]')].map(one => one.id);
+            for (const item of document.querySelectorAll('h1, h2, h3')) { const here = Number(item.tagName[1]);
+              if (here > level + 1) wrong.push('skips a level: ' + item.textContent); level = here; }
+            const ids = [...document.querySelectorAll('[id]')].map(item => item.id);
             if (new Set(ids).size !== ids.length) wrong.push('an id is there twice');
-            for (const one of document.querySelectorAll('a[href^="#"]'))
-              if (!document.querySelector(one.getAttribute('href'))) wrong.push('leads nowhere: ' + one.href);
-            for (const one of document.querySelectorAll('[tabindex]'))
-              if (one.tabIndex > 0) wrong.push('tab order forced');
+            for (const item of document.querySelectorAll('a[href^="#"]'))
+              if (!document.querySelector(item.getAttribute('href'))) wrong.push('leads nowhere: ' + item.href);
+            for (const item of document.querySelectorAll('[tabindex]'))
+              if (item.tabIndex > 0) wrong.push('tab order forced');
             return wrong; }"""
     )
     assert problems == []
@@ -289,11 +289,11 @@ def test_a_screen_reader_is_told_the_grid_as_a_table(page: Any) -> None:
     grid = page.get_by_role("table", name="Learners by questions")
     assert grid.get_by_role("columnheader").count() == 5
     assert grid.get_by_role("rowheader").count() == 2
-    said = grid.get_by_role("img").first.get_attribute("aria-label")
-    assert "95 % interval" in said
+    texts = grid.get_by_role("img").first.get_attribute("aria-label")
+    assert "95 % interval" in texts
 
 
-def test_a_task_called_script_shows_as_such(browser: Any, tmp_path: Path, told: Tell) -> None:
+def test_a_task_called_script_shows_as_such(browser: Any, tmp_path: Path, gather_run: GatherRun) -> None:
     import msgspec
     from msgspec.structs import replace
 
@@ -301,18 +301,18 @@ def test_a_task_called_script_shows_as_such(browser: Any, tmp_path: Path, told: 
     from perdure.reports.model import report_of
     from perdure.reports.thinned import thinned_lifetime
 
-    material = told(1, 1, ("keeper",), experts=False)
+    material = gather_run(1, 1, ("keeper",), experts=False)
     name = "<script>document.title='taken'</script>"
-    one = material.lifetimes[0]
-    drawn = thinned_lifetime(one)
+    item = material.lifetimes[0]
+    drawing = thinned_lifetime(item)
     renamed = msgspec.structs.replace(
-        drawn,
-        blocks=tuple(msgspec.structs.replace(block, block=replace(block.block, task=name)) for block in drawn.blocks),
-        ranges={name: drawn.ranges["task00"]},
+        drawing,
+        blocks=tuple(msgspec.structs.replace(block, block=replace(block.block, task=name)) for block in drawing.blocks),
+        ranges={name: drawing.ranges["task00"]},
         matrix=None,
     )
-    score = replace(one.score, identity=replace(one.score.identity, tasks=(name,)))
-    survey = replace(material.survey, lifetimes=(replace(one, score=score, seen=renamed),))
+    score = replace(item.score, identity=replace(item.score.identity, tasks=(name,)))
+    survey = replace(material.survey, lifetimes=(replace(item, score=score, seen=renamed),))
     target = tmp_path / "hostile.html"
     target.write_text(html(report_of(GroupedSurvey(survey, material.groups))))
     opened = watched(browser, target)

@@ -1,4 +1,4 @@
-"""The grid of the first screen: one axis per question, and every cell from one decision."""
+"""Grid of the first screen: one axis per question, and every cell from one decision."""
 
 from __future__ import annotations
 
@@ -15,75 +15,79 @@ from perdure.reports.grid import Grid, grids
 from perdure.stats.groups import GroupedSurvey
 from perdure.text import number
 
-Tell = Callable[..., GroupedSurvey]
+GatherRun = Callable[..., GroupedSurvey]
 
 
 def of(material: GroupedSurvey) -> Grid:
-    (found,) = grids(material.groups, material.survey.metrics)
-    return found
+    (result,) = grids(material.groups, material.survey.metrics)
+    return result
 
 
-def test_a_cell_says_the_word_the_value_and_the_test_of_its_decision(told: Tell) -> None:
-    material = told(3, 4)
-    found = of(material)
-    rows = {row.name: row for _, rows in found.sections for row in rows}
+def test_a_cell_says_the_word_the_value_and_the_test_of_its_decision(gather_run: GatherRun) -> None:
+    material = gather_run(3, 4)
+    result = of(material)
+    rows = {row.name: row for _, rows in result.sections for row in rows}
     assert list(rows) == [group.learner for group in material.groups]
     for group in material.groups:
-        for axis, cell in zip(found.axes, rows[str(group.learner)].cells, strict=True):
-            one = group.estimates[axis.metric]
-            assert cell.word == one.word
-            assert one.low is not None or "interval" not in cell.description
-            assert number(one.mean, None if one.low is None else (one.high or 0) - one.low) in cell.value
-            assert ("interval" in cell.description) == (one.low is not None)
-            assert (" against " in cell.description) == (one.p is not None)
+        for axis, cell in zip(result.axes, rows[str(group.learner)].cells, strict=True):
+            item = group.estimates[axis.metric]
+            assert cell.word == item.word
+            assert item.low is not None or "interval" not in cell.description
+            assert number(item.mean, None if item.low is None else (item.high or 0) - item.low) in cell.value
+            assert ("interval" in cell.description) == (item.low is not None)
+            assert (" against " in cell.description) == (item.p is not None)
 
 
-def test_all_answers_to_a_question_share_one_axis(told: Tell) -> None:
-    found = of(told(3, 4))
-    for at in range(len(found.axes)):
+def test_all_answers_to_a_question_share_one_axis(gather_run: GatherRun) -> None:
+    result = of(gather_run(3, 4))
+    for index in range(len(result.axes)):
         places = [
-            re.findall(r'<line x1="([\d.]+)"[^>]*class="axis"', row.cells[at].svg)
-            for _, rows in found.sections
+            re.findall(r'<line x1="([\d.]+)"[^>]*class="axis"', row.cells[index].svg)
+            for _, rows in result.sections
             for row in rows
         ]
-        assert len({tuple(one) for one in places}) == 1
+        assert len({tuple(item) for item in places}) == 1
         assert places[0]
 
 
-def test_the_margin_is_shaded_only_where_there_is_one(told: Tell) -> None:
-    found = of(told(3, 4))
-    assert found.margin == "shaded: a loss of up to 5 counts as kept"
-    shaded = {axis.metric: "<rect" in found.sections[0][1][0].cells[at].svg for at, axis in enumerate(found.axes)}
+def test_the_margin_is_shaded_only_where_there_is_one(gather_run: GatherRun) -> None:
+    result = of(gather_run(3, 4))
+    assert result.margin == "shaded: a loss of up to 5 counts as kept"
+    shaded = {
+        axis.metric: "<rect" in result.sections[0][1][0].cells[index].svg for index, axis in enumerate(result.axes)
+    }
     assert [name for name, has in shaded.items() if has] == ["performance_maintenance"]
 
 
-def test_without_experts_nothing_is_asked_beside_them(told: Tell) -> None:
-    found = of(told(3, 3, experts=False))
-    assert [axis.metric for axis in found.axes] == ["performance_maintenance", "forward_transfer", "backward_transfer"]
+def test_without_experts_nothing_is_asked_beside_them(gather_run: GatherRun) -> None:
+    result = of(gather_run(3, 3, experts=False))
+    assert [axis.metric for axis in result.axes] == ["performance_maintenance", "forward_transfer", "backward_transfer"]
 
 
 def test_matrices_are_asked_what_a_matrix_can_answer(tmp_path: Path) -> None:
-    for at in range(3):
-        (tmp_path / f"seed{at}.csv").write_text(f"9{at}.5,62.3,55.1\n,9{at}.8,58.6\n,,98.2\n")
-    found = of(gather([tmp_path]))
-    assert {axis.metric for axis in found.axes} >= {"bwt", "average_accuracy", "learning_accuracy"}
+    for index in range(3):
+        (tmp_path / f"seed{index}.csv").write_text(f"9{index}.5,62.3,55.1\n,9{index}.8,58.6\n,,98.2\n")
+    result = of(gather([tmp_path]))
+    assert {axis.metric for axis in result.axes} >= {"bwt", "average_accuracy", "learning_accuracy"}
 
 
 @pytest.mark.parametrize(("learners", "figures"), [(1, 1), (2, 2), (3, 3), (7, 2)])
-def test_one_figure_stands_for_each_learner_and_two_for_many(told: Tell, learners: int, figures: int) -> None:
-    material = told(2, 3, tuple(f"method-{at}" for at in range(learners)), experts=False, learn=30)
+def test_one_figure_stands_for_each_learner_and_two_for_many(
+    gather_run: GatherRun, learners: int, figures: int
+) -> None:
+    material = gather_run(2, 3, tuple(f"method-{index}" for index in range(learners)), experts=False, learn=30)
     assert len(opening_figures(material)) == figures
 
 
-def test_figures_of_one_screen_have_one_scale(told: Tell) -> None:
-    shown = opening_figures(told(3, 3))
-    axes = {" ".join(one.split()[4:8]) for each in shown for one in re.findall(r'data-frame="([^"]+)"', each.svg)}
+def test_figures_of_one_screen_have_one_scale(gather_run: GatherRun) -> None:
+    shown = opening_figures(gather_run(3, 3))
+    axes = {" ".join(item.split()[4:8]) for each in shown for item in re.findall(r'data-frame="([^"]+)"', each.svg)}
     assert len(shown) == 2
     assert len(axes) == 1
 
 
-def test_the_lifetime_shown_is_in_the_middle_of_its_group(told: Tell) -> None:
-    material = told(3, 5, ("forgetter",))
+def test_the_lifetime_shown_is_in_the_middle_of_its_group(gather_run: GatherRun) -> None:
+    material = gather_run(3, 5, ("forgetter",))
     values = sorted(
         (float(life.score.metrics["performance_maintenance"].value or 0), life.id) for life in material.lifetimes
     )
@@ -92,4 +96,4 @@ def test_the_lifetime_shown_is_in_the_middle_of_its_group(told: Tell) -> None:
 
 
 def test_every_kind_is_known_by_what_it_shows() -> None:
-    assert all(one.summary.endswith((".", ")")) and len(one.summary) < 125 for one in FIGURES.values())
+    assert all(item.summary.endswith((".", ")")) and len(item.summary) < 125 for item in FIGURES.values())

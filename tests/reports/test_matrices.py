@@ -1,4 +1,4 @@
-"""The report of accuracy matrices: it leads with what they say, and never with what only a log could."""
+"""Report of accuracy matrices: it starts with their own metrics, never with those that need a log."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_its_headline_stands_in_one_table_and_bwt_alone_has_a_verdict(tmp_path: 
 
 
 def test_logs_are_still_decided_by_their_own_headline(tmp_path: Path) -> None:
-    """A log has a bwt too, but performance maintenance decides about it."""
+    """Performance maintenance decides about a log, although a log has a bwt too."""
     with perdure.Journal(tmp_path, "life", measures=["accuracy"], learner="toy") as journal:
         for block, (kind, task) in enumerate(
             [("test", "a"), ("train", "a"), ("test", "a"), ("train", "b"), ("test", "a")]
@@ -66,7 +66,7 @@ def test_logs_are_still_decided_by_their_own_headline(tmp_path: Path) -> None:
                 journal.log(block_num=block, exp_num=12 * block + at, block_type=kind, task_name=task, accuracy=at / 12)
     report = report_of(gather(tmp_path))
     assert len(report.verdicts) == 3
-    assert not any("bwt" in one.sentence for one in report.verdicts)
+    assert not any("bwt" in item.sentence for item in report.verdicts)
     assert report.leads == ()
 
 
@@ -83,5 +83,5 @@ def test_time_and_memory_of_a_log_are_shown_for_each_task(tmp_path: Path) -> Non
     text = as_text(report, ".md")
     assert "| toy | a | 4 | 102 |" in text
     assert "| toy | b | 10 | 302 |" in text
-    (memory,) = [one for one in report.checklist if one.what == "Memory used"]
+    (memory,) = [item for item in report.checklist if item.what == "Memory used"]
     assert (memory.state, memory.found) == ("present", "302 MB at most")

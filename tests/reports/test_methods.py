@@ -1,4 +1,4 @@
-"""The statement of methods says what was done, from the facts."""
+"""The statement of methods matches the data and the settings."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from perdure.stats.groups import GroupedSurvey
 from perdure.tables import escape_latex
 
 Run = Callable[..., Path]
-Tell = Callable[..., GroupedSurvey]
+GatherRun = Callable[..., GroupedSurvey]
 
 
-def test_it_names_methods_their_lifetimes_and_every_metric_that_is_shown_with_its_source(told: Tell) -> None:
-    material = told(2, 3)
-    said = report_of(material).methods
-    assert "6 lifetimes were scored: forgetter (3) and keeper (3)." in said
-    assert "2 tasks, 240 learning experiences and 48 evaluation experiences" in said
+def test_it_names_methods_their_lifetimes_and_every_metric_that_is_shown_with_its_source(gather_run: GatherRun) -> None:
+    material = gather_run(2, 3)
+    text = report_of(material).methods
+    assert "6 lifetimes were scored: forgetter (3) and keeper (3)." in text
+    assert "2 tasks, 240 learning experiences and 48 evaluation experiences" in text
     for name in table_metrics(material.groups):
-        assert f"{name.replace('_', ' ').capitalize()}: " in said
-        assert material.survey.metrics[name].source in said
+        assert f"{name.replace('_', ' ').capitalize()}: " in text
+        assert material.survey.metrics[name].source in text
 
 
-def test_it_names_the_test_its_correction_the_baseline_and_the_versions(told: Tell) -> None:
-    report = report_of(told(2, 3), baseline="keeper")
+def test_it_names_the_test_its_correction_the_baseline_and_the_versions(gather_run: GatherRun) -> None:
+    report = report_of(gather_run(2, 3), baseline="keeper")
     (compared,) = report.comparisons
     assert (compared.system, compared.baseline) == ("forgetter · condensed", "keeper · condensed")
-    sizes = {one.family for one in compared.tested.values()}
+    sizes = {item.family for item in compared.tested.values()}
     assert len(sizes) == 1
     assert "two-sided paired t test on each metric, lifetimes paired by seed." in report.methods
     assert f"p was adjusted by Holm over the {sizes.pop()} headline metrics" in report.methods
@@ -39,13 +39,13 @@ def test_it_names_the_test_its_correction_the_baseline_and_the_versions(told: Te
     assert f"Perdure {perdure.__version__}, preset standard" in report.methods
 
 
-def test_experts_are_counted_where_there_are_any(told: Tell) -> None:
-    assert "Single-task experts: 1 per task, treated as a sample" in report_of(told(2, 3)).methods
-    assert "experts: " not in report_of(told(2, 3, ("alone",), experts=False)).methods
+def test_experts_are_counted_where_there_are_any(gather_run: GatherRun) -> None:
+    assert "Single-task experts: 1 per task, treated as a sample" in report_of(gather_run(2, 3)).methods
+    assert "experts: " not in report_of(gather_run(2, 3, ("alone",), experts=False)).methods
 
 
 def test_experts_of_a_method_are_counted_for_that_method(two_runs: tuple[Path, Path]) -> None:
-    """Each run folder has one expert per task: two methods do not make it two."""
+    """Count one expert per task and run folder, also with two methods."""
     report = report_of(gather(two_runs))
     assert "Single-task experts: 1 per task and method, treated as a sample" in report.methods
 
@@ -60,19 +60,19 @@ def test_the_source_of_ranges_is_stated(run_folder: Run) -> None:
 
 def test_a_preset_and_settings_that_somebody_gave_are_said(run_folder: Run) -> None:
     settings = perdure.Settings(preset="baker-2023", level=0.9, origins={"level": "command line"})
-    said = report_of(gather([run_folder(2, 3)], settings=settings)).methods
-    assert "Decided as baker-2023 does" in said
-    assert "preset baker-2023" in said
-    assert "level = 0.9" in said
-    assert "95 %" not in said
+    text = report_of(gather([run_folder(2, 3)], settings=settings)).methods
+    assert "Decided as baker-2023 does" in text
+    assert "preset baker-2023" in text
+    assert "level = 0.9" in text
+    assert "95 %" not in text
 
 
 def test_it_is_written_alone_and_in_reports(run_folder: Run, tmp_path: Path) -> None:
     run = run_folder(2, 3)
-    said = write_report(run, tmp_path / "methods.txt").methods
-    assert (tmp_path / "methods.txt").read_text() == said + "\n"
+    text = write_report(run, tmp_path / "methods.txt").methods
+    assert (tmp_path / "methods.txt").read_text() == text + "\n"
     write_report(run, tmp_path / "methods.tex", form="methods")
-    assert (tmp_path / "methods.tex").read_text() == escape_latex(said) + "\n"
+    assert (tmp_path / "methods.tex").read_text() == escape_latex(text) + "\n"
     for name in ("report.md", "report.json"):
         write_report(run, tmp_path / name)
         assert "Single-task experts: 1 per task, treated as a sample" in (tmp_path / name).read_text()

@@ -28,7 +28,7 @@ def test_neighbouring_colours_differ_for_the_colour_blind_and_in_grey_by_marker(
 
 def test_every_colour_stands_out_on_white_and_on_dark_paper() -> None:
     def luminance(colour: str) -> float:
-        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        parts = [int(colour[index : index + 2], 16) / 255 for index in (1, 3, 5)]
         linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

@@ -1,4 +1,4 @@
-"""A paper's table: what its cells, marks and bold numbers say is what the survey and the comparison say."""
+"""Paper's table: cells, marks and bold numbers agree with the survey and the comparison."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from perdure.reports.paper import combine_tables, latex_document, markdown_docum
 from perdure.stats.groups import GroupedSurvey
 from perdure.tables import Cell, Strong, Table, escape_latex
 
-Tell = Callable[..., GroupedSurvey]
+GatherRun = Callable[..., GroupedSurvey]
 KEEPS = {"der++": 0.93, "naive": 0.6, "ewc_online": 0.8}
 HOSTILE = r"[a] 5% & \input{x} $_^~#<>|*-- é β"
 COMPILER = shutil.which("pdflatex")
 
 
 def write_matrices(into: Path, methods: dict[str, float], seeds: int = 4, tasks: int = 3) -> Path:
-    """A folder per method, in it a matrix per seed: what is learned at 90, and what is left of it later."""
-    for at, (method, keeps) in enumerate(methods.items()):
+    """Write a folder per method with a matrix per seed: 90 just after learning, and less later."""
+    for number, (method, keeps) in enumerate(methods.items()):
         for seed in range(seeds):
-            rng = np.random.default_rng([seed, at])
+            rng = np.random.default_rng([seed, number])
             rows = (
                 [
                     f"{90 * keeps ** (row - column) + rng.normal(0, 1):.3f}" if column <= row else ""
@@ -52,12 +52,12 @@ def matrices(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def table(matrices: Path) -> Table:
-    (one,) = paper_tables(gather([matrices]), baseline="naive")
-    return one
+    (item,) = paper_tables(gather([matrices]), baseline="naive")
+    return item
 
 
 def compiled(body: Path, folder: Path) -> str:
-    """What pdfTeX says of a document that puts the file in; it has to come to a page, or the test fails."""
+    """Compile a document that inputs the file, and return the log of pdfTeX. Fail without a page."""
     if COMPILER is None:
         pytest.skip("pdflatex is not installed: apt-get install texlive-latex-extra texlive-science")
     text = (
@@ -75,14 +75,14 @@ def compiled(body: Path, folder: Path) -> str:
 
 def test_a_folder_of_matrices_becomes_a_table_that_compiles(matrices: Path, tmp_path: Path) -> None:
     write_report(matrices, tmp_path / "table.tex")
-    said = compiled(tmp_path / "table.tex", tmp_path)
-    assert "siunitx Warning" not in said
-    assert "Missing character" not in said
+    message = compiled(tmp_path / "table.tex", tmp_path)
+    assert "siunitx Warning" not in message
+    assert "Missing character" not in message
 
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
-    """Lifetimes of a learner whose name is made of what LaTeX takes for commands, and of another."""
+    """Write lifetimes of two learners, one with a name of LaTeX commands."""
     for learner, keeps in ((HOSTILE, 0.5), ("keeper", 0.97)):
         for seed in range(3):
             name = f"{'abc'[seed]}{learner[:1].isalpha():d}"
@@ -110,8 +110,8 @@ def test_latex_markdown_and_csv_have_the_same_cells(table: Table) -> None:
     assert read[0] == ["method", "n", *(column.name for column in table.columns[2:])]
     assert [row[2:] for row in read[1:]] == texts
     lines = [line.replace("\\", "") for line in markdown_document([table]).splitlines() if line.startswith("|")][2:]
-    found = [[re.sub(r"^\*\*(.*)\*\*$", r"\1", cell.strip()) for cell in line.split("|")[3:-1]] for line in lines]
-    assert found == texts
+    result = [[re.sub(r"^\*\*(.*)\*\*$", r"\1", cell.strip()) for cell in line.split("|")[3:-1]] for line in lines]
+    assert result == texts
     body = latex_document([table]).partition(r"\midrule")[2].partition(r"\bottomrule")[0]
     bare = re.sub(r"\\boldmath|\\bfseries|\\;|[{}$^]", "", body).replace(r"\pm", "±").replace("-", "−")
     for row, line in zip(texts, bare.strip().splitlines(), strict=True):
@@ -130,8 +130,8 @@ def stars(cell: Cell) -> int:
 
 
 def test_a_mark_is_the_adjusted_p_of_the_comparison(matrices: Path, table: Table) -> None:
-    found = perdure.compare(matrices, baseline="runs/naive")
-    held = {one.system.removeprefix("runs/"): one.differences for one in found}
+    result = perdure.compare(matrices, baseline="runs/naive")
+    held = {item.system.removeprefix("runs/"): item.differences for item in result}
     for method, _, *cells in table.rows:
         for column, cell in zip(table.columns[2:], cells, strict=True):
             if method == "naive":
@@ -145,7 +145,7 @@ def test_a_mark_is_the_adjusted_p_of_the_comparison(matrices: Path, table: Table
 
 
 def test_bold_is_the_best_mean_by_the_metrics_own_direction(matrices: Path, table: Table) -> None:
-    means = {one.group: one.estimates for one in perdure.groups(perdure.survey(matrices))}
+    means = {item.group: item.estimates for item in perdure.groups(perdure.survey(matrices))}
     for place, column in enumerate(table.columns[2:], 2):
         best = (max if column.name.endswith("↑") else min)(means, key=lambda who: means[who][column.about].mean or 0.0)
         assert [row[0] for row in table.rows if isinstance(row[place], Strong)] == [best]
@@ -153,11 +153,11 @@ def test_bold_is_the_best_mean_by_the_metrics_own_direction(matrices: Path, tabl
 
 
 def test_a_cell_holds_the_mean_and_half_its_interval(matrices: Path, table: Table) -> None:
-    found = {one.group: one.estimates for one in perdure.groups(perdure.survey(matrices))}
+    result = {item.group: item.estimates for item in perdure.groups(perdure.survey(matrices))}
     for method, count, *cells in table.rows:
         assert count == 4
         for column, cell in zip(table.columns[2:], cells, strict=True):
-            estimate = found[str(method)][column.about]
+            estimate = result[str(method)][column.about]
             assert estimate.mean is not None
             assert estimate.width is not None
             mean, half = (text.replace("−", "-").strip("±* ") for text in str(cell).split("±"))
@@ -166,21 +166,21 @@ def test_a_cell_holds_the_mean_and_half_its_interval(matrices: Path, table: Tabl
             assert float(half) == pytest.approx(estimate.width / 2, abs=0.5001 * 10**-decimals)
 
 
-def test_ratios_are_written_with_both_ends_of_their_interval(told: Tell) -> None:
-    material = told(2, 3)
-    (one,) = paper_tables(material)
-    place = [column.about for column in one.columns].index("forward_transfer")
+def test_ratios_are_written_with_both_ends_of_their_interval(gather_run: GatherRun) -> None:
+    material = gather_run(2, 3)
+    (item,) = paper_tables(material)
+    place = [column.about for column in item.columns].index("forward_transfer")
     estimates = {each.learner: each.estimates["forward_transfer"] for each in material.groups}
-    for row in one.rows:
+    for row in item.rows:
         mean, low, high = (float(text.strip("[],*")) for text in str(row[place]).split(" "))
         assert low < mean < high
         estimate = estimates[str(row[0])]
         assert (low, high) == pytest.approx((estimate.low, estimate.high), rel=0.01)
-    assert "geometric mean" in one.note
+    assert "geometric mean" in item.note
 
 
 def test_what_is_shown_changes_no_mark(matrices: Path, tmp_path: Path) -> None:
-    """Holm's family is every headline metric, also where one column was asked for."""
+    """Adjust by Holm over every headline metric, also if one column is requested."""
 
     def column(name: str, *metrics: str) -> list[str]:
         settings = perdure.Settings(metrics=metrics)
@@ -193,28 +193,28 @@ def test_what_is_shown_changes_no_mark(matrices: Path, tmp_path: Path) -> None:
 
 
 def test_one_method_has_no_bold_and_no_marks(tmp_path: Path) -> None:
-    (one,) = paper_tables(gather([write_matrices(tmp_path / "runs", {"naive": 0.6})]))
-    assert not any(isinstance(cell, Strong) or stars(cell) for row in one.rows for cell in row)
-    assert "gainst" not in one.note
+    (item,) = paper_tables(gather([write_matrices(tmp_path / "runs", {"naive": 0.6})]))
+    assert not any(isinstance(cell, Strong) or stars(cell) for row in item.rows for cell in row)
+    assert "gainst" not in item.note
 
 
 def test_two_lifetimes_are_not_tested_and_it_is_said(tmp_path: Path) -> None:
-    (one,) = paper_tables(gather([write_matrices(tmp_path / "runs", KEEPS, seeds=2)]))
-    assert not any(stars(cell) for row in one.rows for cell in row)
-    assert "Not tested against" in one.note
+    (item,) = paper_tables(gather([write_matrices(tmp_path / "runs", KEEPS, seeds=2)]))
+    assert not any(stars(cell) for row in item.rows for cell in row)
+    assert "Not tested against" in item.note
 
 
 def test_one_seed_gives_no_interval(tmp_path: Path) -> None:
-    (one,) = paper_tables(gather([write_matrices(tmp_path / "runs", KEEPS, seeds=1)]))
-    assert all(re.fullmatch(r"[−\d.]+", str(cell)) for row in one.rows for cell in row[2:])
+    (item,) = paper_tables(gather([write_matrices(tmp_path / "runs", KEEPS, seeds=1)]))
+    assert all(re.fullmatch(r"[−\d.]+", str(cell)) for row in item.rows for cell in row[2:])
 
 
 def test_scenario_types_are_tables_of_their_own(two_runs: tuple[Path, Path]) -> None:
     tables = paper_tables(gather(two_runs))
-    assert [[row[0] for row in one.rows] for one in tables] == [["keeper", "forgetter"]] * 2
-    assert [one.caption.rpartition(" ")[2] for one in tables] == ["condensed", "dispersed"]
+    assert [[row[0] for row in item.rows] for item in tables] == [["keeper", "forgetter"]] * 2
+    assert [item.caption.rpartition(" ")[2] for item in tables] == ["condensed", "dispersed"]
     rows = csv.reader(combine_tables(tables).to_csv().splitlines())
-    assert {row[0] for row in rows} == {"table", *(one.caption for one in tables)}
+    assert {row[0] for row in rows} == {"table", *(item.caption for item in tables)}
 
 
 def test_a_baseline_that_nobody_is_called_is_refused(matrices: Path) -> None:

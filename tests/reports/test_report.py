@@ -27,12 +27,12 @@ from perdure.stats.groups import GroupedSurvey
 from perdure.tables import escape_latex, escape_markdown
 from perdure.text import p_text
 
-Tell = Callable[..., GroupedSurvey]
+GatherRun = Callable[..., GroupedSurvey]
 HOSTILE = '<script>alert("x")</script>'
 
 
 class Elements(HTMLParser):
-    """What a browser would see: elements with their attributes, and the text outside scripts and styles."""
+    """Page as a browser sees it: elements with their attributes, and the text outside scripts and styles."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -59,13 +59,13 @@ class Elements(HTMLParser):
 
 
 @pytest.fixture
-def report(told: Tell) -> Report:
-    return report_of(told(3, 3), command="perdure report logs", now="2026-01-01T00:00:00+00:00")
+def report(gather_run: GatherRun) -> Report:
+    return report_of(gather_run(3, 3), command="perdure report logs", now="2026-01-01T00:00:00+00:00")
 
 
 @pytest.fixture
-def hostile(tmp_path: Path, told: Tell) -> Report:
-    """A report in which every name that comes from a log is an attack."""
+def hostile(tmp_path: Path, gather_run: GatherRun) -> Report:
+    """Write a report in which every name from a log is an attack."""
     import importlib.util
 
     spec = importlib.util.spec_from_file_location("lives_of_tests", Path(__file__).parent / "conftest.py")
@@ -76,16 +76,16 @@ def hostile(tmp_path: Path, told: Tell) -> Report:
     for seed in range(2):
         module.write_life(tmp_path / "bad", f"life-{seed}", [HOSTILE, "</script><b>"], seed=seed, learner=HOSTILE)
     material = gather([tmp_path / "bad"])
-    notes = tuple(replace(one.score, notes=(HOSTILE,)) for one in material.lifetimes)
-    lives = tuple(replace(one, score=score) for one, score in zip(material.lifetimes, notes, strict=True))
+    notes = tuple(replace(item.score, notes=(HOSTILE,)) for item in material.lifetimes)
+    lives = tuple(replace(item, score=score) for item, score in zip(material.lifetimes, notes, strict=True))
     hostile = GroupedSurvey(replace(material.survey, lifetimes=lives), material.groups)
     return report_of(hostile, title=HOSTILE, command=HOSTILE)
 
 
 def test_a_verdict_is_said_for_each_condition_and_group(report: Report) -> None:
-    said = {(one.group, one.condition): one for one in report.verdicts}
-    assert {condition for _, condition in said} == {"Continuous Learning", "Transfer and Adaptation", "Scalability"}
-    forgetter = said["forgetter · condensed", "Continuous Learning"]
+    verdicts = {(item.group, item.condition): item for item in report.verdicts}
+    assert {condition for _, condition in verdicts} == {"Continuous Learning", "Transfer and Adaptation", "Scalability"}
+    forgetter = verdicts["forgetter · condensed", "Continuous Learning"]
     assert forgetter.verdict == "not met"
     assert re.search(
         r"performance maintenance −\d+\.\d+ \(95 % interval .* 3 lifetimes\) forgets \(p .* against −5",
@@ -95,16 +95,16 @@ def test_a_verdict_is_said_for_each_condition_and_group(report: Report) -> None:
 
 def test_a_sentence_and_the_table_give_the_same_p(report: Report) -> None:
     for group in report.data.groups:
-        one = group.estimates["performance_maintenance"]
-        (said,) = [
+        item = group.estimates["performance_maintenance"]
+        (sentence,) = [
             each.sentence
             for each in report.verdicts
             if (each.group, each.condition) == (group.group, "Continuous Learning")
         ]
-        assert re.search(rf"\(p (= )?{re.escape(p_text(one.p))} against", said), said
+        assert re.search(rf"\(p (= )?{re.escape(p_text(item.p))} against", sentence), sentence
 
 
-def test_transfer_that_helps_and_harms_alike_lies_alike_far_from_the_middle(told: Tell) -> None:
+def test_transfer_that_helps_and_harms_alike_lies_alike_far_from_the_middle(gather_run: GatherRun) -> None:
     import numpy as np
 
     from perdure.reports.figures import FigureView
@@ -112,11 +112,11 @@ def test_transfer_that_helps_and_harms_alike_lies_alike_far_from_the_middle(told
 
     ahead = departures(np.array([[np.nan, 4.0], [0.25, np.nan]]), 1.0)
     assert ahead[0, 1] == -ahead[1, 0] == 2
-    found = transfer_matrices(told(3, 2), FigureView())
-    assert [one.metric for one in found] == ["forward_transfer", "backward_transfer"]
-    for one in found:
-        places, words = zip(*one.ticks, strict=True)
-        assert places[0] == -places[-1] == -max(np.nanmax(np.abs(each.ahead)) for each in found)
+    result = transfer_matrices(gather_run(3, 2), FigureView())
+    assert [item.metric for item in result] == ["forward_transfer", "backward_transfer"]
+    for item in result:
+        places, words = zip(*item.ticks, strict=True)
+        assert places[0] == -places[-1] == -max(np.nanmax(np.abs(each.ahead)) for each in result)
         assert words[2] == "1"
 
 
@@ -133,8 +133,8 @@ def test_only_the_papers_five_decide(report: Report) -> None:
 @pytest.mark.parametrize("suffix", REPORTS.names())
 def test_every_form_tells_every_verdict(report: Report, suffix: str) -> None:
     text = as_text(report, suffix)
-    for one in report.verdicts:
-        expected = one.sentence.split(":")[0]
+    for item in report.verdicts:
+        expected = item.sentence.split(":")[0]
         assert expected in (text if suffix != ".html" else Elements(text).text), suffix
 
 
@@ -144,7 +144,7 @@ def test_the_page_loads_nothing_from_elsewhere_and_lets_run_only_its_own_scripts
         for name in ("src", "href", "action", "srcset", "poster"):
             given = attributes.get(name)
             assert given is None or given.startswith(("#", "data:,")), (tag, given)
-    (policy,) = [one["content"] for tag, one in page.seen if tag == "meta" and "http-equiv" in one]
+    (policy,) = [item["content"] for tag, item in page.seen if tag == "meta" and "http-equiv" in item]
     assert policy is not None
     assert "http" not in policy
     run = [text for text, kind in zip(page.scripts, _kinds(page), strict=True) if kind is None]
@@ -156,7 +156,7 @@ def test_the_page_loads_nothing_from_elsewhere_and_lets_run_only_its_own_scripts
 
 
 def _kinds(page: Elements) -> list[str | None]:
-    return [one.get("type") for tag, one in page.seen if tag == "script"]
+    return [item.get("type") for tag, item in page.seen if tag == "script"]
 
 
 def test_names_from_logs_show_as_such_and_never_become_markup(hostile: Report) -> None:
@@ -197,7 +197,7 @@ def test_no_text_breaks_out_of_a_latex_cell_or_a_markdown_table(text: str) -> No
 
 
 def test_lifetimes_of_one_protocol_have_one_protocol_in_the_provenance(report: Report) -> None:
-    """Each lifetime records its own seeds and scenario next to the digest of the protocol."""
+    """Compare protocols by digest, because lifetimes also record their own seeds and scenario."""
 
     def shown(digests: str) -> str:
         lifetimes = [
@@ -210,8 +210,8 @@ def test_lifetimes_of_one_protocol_have_one_protocol_in_the_provenance(report: R
     assert "<dt>protocol</dt><dd>2 protocols (listed below)</dd>" in shown("aabb")
 
 
-def test_a_metric_that_no_lifetime_of_a_group_has_is_explained_once(told: Tell) -> None:
-    report = report_of(told(2, 3, ("keeper",), experts=False))
+def test_a_metric_that_no_lifetime_of_a_group_has_is_explained_once(gather_run: GatherRun) -> None:
+    report = report_of(gather_run(2, 3, ("keeper",), experts=False))
     (group,) = report.data.groups
     reason = group.estimates["relative_performance"].lacking
     assert html(report).count(f"{reason} (e.g. ") == 0
@@ -226,14 +226,14 @@ def test_a_clean_working_tree_is_called_clean(report: Report) -> None:
 
 def test_the_json_holds_what_score_gives_and_the_groups(report: Report) -> None:
     facts = json.loads(as_text(report, ".json"))
-    assert [one["id"] for one in facts["lifetimes"]] == [one.id for one in report.data.lifetimes]
-    assert {one["group"] for one in facts["groups"]} == {"keeper · condensed", "forgetter · condensed"}
+    assert [item["id"] for item in facts["lifetimes"]] == [item.id for item in report.data.lifetimes]
+    assert {item["group"] for item in facts["groups"]} == {"keeper · condensed", "forgetter · condensed"}
     assert facts["comparisons"][0]["paired"] is True
     assert facts["provenance"]["command"] == "perdure report logs"
 
 
-def test_the_checklist_says_what_is_missing_and_what_to_add(told: Tell) -> None:
-    alone = {one.what: one for one in checklist(told(2, 1, ("keeper",)))}
+def test_the_checklist_says_what_is_missing_and_what_to_add(gather_run: GatherRun) -> None:
+    alone = {item.what: item for item in checklist(gather_run(2, 1, ("keeper",)))}
     assert alone["Several runs from different seeds, with mean and spread"].state == "missing"
     assert "perdure plan" in alone["Several runs from different seeds, with mean and spread"].found
     assert alone["Joint training as an upper bound"].state == "missing"
@@ -247,8 +247,10 @@ def test_definitions_come_from_the_declarations(report: Report) -> None:
         assert report.data.survey.metrics[name].summary in text
 
 
-def test_a_lifetime_that_cannot_be_read_is_named_and_the_others_are_reported(tmp_path: Path, told: Tell) -> None:
-    material = told(2, 2, ("keeper",))
+def test_a_lifetime_that_cannot_be_read_is_named_and_the_others_are_reported(
+    tmp_path: Path, gather_run: GatherRun
+) -> None:
+    material = gather_run(2, 2, ("keeper",))
     broken = material.lifetimes[0].score.identity.source
     assert broken
     (Path(broken) / "logger_info.json").write_text("{")
@@ -257,16 +259,16 @@ def test_a_lifetime_that_cannot_be_read_is_named_and_the_others_are_reported(tmp
     assert "not JSON" in (tmp_path / "report.html").read_text()
 
 
-def test_many_lifetimes_are_told_the_same_in_one_process_and_in_several(tmp_path: Path, told: Tell) -> None:
-    material = told(2, 3)
+def test_many_lifetimes_are_told_the_same_in_one_process_and_in_several(tmp_path: Path, gather_run: GatherRun) -> None:
+    material = gather_run(2, 3)
     run = Path(material.lifetimes[0].score.identity.source).parents[1]
     several = gather([run], jobs=2)
-    assert [one.id for one in several.lifetimes] == [one.id for one in material.lifetimes]
-    for one, other in zip(material.lifetimes, several.lifetimes, strict=True):
-        assert {name: each.value for name, each in one.score.metrics.items()} == {
+    assert [item.id for item in several.lifetimes] == [item.id for item in material.lifetimes]
+    for item, other in zip(material.lifetimes, several.lifetimes, strict=True):
+        assert {name: each.value for name, each in item.score.metrics.items()} == {
             name: each.value for name, each in other.score.metrics.items()
         }
-        assert one.seen.blocks[1].measured.y.tolist() == other.seen.blocks[1].measured.y.tolist()
+        assert item.seen.blocks[1].measured.y.tolist() == other.seen.blocks[1].measured.y.tolist()
 
 
 def test_an_unknown_suffix_is_refused_before_any_log_is_read(tmp_path: Path) -> None:
@@ -279,17 +281,17 @@ def test_an_unknown_suffix_is_refused_before_any_log_is_read(tmp_path: Path) -> 
         write_report(tmp_path / "nowhere", tmp_path / "report.html")
 
 
-def test_a_report_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path, told: Tell) -> None:
-    run = Path(told(1, 1, ("keeper",), experts=False).lifetimes[0].score.identity.source)
+def test_a_report_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path, gather_run: GatherRun) -> None:
+    run = Path(gather_run(1, 1, ("keeper",), experts=False).lifetimes[0].score.identity.source)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "report.html").mkdir()
     with pytest.raises(PerdureError, match="cannot be written"):
         write_report(run, tmp_path / "taken" / "report.html")
-    assert [one.name for one in (tmp_path / "taken").iterdir()] == ["report.html"]
+    assert [item.name for item in (tmp_path / "taken").iterdir()] == ["report.html"]
 
 
-def test_lifetimes_of_different_measures_are_shown_but_not_pooled(tmp_path: Path, told: Tell) -> None:
-    material = told(2, 2)
+def test_lifetimes_of_different_measures_are_shown_but_not_pooled(tmp_path: Path, gather_run: GatherRun) -> None:
+    material = gather_run(2, 2)
     apart = GroupedSurvey(material.survey, (), "results of different measures are never pooled")
     page = Elements(html(report_of(apart))).text
     assert "never pooled" in page
@@ -314,11 +316,11 @@ def test_lifetimes_that_still_run_are_shown_but_not_counted(tmp_path: Path) -> N
         journal.log_many(block_num=block, exp_num=numbers, block_type=kind, task_name=task, reward=numbers / 100)
     report = write_report(tmp_path / "lives", tmp_path / "report.html")
     journal.close()
-    assert {one.verdict for one in report.verdicts} == {"not measured"}
-    assert all("none of 1 lifetime has reached its end" in one.sentence for one in report.verdicts)
+    assert {item.verdict for item in report.verdicts} == {"not measured"}
+    assert all("none of 1 lifetime has reached its end" in item.sentence for item in report.verdicts)
     page = Elements((tmp_path / "report.html").read_text())
     assert "mine cannot be judged yet: none of 1 lifetime has reached its end" in page.text
-    label = next(one["aria-label"] for tag, one in page.seen if tag == "svg" and one.get("class") == "figure")
+    label = next(item["aria-label"] for tag, item in page.seen if tag == "svg" and item.get("class") == "figure")
     assert "Learning curves and evaluations of" in str(label)
 
 
@@ -347,8 +349,8 @@ def test_a_lifetime_of_a_hundred_thousand_experiences_travels_in_few_bytes() -> 
     blocks = [block for task in tasks * 3 for block in (Block("learn", task, 8400), *evaluation)]
     life = lived(IdealLearner(), Scenario.of("long", [*evaluation, *blocks]))
     gathered = gather(life, look=partial(thin_lifetime, columns=300))
-    (told,) = gathered.lifetimes
-    assert told.score.learning_experiences > 100_000
+    (life,) = gathered.lifetimes
+    assert life.score.learning_experiences > 100_000
     assert len(draw("lifetime", gathered).body) < 30_000
 
 
@@ -363,4 +365,4 @@ def test_a_papers_preset_has_its_tables_of_t_and_p_in_every_form(two_runs: tuple
         assert "Against the thresholds: t" in page
         assert "Against the thresholds: one-tailed p" in page
         assert f"{met} of {of} met" in page
-    assert report_of(gather(two_runs)).tally is None  # standard's p answer more than one question
+    assert report_of(gather(two_runs)).tally is None  # the p of standard belong to several questions

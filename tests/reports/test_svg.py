@@ -15,11 +15,11 @@ from perdure.reports.svg import Figure, ellipsize, marker, path, text, text_widt
 PLACES = st.floats(-900, 900)
 
 
-def read(drawn: str) -> list[list[tuple[float, float]]]:
-    """The pieces of a path as points, as a browser would read it."""
+def read(line: str) -> list[list[tuple[float, float]]]:
+    """Return the pieces of a path as points, as a browser reads them."""
     pieces: list[list[tuple[float, float]]] = []
-    for letter, rest in re.findall(r"([Mlh])([^Mlh]*)", drawn):
-        given = [int(one) for one in re.findall(r"-?\d+", rest)]
+    for letter, rest in re.findall(r"([Mlh])([^Mlh]*)", line):
+        given = [int(item) for item in re.findall(r"-?\d+", rest)]
         if letter == "h":
             continue
         for x, y in zip(given[::2], given[1::2], strict=True):
@@ -34,15 +34,15 @@ def read(drawn: str) -> list[list[tuple[float, float]]]:
 @given(st.lists(st.tuples(PLACES, PLACES), min_size=1, max_size=40))
 def test_a_path_goes_through_its_points_to_a_twentieth_of_a_pixel(points: list[tuple[float, float]]) -> None:
     x, y = zip(*points, strict=True)
-    (drawn,) = read(path(x, y))
+    (pieces,) = read(path(x, y))
     for here in points:
-        assert min(abs(here[0] - a) + abs(here[1] - b) for a, b in drawn) <= 0.1 + 1e-9
-    assert np.allclose(drawn[-1], points[-1], atol=0.051)
+        assert min(abs(here[0] - a) + abs(here[1] - b) for a, b in pieces) <= 0.1 + 1e-9
+    assert np.allclose(pieces[-1], points[-1], atol=0.051)
 
 
 @given(st.lists(st.none() | PLACES, min_size=1, max_size=30))
 def test_what_is_absent_is_a_gap_and_nothing_else_is(values: list[float | None]) -> None:
-    y = np.array([np.nan if one is None else one for one in values])
+    y = np.array([np.nan if item is None else item for item in values])
     known = np.isfinite(y)
     runs = int((known & ~np.r_[False, known[:-1]]).sum())
     assert len(read(path(np.arange(len(y)), y))) == runs
@@ -51,19 +51,19 @@ def test_what_is_absent_is_a_gap_and_nothing_else_is(values: list[float | None])
 @given(st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=60))
 def test_any_words_are_well_formed_and_come_back(words: str) -> None:
     svg = Figure(100, 100, text(1, 1, words, 10) + marker("star", 5, 5, 3, words), words).svg()
-    found = ET.fromstring(svg)
-    said = [one.text for one in found.iter("{http://www.w3.org/2000/svg}text")]
-    assert said == ([words] if words else [])
-    assert found.get("aria-label") == words
+    result = ET.fromstring(svg)
+    message = [item.text for item in result.iter("{http://www.w3.org/2000/svg}text")]
+    assert message == ([words] if words else [])
+    assert result.get("aria-label") == words
 
 
 @given(st.text(max_size=60))
 def test_what_xml_cannot_hold_is_marked_and_the_rest_is_there(words: str) -> None:
     svg = Figure(100, 100, text(1, 1, f"<{words}>", 10) + marker("star", 5, 5, 3, words), words).svg()
-    said = ET.fromstring(svg.encode()).find("{http://www.w3.org/2000/svg}text")
-    assert said is not None
-    assert said.text is not None
-    assert len(said.text.replace("\n", "\r")) == len(f"<{words}>".replace("\r\n", "\r"))
+    message = ET.fromstring(svg.encode()).find("{http://www.w3.org/2000/svg}text")
+    assert message is not None
+    assert message.text is not None
+    assert len(message.text.replace("\n", "\r")) == len(f"<{words}>".replace("\r\n", "\r"))
 
 
 @given(st.text(min_size=1, max_size=80), st.floats(10, 400))
@@ -84,6 +84,6 @@ def test_a_long_title_goes_on_in_a_second_line() -> None:
 
 
 def test_every_marker_can_be_drawn() -> None:
-    shapes = {one.shape for one in looks(map(str, range(40))).values()}
+    shapes = {item.shape for item in looks(map(str, range(40))).values()}
     assert len(shapes) == 11
     assert len({marker(shape, 0, 0, 5) for shape in shapes}) == 11

@@ -1,4 +1,4 @@
-"""A lifetime reduced to what can be seen of it."""
+"""Lifetimes thinned for drawing."""
 
 from __future__ import annotations
 
@@ -29,38 +29,38 @@ finite = st.floats(-1e6, 1e6)
 
 def test_a_short_lifetime_is_drawn_value_by_value_as_logged(life: Path) -> None:
     lifetime = perdure.read(life)
-    drawn = thin_lifetime(curves(lifetime))
+    drawing = thin_lifetime(curves(lifetime))
     logged = lifetime.passage()
-    for one in drawn.blocks:
-        expected = logged.values[logged.starts[one.index] : logged.starts[one.index + 1]]
-        assert one.measured.y.tolist() == expected.tolist()
-        assert one.mean == expected.mean()
-    assert sum(block.length for block in drawn.blocks) == len(logged.values)
+    for item in drawing.blocks:
+        expected = logged.values[logged.starts[item.index] : logged.starts[item.index + 1]]
+        assert item.measured.y.tolist() == expected.tolist()
+        assert item.mean == expected.mean()
+    assert sum(block.length for block in drawing.blocks) == len(logged.values)
 
 
 def test_where_lower_is_better_values_are_drawn_as_logged(life: Path) -> None:
     lifetime = perdure.read(life)
     plain, turned = thin_lifetime(curves(lifetime)), thin_lifetime(curves(lifetime, direction="lower"))
-    for one, other in zip(plain.blocks, turned.blocks, strict=True):
-        assert one.measured.y.tolist() == other.measured.y.tolist()
-        assert one.smoothed is None or np.allclose(one.smoothed.y, other.smoothed.y if other.smoothed else np.nan)
+    for item, other in zip(plain.blocks, turned.blocks, strict=True):
+        assert item.measured.y.tolist() == other.measured.y.tolist()
+        assert item.smoothed is None or np.allclose(item.smoothed.y, other.smoothed.y if other.smoothed else np.nan)
     assert turned.lower == {"a_1", "b_1"}
     values = np.array([turned.ranges["a_1"].low, turned.ranges["a_1"].high])
     assert turned.scale("a_1", values).tolist() == [101, 1]
 
 
-def test_smoothed_values_come_back_in_the_unit_of_the_measure(told: Callable[..., GroupedSurvey]) -> None:
-    drawn = thinned_lifetime(told(2, 1, ("keeper",), scale=50.0).lifetimes[0])
-    (first,) = [one for one in drawn.blocks if one.block.mode == "learn" and one.block.task == "task00"]
+def test_smoothed_values_come_back_in_the_unit_of_the_measure(gather_run: Callable[..., GroupedSurvey]) -> None:
+    drawing = thinned_lifetime(gather_run(2, 1, ("keeper",), scale=50.0).lifetimes[0])
+    (first,) = [item for item in drawing.blocks if item.block.mode == "learn" and item.block.task == "task00"]
     assert first.smoothed is not None
     assert 30 < first.smoothed.y[-1] < 60
 
 
-def test_experts_stand_beside_the_stitched_learner(told: Callable[..., GroupedSurvey]) -> None:
-    drawn = thinned_lifetime(told(2, 1, ("keeper",), rounds=2).lifetimes[0])
-    assert [one.task for one in drawn.experts] == ["task00", "task01"]
-    assert drawn.experts[0].boundaries == (120,)
-    assert [name for name, _ in drawn.experts[0].experts] == ["expert-task00"]
+def test_experts_stand_beside_the_stitched_learner(gather_run: Callable[..., GroupedSurvey]) -> None:
+    drawing = thinned_lifetime(gather_run(2, 1, ("keeper",), rounds=2).lifetimes[0])
+    assert [item.task for item in drawing.experts] == ["task00", "task01"]
+    assert drawing.experts[0].boundaries == (120,)
+    assert [name for name, _ in drawing.experts[0].experts] == ["expert-task00"]
 
 
 def test_the_interval_of_a_mean_is_students() -> None:
@@ -70,8 +70,8 @@ def test_the_interval_of_a_mean_is_students() -> None:
     assert three.high is not None
     assert abs(three.high - 2 - 4.302652729911275 / np.sqrt(3)) < 1e-9  # t(2 df, .975) by hand from a table
     assert abs(three.high + three.low - 4) < 1e-12
-    one = msgspec.structs.replace(three, length=1, sd=None)
-    assert (one.low, one.high) == (None, None)
+    item = msgspec.structs.replace(three, length=1, sd=None)
+    assert (item.low, item.high) == (None, None)
 
 
 @given(st.lists(finite, min_size=1, max_size=400), st.integers(1, 50))

@@ -1,4 +1,4 @@
-"""Runs to watch are those that reports are made of, or are written block by block while they are watched."""
+"""Runs to watch: the runs of the report tests, and lifetimes that are written block by block."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.reports.conftest import run_folder, told, two_runs
+from tests.reports.conftest import gather_run, run_folder, two_runs
 
 import perdure
 from perdure.errors import PerdureError
 from perdure.scenario.model import Block, Scenario
 
-__all__ = ["LENGTH", "Clock", "Writer", "run_folder", "told", "two_runs"]
+__all__ = ["LENGTH", "Clock", "Writer", "gather_run", "run_folder", "two_runs"]
 
 PLAN = [("test", "a"), ("train", "a"), ("test", "a"), ("train", "b"), ("test", "a")]
 LENGTH = 30
 
 
 class Writer:
-    """A lifetime that is written block by block, announced in its manifest."""
+    """Lifetime that is written block by block, as its manifest plans."""
 
     def __init__(self, into: Path, name: str) -> None:
         blocks = [Block("learn" if kind == "train" else "evaluate", task, LENGTH) for kind, task in PLAN]
@@ -45,14 +45,14 @@ class Writer:
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Iterator[Writer]:
-    made = Writer(tmp_path / "logs", "life-0")
-    yield made
-    with contextlib.suppress(PerdureError):  # its folder may have been removed under it
-        made.journal.close()
+    live_writer = Writer(tmp_path / "logs", "life-0")
+    yield live_writer
+    with contextlib.suppress(PerdureError):  # a test may have removed its folder
+        live_writer.journal.close()
 
 
 class Clock:
-    """Time that passes when told to."""
+    """Clock that a test advances."""
 
     def __init__(self) -> None:
         self.now = 0.0

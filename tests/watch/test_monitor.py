@@ -1,4 +1,4 @@
-"""Watching logs while they grow: progress, scores as by the ordinary reader, warnings, and what it costs."""
+"""Watching logs while they grow: progress, scores equal to `perdure score`, warnings, and processor time."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def test_progress_is_told_by_block_with_the_time_left(writer: Writer) -> None:
     clock.now += 10
     writer.block(1)
     monitor.poll()
-    (one,) = monitor.progress()
-    assert (one.id, one.state, one.done, one.total) == ("logs/life-0", "running", 60, 150)
-    assert one.block == "block 1: learning a"
-    assert one.left_s == pytest.approx(30)  # 30 experiences took 10 s, 90 are left
+    (item,) = monitor.progress()
+    assert (item.id, item.state, item.done, item.total) == ("logs/life-0", "running", 60, 150)
+    assert item.block == "block 1: learning a"
+    assert item.left_s == pytest.approx(30)  # 30 experiences took 10 s, and 90 are left
 
 
 def test_a_metric_waits_for_the_block_that_gives_its_first_site(writer: Writer) -> None:
@@ -60,9 +60,9 @@ def test_a_metric_waits_for_the_block_that_gives_its_first_site(writer: Writer) 
     writer.block(4)
     clock.now += 100
     monitor.settle()
-    (one,) = monitor.progress()
-    assert "performance_maintenance" not in one.waits
-    assert one.values["performance_maintenance"] is not None
+    (item,) = monitor.progress()
+    assert "performance_maintenance" not in item.waits
+    assert item.values["performance_maintenance"] is not None
 
 
 def test_what_waits_and_what_is_measured_agree_at_the_end(writer: Writer) -> None:
@@ -85,8 +85,8 @@ def test_a_life_that_is_done_is_not_said_to_go_on(writer: Writer) -> None:
     writer.journal.close()
     monitor = Monitor([writer.path.parent])
     monitor.settle()
-    (one,) = monitor.progress()
-    assert (one.state, one.block) == ("done", "ended after block 4")
+    (item,) = monitor.progress()
+    assert (item.state, item.block) == ("done", "ended after block 4")
 
 
 def test_a_worker_that_falls_silent_and_a_learner_that_raised_are_warned_of(writer: Writer) -> None:
@@ -95,13 +95,13 @@ def test_a_worker_that_falls_silent_and_a_learner_that_raised_are_warned_of(writ
     writer.block(0)
     monitor.poll()
     clock.now += 90
-    (one,) = monitor.progress()
-    assert one.state == "quiet"
-    assert "no record for 90 s; its worker may have died" in one.warnings
+    (item,) = monitor.progress()
+    assert item.state == "quiet"
+    assert "no record for 90 s; its worker may have died" in item.warnings
     (writer.path / "traceback.txt").write_text("ValueError")
-    (one,) = monitor.progress()
-    assert one.state == "failed"
-    assert "the learner raised an exception: see traceback.txt" in one.warnings
+    (item,) = monitor.progress()
+    assert item.state == "failed"
+    assert "the learner raised an exception: see traceback.txt" in item.warnings
 
 
 def test_a_task_that_is_never_learned_is_warned_of(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_truncation_and_removal_are_survived(writer: Writer) -> None:
     shutil.rmtree(writer.path.parent)
     clock.now += 5
     monitor.poll()
-    assert any("cannot be read; was it removed" in one for one in monitor.warnings())
+    assert any("cannot be read; was it removed" in item for item in monitor.warnings())
 
 
 def test_one_bad_log_never_stops_the_rest(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,8 +167,8 @@ def test_one_bad_log_never_stops_the_rest(writer: Writer, monkeypatch: pytest.Mo
     writer.block(2)
     other.block(2)
     monitor.settle()
-    states = {one.id.rpartition("/")[2]: one for one in monitor.progress()}
-    assert any("what nobody thought of" in one for one in states["life-0"].warnings)
+    states = {item.id.rpartition("/")[2]: item for item in monitor.progress()}
+    assert any("what nobody thought of" in item for item in states["life-0"].warnings)
     assert states["life-1"].done == 3 * LENGTH
 
 
@@ -182,9 +182,9 @@ def test_a_damaged_line_is_named_and_what_was_read_before_stays(writer: Writer) 
         opened.write(b"\xff\xfe nonsense\n")
     clock.now += 5
     monitor.poll()
-    (one,) = monitor.progress()
-    assert one.done == LENGTH
-    assert any(f"data-log.tsv:{LENGTH + 2}: " in warning for warning in one.warnings)
+    (item,) = monitor.progress()
+    assert item.done == LENGTH
+    assert any(f"data-log.tsv:{LENGTH + 2}: " in warning for warning in item.warnings)
     assert [path for path, _ in monitor.left_out()] == [str(writer.path)]
 
 
@@ -212,9 +212,9 @@ def test_a_replaced_file_is_read_again(writer: Writer) -> None:
     other.replace(file)
     clock.now += 5
     monitor.poll()
-    (one,) = monitor.progress()
-    assert one.done == 10
-    assert "the log was cut short or replaced, and read again" in one.warnings
+    (item,) = monitor.progress()
+    assert item.done == 10
+    assert "the log was cut short or replaced, and read again" in item.warnings
 
 
 def test_a_log_without_the_measure_is_left_out(life: Path) -> None:
@@ -228,8 +228,8 @@ def test_a_lifetime_that_logged_nothing_yet_is_not_left_out(tmp_path: Path) -> N
     with perdure.Journal(tmp_path, "life", ["reward"]):
         monitor = Monitor([tmp_path])
         monitor.settle()
-        (one,) = monitor.progress()
-        assert (one.state, one.block, one.warnings) == ("waiting", "nothing logged yet", ())
+        (item,) = monitor.progress()
+        assert (item.state, item.block, item.warnings) == ("waiting", "nothing logged yet", ())
         assert monitor.left_out() == ()
 
 
@@ -319,7 +319,7 @@ def test_a_tenth_of_one_core_is_not_exceeded_and_the_age_is_shown(
         if age >= 1:
             assert f"read {age:.0f} s ago" in state["age"]
         clock.now += 1
-    works = used_s / 2  # the clock of the processor is read before and after
+    works = used_s / 2  # the processor time is read before and after
     assert works < 0.1 * 400
     assert 1 < oldest < 60
 
@@ -343,8 +343,8 @@ def test_logs_with_a_new_block_are_read_before_others(tmp_path: Path, monkeypatc
     writers[2].block(1)
     clock.now += 1
     monitor.poll()
-    blocks = {one.id: one.block for one in monitor.progress()}
-    done = {one.id: one.done for one in monitor.progress()}
+    blocks = {item.id: item.block for item in monitor.progress()}
+    done = {item.id: item.done for item in monitor.progress()}
     name = tmp_path.name
     assert blocks[f"{name}/life-2"] == "block 1: learning a"
     assert done[f"{name}/life-0"] == done[f"{name}/life-1"] == 5
@@ -356,17 +356,17 @@ def test_watching_writes_nothing_to_the_logs(writer: Writer) -> None:
     for number in range(5):
         writer.block(number)
     writer.journal.close()
-    before = {one: one.stat().st_mtime_ns for one in writer.path.rglob("*")}
+    before = {item: item.stat().st_mtime_ns for item in writer.path.rglob("*")}
     Monitor([writer.path.parent]).settle()
-    assert {one: one.stat().st_mtime_ns for one in writer.path.rglob("*")} == before
+    assert {item: item.stat().st_mtime_ns for item in writer.path.rglob("*")} == before
 
 
-def test_experts_of_a_run_folder_serve_and_are_not_followed(tmp_path: Path, told: Callable[..., Any]) -> None:
-    material = told(2, 1, ("keeper",))
+def test_experts_of_a_run_folder_serve_and_are_not_followed(tmp_path: Path, gather_run: Callable[..., Any]) -> None:
+    material = gather_run(2, 1, ("keeper",))
     run = Path(material.lifetimes[0].score.identity.source).parents[1]
     monitor = Monitor([run])
     monitor.settle()
-    assert [one.id for one in monitor.progress()] == [material.lifetimes[0].id]
+    assert [item.id for item in monitor.progress()] == [material.lifetimes[0].id]
     assert monitor.progress()[0].values["relative_performance"] == material.lifetimes[0].score["relative_performance"]
 
 
@@ -401,12 +401,12 @@ def test_after_every_block_the_metrics_are_those_of_the_lifetime_so_far(
 
 
 def _same(monitor: Monitor, path: Path) -> None:
-    (one,) = monitor.lifetimes
+    (item,) = monitor.lifetimes
     assert monitor.left_out() == ()
     expected = Scorer().score(perdure.read(path))
-    assert one.score.metrics == expected.metrics
-    assert to_plain(one.score.blocks) == to_plain(expected.blocks)
-    assert (one.score.notes, one.score.complete) == (expected.notes, expected.complete)
+    assert item.score.metrics == expected.metrics
+    assert to_plain(item.score.blocks) == to_plain(expected.blocks)
+    assert (item.score.notes, item.score.complete) == (expected.notes, expected.complete)
 
 
 def test_what_never_says_that_it_ended_is_scored_to_its_last_record_once_it_rests(tmp_path: Path) -> None:
@@ -425,8 +425,8 @@ def test_what_never_says_that_it_ended_is_scored_to_its_last_record_once_it_rest
     readings = monitor.readings
     file = next((tmp_path / "life").glob("*/0-test/data-log.tsv"))
     before = file.stat()
-    (tmp_path / "life" / "blocks.jsonl").unlink()  # as where another tool writes the log
-    file.write_bytes(file.read_bytes().replace(b"\t0.4", b"\t0.9"))  # as long as it was, and as old
+    (tmp_path / "life" / "blocks.jsonl").unlink()  # as if another tool wrote the log
+    file.write_bytes(file.read_bytes().replace(b"\t0.4", b"\t0.9"))  # same size and time
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     for _ in range(3):
         clock.now += QUIET_S

@@ -1,4 +1,4 @@
-"""What the live page shows."""
+"""Contents of the live page."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def test_the_page_opens_on_what_runs(tmp_path: Path) -> None:
     monitor = Monitor([tmp_path])
     monitor.settle()
     page = Page(monitor)
-    told = page.state()
-    assert told["chosen"] == told["lifetimes"][0]["id"]
-    assert told["lifetimes"][0]["state"] == "running"
-    assert told["lifetimes"][0]["name"] == "running"
-    assert "running" in told["figure"]
-    assert page.state(of=told["lifetimes"][-1]["id"])["chosen"] == told["lifetimes"][-1]["id"]
+    state = page.state()
+    assert state["chosen"] == state["lifetimes"][0]["id"]
+    assert state["lifetimes"][0]["state"] == "running"
+    assert state["lifetimes"][0]["name"] == "running"
+    assert "running" in state["figure"]
+    assert page.state(of=state["lifetimes"][-1]["id"])["chosen"] == state["lifetimes"][-1]["id"]
     running.journal.close()
 
 
@@ -62,9 +62,9 @@ def test_a_running_lifetime_says_what_it_lost_so_far(tmp_path: Path) -> None:
     assert "in this lifetime so far" in page.state()["said"]
     running.journal.close()
     monitor.settle()
-    said = page.state()["said"]
-    assert "in this lifetime" in said
-    assert "so far" not in said
+    text = page.state()["said"]
+    assert "in this lifetime" in text
+    assert "so far" not in text
 
 
 def test_nothing_is_sent_twice(writer: Writer) -> None:

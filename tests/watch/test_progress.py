@@ -1,4 +1,4 @@
-"""How far all lifetimes are together, and how long they will take."""
+"""Progress and remaining time of all lifetimes together."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ RUNNING = Progress("b", "running", 40, 100, "", 30.0, per_s=2.0)
 
 def test_what_is_left_is_divided_by_the_speed_of_all_that_run() -> None:
     other = replace(RUNNING, id="c", done=20, left_s=40.0)
-    found = totals([DONE, RUNNING, other], Planned(5))
-    # 500 experiences are planned, 160 are done, and 4 are made a second.
-    assert (found.done, found.total) == (160, 500)
-    assert found.left_s == pytest.approx(85)
-    assert headline(found) == "2 running, 2 not begun, 1 of 5 lifetimes done · 32 % · about 85 s left"
+    result = totals([DONE, RUNNING, other], Planned(5))
+    # 500 experiences are planned, 160 are done, and the speed is 4 per second.
+    assert (result.done, result.total) == (160, 500)
+    assert result.left_s == pytest.approx(85)
+    assert headline(result) == "2 running, 2 not begun, 1 of 5 lifetimes done · 32 % · about 85 s left"
 
 
 def test_the_last_lifetime_is_waited_for_however_fast_the_others_were() -> None:
@@ -41,15 +41,15 @@ def test_what_will_never_be_finished_is_not_waited_for(state: str) -> None:
 
 
 def test_nothing_is_said_of_time_and_share_where_a_length_is_not_known() -> None:
-    found = totals([DONE, replace(RUNNING, total=None, left_s=None)])
-    assert (found.total, found.left_s) == (None, None)
-    assert headline(found) == "1 running, 1 of 2 lifetimes done · 50 %"  # of the lifetimes
+    result = totals([DONE, replace(RUNNING, total=None, left_s=None)])
+    assert (result.total, result.left_s) == (None, None)
+    assert headline(result) == "1 running, 1 of 2 lifetimes done · 50 %"  # of the lifetimes
 
 
 def test_once_all_have_ended_nothing_is_so_far_text() -> None:
-    found = totals([DONE, replace(DONE, id="b")])
-    assert (found.all_done, found.share, so_far_text(found)) == (True, 1.0, "")
-    assert headline(found) == "2 of 2 lifetimes done"
+    result = totals([DONE, replace(DONE, id="b")])
+    assert (result.all_done, result.share, so_far_text(result)) == (True, 1.0, "")
+    assert headline(result) == "2 of 2 lifetimes done"
     assert so_far_text(totals([DONE, RUNNING])) == "So far, from 1 of 2 lifetimes"
     assert so_far_text(totals([DONE], Planned(4))) == "So far, from 1 of 4 lifetimes"
 

@@ -1,4 +1,4 @@
-"""Serving the live page: what is answered, and what is refused."""
+"""Serving the live page: accepted and refused requests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ uvicorn = pytest.importorskip("uvicorn", reason="the extra 'web' is not installe
 
 
 class Served:
-    """A server in a thread, with its address."""
+    """Server in a thread, with its address."""
 
     def __init__(self, logs: Path, token: str | None = None, **limits: Any) -> None:
         from perdure.watch.server import app, config
@@ -40,7 +40,7 @@ class Served:
         self.listening.close()
 
     def ask(self, request: bytes) -> tuple[int, bytes]:
-        """A raw request, so that nothing tidies it up on the way."""
+        """Send a raw request, because an HTTP client would normalise it."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
             connection.sendall(request)
             answer = b""
@@ -55,9 +55,9 @@ class Served:
 
 @pytest.fixture
 def served(writer: Writer) -> Iterator[Served]:
-    made = Served(writer.path.parent)
-    yield made
-    made.stop()
+    running = Served(writer.path.parent)
+    yield running
+    running.stop()
 
 
 def test_the_page_and_its_state_are_served_with_a_policy(served: Served) -> None:
@@ -104,35 +104,35 @@ def test_nothing_but_reading_is_allowed(served: Served, method: str) -> None:
 
 
 def test_a_token_is_asked_for_and_compared_whole(writer: Writer) -> None:
-    made = Served(writer.path.parent, token="0123456789abcdef")
+    running = Served(writer.path.parent, token="0123456789abcdef")
     try:
-        assert made.get("/state")[0] == 403
-        assert made.get("/state?token=0123456789abcde")[0] == 403
-        assert made.get("/state?token=0123456789abcdef", host="somewhere.example")[0] == 200
+        assert running.get("/state")[0] == 403
+        assert running.get("/state?token=0123456789abcde")[0] == 403
+        assert running.get("/state?token=0123456789abcdef", host="somewhere.example")[0] == 200
     finally:
-        made.stop()
+        running.stop()
 
 
 def test_connections_beyond_the_limit_are_refused_until_others_end(writer: Writer) -> None:
-    made = Served(writer.path.parent, connections=4)
+    running = Served(writer.path.parent, connections=4)
     try:
-        held = [socket.create_connection(("127.0.0.1", made.port), timeout=20) for _ in range(5)]
+        held = [socket.create_connection(("127.0.0.1", running.port), timeout=20) for _ in range(5)]
         for _ in range(100):  # until the server has accepted them
-            if made.get("/state")[0] == 503:
+            if running.get("/state")[0] == 503:
                 break
             time.sleep(0.05)
         else:
             pytest.fail("every connection is served")
-        for one in held:
-            one.close()
+        for item in held:
+            item.close()
         for _ in range(100):  # until the server has seen them go
-            if made.get("/state")[0] == 200:
+            if running.get("/state")[0] == 200:
                 break
             time.sleep(0.05)
         else:
             pytest.fail("no connection is served again")
     finally:
-        made.stop()
+        running.stop()
 
 
 def test_serving_others_without_a_token_is_refused(writer: Writer) -> None:

@@ -1,4 +1,4 @@
-"""Sources that do not grow record by record: whatever the survey reads is watched, and scored alike."""
+"""Sources that do not grow record by record: they are watched, and scored as by `perdure score`."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ def bulk(root: Path) -> Path:
 
 
 def trees(root: Path) -> Path:
-    """The folders of the 2019 tools."""
+    """Write the folders of the 2019 tools."""
     write_life(root / "logs", "life-0", ["a", "b"])
     write_trees(root / "logs", root / "data")
     return root / "data"
 
 
 def monitors(root: Path) -> Path:
-    """What Stable-Baselines3 leaves."""
-    rows = "".join(f"{at % 7},10,{at}\n" for at in range(1, 40))
+    """Write the files of Stable-Baselines3."""
+    rows = "".join(f"{index % 7},10,{index}\n" for index in range(1, 40))
     (root / "run").mkdir()
     (root / "run" / "0.monitor.csv").write_text(f'#{{"t_start": 1.0, "env_id": "Pong-v1"}}\nr,l,t\n{rows}')
     return root / "run"
@@ -62,8 +62,8 @@ def monitors(root: Path) -> Path:
 
 def scores(root: Path) -> Path:
     write_life(root / "logs", "life-0", ["a", "b"])
-    made = survey([root / "logs"])
-    (root / "scores.json").write_text(json.dumps(made.as_json()))
+    surveyed = survey([root / "logs"])
+    (root / "scores.json").write_text(json.dumps(surveyed.as_json()))
     return root / "scores.json"
 
 
@@ -75,12 +75,12 @@ def test_what_is_watched_is_scored_as_the_survey_scores_it(source: Callable[[Pat
     material = monitor.data()
     assert material is not None
     assert monitor.left_out() == ()
-    expected = {one.id: one.score.values for one in survey([place]).lifetimes}
-    assert {one.id: one.score.values for one in material.lifetimes} == expected
-    assert [one.state for one in monitor.progress()] == ["done"] * len(expected)
-    told = Page(monitor).state()
-    assert told["headline"] == f"{len(expected)} of {len(expected)} lifetime{'s' * (len(expected) > 1)} done"
-    assert bool(told["figure"]) is (source is not scores)  # of scores alone there is nothing to draw
+    expected = {item.id: item.score.values for item in survey([place]).lifetimes}
+    assert {item.id: item.score.values for item in material.lifetimes} == expected
+    assert [item.state for item in monitor.progress()] == ["done"] * len(expected)
+    state_facts = Page(monitor).state()
+    assert state_facts["headline"] == f"{len(expected)} of {len(expected)} lifetime{'s' * (len(expected) > 1)} done"
+    assert bool(state_facts["figure"]) is (source is not scores)  # a file of scores has nothing to draw
 
 
 def test_a_file_that_grows_is_told_anew_and_runs_until_it_rests(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_file_that_grows_is_told_anew_and_runs_until_it_rests(tmp_path: Path) 
     monitor.settle()
     (before,) = monitor.progress()
     with file.open("a") as more:
-        more.write("".join(f"9,10,{at}\n" for at in range(40, 60)))
+        more.write("".join(f"9,10,{index}\n" for index in range(40, 60)))
     clock.now += 100
     monitor.settle()
     (grown,) = monitor.progress()
@@ -108,7 +108,7 @@ def test_a_file_that_cannot_be_read_is_warned_of_and_hides_no_other(tmp_path: Pa
     monitor = Monitor([good, bad])
     monitor.settle()
     assert len(monitor.progress()) == 4
-    assert any("bad.csv" in one for one in monitor.warnings())
+    assert any("bad.csv" in item for item in monitor.warnings())
 
 
 def test_a_folder_with_nothing_in_it_yet_is_waited_for(tmp_path: Path) -> None:
@@ -121,4 +121,4 @@ def test_a_folder_with_nothing_in_it_yet_is_waited_for(tmp_path: Path) -> None:
         journal.log_many(block_num=0, exp_num=np.arange(3), block_type="train", task_name="a", reward=np.arange(3.0))
         clock.now += 10
         monitor.poll()
-        assert [one.state for one in monitor.progress()] == ["running"]
+        assert [item.state for item in monitor.progress()] == ["running"]

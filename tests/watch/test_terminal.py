@@ -18,9 +18,9 @@ def test_the_terminal_table_fits_80_columns_with_ids_whole(tmp_path: Path) -> No
     from rich.console import Console
 
     name = "a-learner-with-a-rather-long-name-and-seed-000000012"
-    made = Writer(tmp_path / "logs", name)
-    made.block(0)
-    made.block(1)
+    created = Writer(tmp_path / "logs", name)
+    created.block(0)
+    created.block(1)
     monitor = Monitor([tmp_path / "logs"])
     monitor.settle()
     console = Console(width=80, record=True, file=io.StringIO())
@@ -28,7 +28,7 @@ def test_the_terminal_table_fits_80_columns_with_ids_whole(tmp_path: Path) -> No
     text = console.export_text()
     assert all(len(line) <= 80 for line in text.splitlines())
     assert name in "".join(line[:23].strip() for line in text.splitlines())
-    made.journal.close()
+    created.journal.close()
 
 
 def test_values_are_shown_with_what_was_decided_of_them(tmp_path: Path) -> None:
@@ -38,15 +38,15 @@ def test_values_are_shown_with_what_was_decided_of_them(tmp_path: Path) -> None:
         write_life(tmp_path / "lives", f"life-{seed}", ["a", "b"], keeps=0.4, seed=seed, evaluate=20)
     monitor = Monitor([tmp_path])
     monitor.settle()
-    told = monitor.progress()
+    progress = monitor.progress()
     material = monitor.data()
     assert material is not None
-    for one, life in zip(told, material.lifetimes, strict=True):
+    for item, life in zip(progress, material.lifetimes, strict=True):
         bars = material.survey.bars
-        expected = {name: decide((life.score,), name, bars[name]).verdict for name in one.verdicts}
-        assert one.verdicts == expected
-        assert one.verdicts["performance_maintenance"] == "not met"
-    assert monitor.answers() == tuple(one.sentence for one in answers(material.groups))
+        expected = {name: decide((life.score,), name, bars[name]).verdict for name in item.verdicts}
+        assert item.verdicts == expected
+        assert item.verdicts["performance_maintenance"] == "not met"
+    assert monitor.answers() == tuple(item.sentence for item in answers(material.groups))
     assert monitor.answers()[0].startswith("toy forgets: it loses between ")
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(table(monitor))

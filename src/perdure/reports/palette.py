@@ -43,6 +43,8 @@ class Look(msgspec.Struct, frozen=True):
     """Lengths of dashes and gaps, in widths of the line; empty for a solid line."""
     shade: int
     """Number of the colour, by which a page in dark mode chooses another."""
+    position: int
+    """Number of the task, by which a page finds its marks."""
 
 
 def looks(tasks: Iterable[str]) -> dict[str, Look]:
@@ -65,4 +67,4 @@ def _look(position: int) -> Look:
     shade = position % (len(COLOURS) * len(_SHADES))
     amount = _SHADES[shade // len(COLOURS)]
     colour = mix(COLOURS[shade % len(COLOURS)], "#ffffff" if amount > 0 else "#000000", abs(amount))
-    return Look(colour, _SHAPES[position % len(_SHAPES)], _DASHES[position % len(_DASHES)], shade)
+    return Look(colour, _SHAPES[position % len(_SHAPES)], _DASHES[position % len(_DASHES)], shade, position)

@@ -18,7 +18,7 @@ from perdure.stats.groups import GroupedSurvey
 def declared() -> Iterator[str]:
     @figure
     def blank_page(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-        """A page with nothing on it."""
+        """Draw an empty page."""
         raise NothingToDrawError("it is blank")
 
     yield "blank-page"
@@ -27,7 +27,7 @@ def declared() -> Iterator[str]:
 
 def test_a_figure_is_listed_by_its_functions_name_and_the_first_line_of_its_docstring(declared: str) -> None:
     facts = json.loads(run_verb("figure", "list", "--json", "-").stdout)
-    assert facts["figures"][-1] == {"name": declared, "summary": "A page with nothing on it."}
+    assert facts["figures"][-1] == {"name": declared, "summary": "Draw an empty page."}
 
 
 def test_a_figure_says_why_there_is_nothing_to_draw(declared: str) -> None:

@@ -13,7 +13,7 @@ from perdure.reports.svg import Canvas
 def test_neighbours_share_a_row_if_there_are_more_than_sixty_tasks(tasks: int, rows: int) -> None:
     cells = np.random.default_rng(0).normal(size=(tasks, tasks))
     counts = np.ones((tasks, tasks), dtype=np.int64)
-    names = [f"t{at}" for at in range(tasks)]
+    names = [f"t{index}" for index in range(tasks)]
     body, _ = heatmap(names, cells, counts, Canvas(), 0, ("row", "column"), lambda _: ("#ffffff", 0.0))
     assert body.count("<rect") == rows**2
     assert ("neighbouring tasks share a row" in body) is (rows < tasks)

@@ -1,4 +1,4 @@
-"""Where and when metrics are read: S000 §3.2's values over time, S001's Fig. 3a, S001 §6.1's performance and cost."""
+"""Figures of the values behind metrics: over time, at evaluations (New et al. 2022, Fig. 3a), and against cost."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ def told_fig(tmp_path: Path) -> GroupedSurvey:
 
 def test_the_places_of_fig_3a_are_marked_with_the_values_of_its_formulas(told_fig: GroupedSurvey) -> None:
     figure = draw("annotated", told_fig)
-    marks = {(one.metric, one.key, one.blocks): one for one in figure.data["marks"]}
+    marks = {(item.metric, item.key, item.blocks): item for item in figure.data["marks"]}
     assert marks["forward_transfer", "blue→red", (1, 4)].value == pytest.approx(0.3 / 0.1)  # R1 / R0
     assert marks["backward_transfer", "red→blue", (3, 6)].value == pytest.approx(0.6 / 0.8)  # B2 / B1
     assert marks["performance_maintenance", "blue", (3, 6)].value == pytest.approx(0.6 - 0.8)  # B2 − B1
     assert marks["performance_maintenance", "red", (7, 10)].value == pytest.approx(0.7 - 0.9)  # R3 − R2
-    for one in marks.values():
-        assert one.before[0] < one.after[0]
+    for item in marks.values():
+        assert item.before[0] < item.after[0]
     forward = marks["forward_transfer", "blue→red", (1, 4)]
     assert (forward.before[1], forward.after[1]) == pytest.approx((0.1, 0.3)), "the line lies at what is compared with"
-    assert all(f">{said}</text>" in figure.body for said in ("PM −0.2", "BT 0.75", "FT 3"))
+    assert all(f">{text}</text>" in figure.body for text in ("PM −0.2", "BT 0.75", "FT 3"))
 
 
 def test_values_over_time_stand_where_their_last_block_ends(told_fig: GroupedSurvey) -> None:
     shown = draw("over-time", told_fig).as_json()["panels"]
-    panels = {one["metric"]: {line["key"]: line["moments"] for line in one["lines"]} for one in shown}
-    assert [(one["blocks"], one["x"]) for one in panels["performance_maintenance"]["red"]] == [([7, 10], 14)]
-    assert [one["value"] for one in panels["backward_transfer"]["blue→red"]] == pytest.approx([0.7 / 0.9])
+    panels = {item["metric"]: {line["key"]: line["moments"] for line in item["lines"]} for item in shown}
+    assert [(item["blocks"], item["x"]) for item in panels["performance_maintenance"]["red"]] == [([7, 10], 14)]
+    assert [item["value"] for item in panels["backward_transfer"]["blue→red"]] == pytest.approx([0.7 / 0.9])
     assert shown[0]["lines"][0]["moments"][0]["blocks"] == [3, 6]
     asked = draw("over-time", told_fig, FigureView(metrics=("terminal_performance",)))
-    assert [one["metric"] for one in asked.data["panels"]] == ["terminal_performance"]
+    assert [item["metric"] for item in asked.data["panels"]] == ["terminal_performance"]
 
 
 def test_a_number_of_the_whole_lifetime_has_no_place_in_it(told_fig: GroupedSurvey) -> None:
@@ -67,13 +67,13 @@ def test_a_number_of_the_whole_lifetime_has_no_place_in_it(told_fig: GroupedSurv
 def test_scores_written_to_a_file_keep_the_blocks_of_their_values(tmp_path: Path) -> None:
     import json
 
-    found = perdure.survey(written(tmp_path, "life", FIG_3A))
-    (tmp_path / "scores.json").write_text(json.dumps(found.as_json()))
+    result = perdure.survey(written(tmp_path, "life", FIG_3A))
+    (tmp_path / "scores.json").write_text(json.dumps(result.as_json()))
     (read,) = read_score_file(tmp_path / "scores.json").scores
-    for name, one in found.scores[0].metrics.items():
-        assert read.metrics[name].at == one.at, name
-        for key, places in one.at.items():
-            assert len(places) == len(one.by[key])
+    for name, item in result.scores[0].metrics.items():
+        assert read.metrics[name].at == item.at, name
+        for key, places in item.at.items():
+            assert len(places) == len(item.by[key])
 
 
 def test_performance_against_cost_is_a_point_per_lifetime(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_performance_against_cost_is_a_point_per_lifetime(tmp_path: Path) -> Non
     assert (shown["x"], shown["y"], shown["y_threshold"]) == ("cost_overhead", "relative_performance", 1)
     (cloud,) = shown["clouds"]
     assert len(cloud["points"]) == 2
-    by_id = {one.id: one.score for one in material.lifetimes}
+    by_id = {item.id: item.score for item in material.lifetimes}
     for point in cloud["points"]:
         score = by_id[point["id"]]
         assert (point["x"], point["y"]) == (score["cost_overhead"], score["relative_performance"])

@@ -1,4 +1,4 @@
-"""What figures show, over random lifetimes: what is absent stays absent, and every number says of how many it is."""
+"""Numbers of figures over random lifetimes: missing values stay missing, and every mean has its count."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ from perdure.stats.decide import flags_in
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Flagged
 
-Tell = Callable[..., GroupedSurvey]
+GatherRun = Callable[..., GroupedSurvey]
 SEEDS = range(4)
 
 
 def write_random_run(into: Path, seed: int) -> Path:
-    """Two learners whose lifetimes share their tasks and little else: orders, rounds and evaluations are drawn."""
+    """Write lifetimes of two learners with the same tasks, and random orders, rounds and evaluations."""
     rng = np.random.default_rng(seed)
     tasks = [f"task{number}" for number in range(rng.integers(2, 5))]
 
     def blocks() -> list[Block]:
-        found = [Block("evaluate", tasks[0], 3)] if rng.random() < 0.5 else []
+        result = [Block("evaluate", tasks[0], 3)] if rng.random() < 0.5 else []
         for _ in range(rng.integers(1, 4)):
             for task in rng.permutation(tasks):
-                found.append(Block("learn", str(task), 20))
-                found += [Block("evaluate", one, int(rng.integers(1, 6))) for one in tasks if rng.random() < 0.7]
-        return found
+                result.append(Block("learn", str(task), 20))
+                result += [Block("evaluate", item, int(rng.integers(1, 6))) for item in tasks if rng.random() < 0.7]
+        return result
 
     for name, forgetting in (("keeper", 0.05), ("forgetter", 0.4)):
         learner = IdealLearner(name=name, forgetting=forgetting, pace=8, noise=0.05, spread=0.2)
@@ -67,15 +67,15 @@ def write_random_run(into: Path, seed: int) -> Path:
 
 @pytest.fixture(scope="module", params=SEEDS)
 def material(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> GroupedSurvey:
-    """The material of a random run."""
+    """Gather a random run."""
     return gather([write_random_run(tmp_path_factory.mktemp("random"), request.param)])
 
 
 def valued(material: GroupedSurvey, group: str, metric: str) -> dict[str, float]:
-    """The lifetimes of a group that have a value of a metric."""
-    (chosen,) = (one for one in material.groups if one.group == group)
-    found = {one.id: one.score.metrics[metric].value for one in material.of_group(chosen)}
-    return {name: value for name, value in found.items() if value is not None}
+    """Return the lifetimes of a group that have a value of a metric."""
+    (chosen,) = (item for item in material.groups if item.group == group)
+    result = {item.id: item.score.metrics[metric].value for item in material.of_group(chosen)}
+    return {name: value for name, value in result.items() if value is not None}
 
 
 def with_lives(material: GroupedSurvey, lives: Sequence[ScoredLifetime]) -> GroupedSurvey:
@@ -90,44 +90,44 @@ def drawn_if_any(kind: str, material: GroupedSurvey, view: FigureView | None = N
 
 
 def numbers(caption: str) -> set[int]:
-    """What a caption says that its values are means of."""
-    found = re.search(r"means? of (\d+)(?: to (\d+))?(?: of \d+)? lifetimes", caption)
-    return {int(one) for one in found.groups() if one} if found else {1}
+    """Return the numbers of lifetimes in a caption."""
+    result = re.search(r"means? of (\d+)(?: to (\d+))?(?: of \d+)? lifetimes", caption)
+    return {int(item) for item in result.groups() if item} if result else {1}
 
 
 def ends(counts: Any) -> set[int]:
-    known = [int(one) for one in np.ravel(counts) if one]
+    known = [int(item) for item in np.ravel(counts) if item]
     return {min(known), max(known)}
 
 
-# --- absent stays absent, and n is honest ----------------------------------------------------------
+# --- missing values stay missing, and n is right ----------------------------------------------------------
 
 
 def test_random_runs_have_values_that_are_absent(material: GroupedSurvey) -> None:
-    found = [one.value for life in material.lifetimes for one in life.score.metrics.values()]
-    assert any(value is None for value in found)
-    assert any(value is not None for value in found)
+    result = [item.value for life in material.lifetimes for item in life.score.metrics.values()]
+    assert any(value is None for value in result)
+    assert any(value is not None for value in result)
 
 
 def test_a_metric_is_drawn_of_the_lifetimes_that_have_it(material: GroupedSurvey) -> None:
     for panel in draw("metrics", material).data["panels"]:
-        for one in panel["values"]:
-            known = valued(material, one["group"], panel["metric"])
-            assert dict(one["lives"]) == known
-            assert one["n"] == len(known)
-            assert (one["mean"] is None) == (not known)
-            assert one["mean"] == material.group(one["group"]).estimates[panel["metric"]].mean
-            if one["mean"] is None:
-                assert (one["low"], one["high"], one["verdict"], one["flags"]) == (None, None, None, ())
+        for item in panel["values"]:
+            known = valued(material, item["group"], panel["metric"])
+            assert dict(item["lives"]) == known
+            assert item["n"] == len(known)
+            assert (item["mean"] is None) == (not known)
+            assert item["mean"] == material.group(item["group"]).estimates[panel["metric"]].mean
+            if item["mean"] is None:
+                assert (item["low"], item["high"], item["verdict"], item["flags"]) == (None, None, None, ())
 
 
 def test_a_share_without_a_value_is_absent_and_not_0(material: GroupedSurvey) -> None:
-    found, declared = drawn_if_any("shares", material), material.survey.metrics
-    if found is None:
+    result, declared = drawn_if_any("shares", material), material.survey.metrics
+    if result is None:
         return
-    for one in found.data["outlines"]:
-        for shared, share, count in zip(found.data["metrics"], one["shares"], one["counts"], strict=True):
-            known = valued(material, one["group"], shared["metric"])
+    for item in result.data["outlines"]:
+        for shared, share, count in zip(result.data["metrics"], item["shares"], item["counts"], strict=True):
+            known = valued(material, item["group"], shared["metric"])
             assert count == len(known)
             assert (share is None) == (not known)
             if share is not None:
@@ -135,45 +135,46 @@ def test_a_share_without_a_value_is_absent_and_not_0(material: GroupedSurvey) ->
                 assert bar.threshold is not None
                 sign = 1 if bar.better == "higher" else -1
                 ahead = [sign * (value - bar.threshold) + bar.margin for value in known.values()]
-                beyond = [one > 0 or (bar.inclusive and one == 0) for one in ahead]
+                beyond = [item > 0 or (bar.inclusive and item == 0) for item in ahead]
                 assert share == pytest.approx(np.mean(beyond))
 
 
 def test_a_point_is_a_lifetime_that_has_both_values(material: GroupedSurvey) -> None:
     for kind in ("stability-plasticity", "efficiency-maintenance"):
-        drawn = drawn_if_any(kind, material)
-        found = drawn.data if drawn else {}
-        for cloud in found.get("clouds", ()):
-            across, up = (valued(material, cloud["group"], found[axis]) for axis in ("x", "y"))
-            assert {one["id"]: (one["x"], one["y"]) for one in cloud["points"]} == {
+        drawing = drawn_if_any(kind, material)
+        result = drawing.data if drawing else {}
+        for cloud in result.get("clouds", ()):
+            across, up = (valued(material, cloud["group"], result[axis]) for axis in ("x", "y"))
+            assert {item["id"]: (item["x"], item["y"]) for item in cloud["points"]} == {
                 name: (across[name], up[name]) for name in across if name in up
             }
 
 
 def test_a_cell_of_transfer_is_the_mean_of_one_metric_alone(material: GroupedSurvey) -> None:
     for group in material.groups:
-        for one in transfer_matrices(material, FigureView(group=group.group)):
-            assert numbers(one.caption) == ends(one.counts)
-            for row, learned in enumerate(one.tasks):
-                for column, other in enumerate(one.tasks):
+        for item in transfer_matrices(material, FigureView(group=group.group)):
+            assert numbers(item.caption) == ends(item.counts)
+            for row, learned in enumerate(item.tasks):
+                for column, other in enumerate(item.tasks):
                     values = [
                         by[key_text((learned, other))][0]
                         for life in material.of_group(group)
-                        if (by := life.score.metrics[one.metric].by).get(key_text((learned, other)))
+                        if (by := life.score.metrics[item.metric].by).get(key_text((learned, other)))
                     ]
-                    assert one.counts[row, column] == len(values)
+                    assert item.counts[row, column] == len(values)
                     expected = np.mean(values) if values else np.nan
-                    assert one.cells[row, column] == pytest.approx(expected, nan_ok=True)
+                    assert item.cells[row, column] == pytest.approx(expected, nan_ok=True)
 
 
 def test_what_backward_transfer_shows_does_not_depend_on_forward_transfer(material: GroupedSurvey) -> None:
     gone = tuple(
         replace(
-            one, score=replace(one.score, metrics={**one.score.metrics, "forward_transfer": Measured(None, why="gone")})
+            item,
+            score=replace(item.score, metrics={**item.score.metrics, "forward_transfer": Measured(None, why="gone")}),
         )
-        for one in material.lifetimes
+        for item in material.lifetimes
     )
-    (backward,) = (one for one in transfer_matrices(material, FigureView()) if one.metric == "backward_transfer")
+    (backward,) = (item for item in transfer_matrices(material, FigureView()) if item.metric == "backward_transfer")
     (left,) = transfer_matrices(with_lives(material, gone), FigureView())
     assert (left.metric, left.tasks) == (backward.metric, backward.tasks)
     np.testing.assert_array_equal(left.cells, backward.cells)
@@ -182,23 +183,23 @@ def test_what_backward_transfer_shows_does_not_depend_on_forward_transfer(materi
 
 def test_the_accuracy_matrix_counts_the_lifetimes_of_its_order(material: GroupedSurvey) -> None:
     for group in material.groups:
-        found = mean_matrix(material, FigureView(group=group.group))
+        result = mean_matrix(material, FigureView(group=group.group))
         known = [matrix for life in material.of_group(group) if (matrix := thinned_lifetime(life).matrix) is not None]
-        same = [matrix.after for matrix in known if matrix.tasks == found.tasks]
-        np.testing.assert_array_equal(found.counts, (~np.isnan(same)).sum(axis=0))
-        np.testing.assert_array_equal(np.isnan(found.cells), found.counts == 0)
-        assert numbers(found.caption) == ends(found.counts)
+        same = [matrix.after for matrix in known if matrix.tasks == result.tasks]
+        np.testing.assert_array_equal(result.counts, (~np.isnan(same)).sum(axis=0))
+        np.testing.assert_array_equal(np.isnan(result.cells), result.counts == 0)
+        assert numbers(result.caption) == ends(result.counts)
 
 
 def test_what_a_task_lost_is_what_bwt_says_it_lost(material: GroupedSurvey) -> None:
     for group in material.groups:
-        drawn = drawn_if_any("forgetting", material, FigureView(group=group.group))
-        if drawn is None:
+        drawing = drawn_if_any("forgetting", material, FigureView(group=group.group))
+        if drawing is None:
             continue
-        found = drawn.data
-        assert numbers(found["caption"]) == ends(found["counts"])
-        for task, lost, count in zip(found["tasks"], found["lost"], found["counts"], strict=True):
-            measured = [one.score.metrics["bwt"].by.get(task, ()) for one in material.of_group(group)]
+        result = drawing.data
+        assert numbers(result["caption"]) == ends(result["counts"])
+        for task, lost, count in zip(result["tasks"], result["lost"], result["counts"], strict=True):
+            measured = [item.score.metrics["bwt"].by.get(task, ()) for item in material.of_group(group)]
             known = [values[0] for values in measured if values]
             assert count >= len(known)
             if count == len(known):
@@ -206,44 +207,44 @@ def test_what_a_task_lost_is_what_bwt_says_it_lost(material: GroupedSurvey) -> N
 
 
 def test_just_learned_and_at_the_end_are_counted_task_by_task(material: GroupedSurvey) -> None:
-    found = draw("learning-final", material).data
-    assert numbers(found["caption"]) == ends((*found["learned_counts"], *found["final_counts"]))
+    result = draw("learning-final", material).data
+    assert numbers(result["caption"]) == ends((*result["learned_counts"], *result["final_counts"]))
     for name in ("learned", "final"):
-        assert [value is None for value in found[name]] == [count == 0 for count in found[f"{name}_counts"]]
+        assert [value is None for value in result[name]] == [count == 0 for count in result[f"{name}_counts"]]
 
 
-def test_one_experience_has_no_interval(told: Tell) -> None:
-    material = told(2, 1, ("keeper",), evaluate=1)
-    found = lifetime_curves(material.lifetimes[0])
-    assert {(one.low, one.high) for one in found.evaluations} == {(None, None)}
+def test_one_experience_has_no_interval(gather_run: GatherRun) -> None:
+    material = gather_run(2, 1, ("keeper",), evaluate=1)
+    result = lifetime_curves(material.lifetimes[0])
+    assert {(item.low, item.high) for item in result.evaluations} == {(None, None)}
     assert "95 % interval" not in draw("lifetime", material).body
 
 
-def test_a_task_that_never_changes_has_no_level_to_end_at(told: Tell) -> None:
-    material = told(2, 2, ("keeper",))
+def test_a_task_that_never_changes_has_no_level_to_end_at(gather_run: GatherRun) -> None:
+    material = gather_run(2, 2, ("keeper",))
     constant = []
     for life in material.lifetimes:
-        drawn = thinned_lifetime(life)
-        span = drawn.ranges["task00"]
-        ranges = {**drawn.ranges, "task00": replace(span, high=span.low)}
-        constant.append(replace(life, seen=msgspec.structs.replace(drawn, ranges=ranges)))
+        drawing = thinned_lifetime(life)
+        span = drawing.ranges["task00"]
+        ranges = {**drawing.ranges, "task00": replace(span, high=span.low)}
+        constant.append(replace(life, seen=msgspec.structs.replace(drawing, ranges=ranges)))
     for lives, tasks in ((material.lifetimes, 2), (constant, 1)):
         (profile,) = draw("profiles", with_lives(material, lives)).data["profiles"]
         assert (profile["n"], profile["tasks"]) == (2, tasks)
 
 
-def test_crosses_mark_the_best_also_where_lower_is_better(told: Tell) -> None:
-    material = told(2, 1, ("keeper",))
-    one = material.lifetimes[0]
-    turned = msgspec.structs.replace(thinned_lifetime(one), lower=frozenset(one.score.tasks))
-    lower = with_lives(material, [replace(one, seen=turned)])
+def test_crosses_mark_the_best_also_where_lower_is_better(gather_run: GatherRun) -> None:
+    material = gather_run(2, 1, ("keeper",))
+    item = material.lifetimes[0]
+    turned = msgspec.structs.replace(thinned_lifetime(item), lower=frozenset(item.score.tasks))
+    lower = with_lives(material, [replace(item, seen=turned)])
     for given_, choose in ((material, max), (lower, min)):
         for panel in draw("experts", given_).data["panels"]:
             assert panel["best"][1] == choose(panel["learner"].y)
             assert all(expert["best"][1] == choose(expert["line"].y) for expert in panel["experts"])
 
 
-# --- nothing is hidden by its name -----------------------------------------------------------------
+# --- names do not hide tasks -----------------------------------------------------------------
 
 
 def with_metric(material: GroupedSurvey, name: str) -> GroupedSurvey:
@@ -269,15 +270,15 @@ def test_a_metric_whose_name_begins_like_another_is_shown(material: GroupedSurve
 
 def test_a_metric_that_only_a_file_of_scores_knows_is_in_the_tables(material: GroupedSurvey, tmp_path: Path) -> None:
     facts = json.loads(json.dumps(to_plain(material.survey)))
-    for one in facts["lifetimes"]:
-        one["metrics"]["mystery"] = one["metrics"]["mean_learning_performance"]
+    for item in facts["lifetimes"]:
+        item["metrics"]["mystery"] = item["metrics"]["mean_learning_performance"]
     (tmp_path / "scores.json").write_text(json.dumps(facts))
-    found = gather([tmp_path / "scores.json"])
-    page, _ = html.body(report_of(found))
+    result = gather([tmp_path / "scores.json"])
+    page, _ = html.body(report_of(result))
     assert "mystery" in page
     for kind in FIGURES:
-        drawn = drawn_if_any(kind, found)
-        assert drawn is None or drawn.body
+        drawing = drawn_if_any(kind, result)
+        assert drawing is None or drawing.body
 
 
 def test_a_second_reading_is_left_to_tables_unless_it_is_asked_for(material: GroupedSurvey) -> None:
@@ -289,7 +290,7 @@ def test_a_second_reading_is_left_to_tables_unless_it_is_asked_for(material: Gro
     )
 
 
-# --- flags travel ----------------------------------------------------------------------------------
+# --- flags reach captions ----------------------------------------------------------------------------------
 
 
 LATE = [Flag("late"), Flag.of_some("late", 1, 3), Flag.of_some("late", 2, 3)]
@@ -297,9 +298,9 @@ LATE = [Flag("late"), Flag.of_some("late", 1, 3), Flag.of_some("late", 2, 3)]
 
 @given(st.lists(st.lists(st.sampled_from([*LATE, "again"]))))
 def test_a_flag_counts_each_lifetime_once(each: list[list[str]]) -> None:
-    found = {one.flag: one.n for one in flags_in(each)}
-    assert found.get("late", 0) == sum(any(flag in LATE for flag in flags) for flags in each)
-    assert found.get("again", 0) == sum("again" in flags for flags in each)
+    result = {item.flag: item.n for item in flags_in(each)}
+    assert result.get("late", 0) == sum(any(flag in LATE for flag in flags) for flags in each)
+    assert result.get("again", 0) == sum("again" in flags for flags in each)
 
 
 def test_many_reasons_for_leaving_values_out_are_counted_as_one() -> None:
@@ -310,14 +311,14 @@ def test_many_reasons_for_leaving_values_out_are_counted_as_one() -> None:
 
 def test_a_flag_is_in_the_table_of_the_group_and_in_its_figure(material: GroupedSurvey) -> None:
     panels = draw("metrics", material).data["panels"]
-    for at, group in enumerate(material.groups):
+    for index, group in enumerate(material.groups):
         judged = tables.metrics(material, group)
         note = judged.note + tables.metrics(material, group, judged=False).note
-        for name, one in group.estimates.items():
+        for name, item in group.estimates.items():
             for flag in flags_of(material.of_group(group), name):
-                assert one.mean is None or f"{flag.flag} ({flag.n})" in note
+                assert item.mean is None or f"{flag.flag} ({flag.n})" in note
         for panel in panels:
-            assert panel["values"][at]["flags"] == flags_of(material.of_group(group), panel["metric"])
+            assert panel["values"][index]["flags"] == flags_of(material.of_group(group), panel["metric"])
 
 
 # --- the same numbers in every output -----------------------------------------------------------------
@@ -327,27 +328,27 @@ def test_the_page_draws_what_the_files_draw(material: GroupedSurvey) -> None:
     main, _ = html.body(report_of(material))
     for kind in ("metrics", "stability-plasticity", "profiles"):
         try:
-            drawn = FIGURES[kind].draw(material, None, Canvas(width=600, size=12, title="", spread=1.5))
+            drawing = FIGURES[kind].draw(material, None, Canvas(width=600, size=12, title="", spread=1.5))
         except NothingToDrawError:
             continue
-        assert drawn.body in main, kind
+        assert drawing.body in main, kind
 
 
 def test_a_share_that_is_absent_has_no_bar(material: GroupedSurvey) -> None:
-    drawn = drawn_if_any("shares", material)
-    if drawn is None:
+    drawing = drawn_if_any("shares", material)
+    if drawing is None:
         return
-    every = [share for one in drawn.data["outlines"] for share in one["shares"]]
-    assert drawn.body.count("not measured") == every.count(None)
-    assert drawn.body.count("<title>") == len(every) - every.count(None)
+    every = [share for item in drawing.data["outlines"] for share in item["shares"]]
+    assert drawing.body.count("not measured") == every.count(None)
+    assert drawing.body.count("<title>") == len(every) - every.count(None)
 
 
 def test_the_transfer_of_a_pair_forwards_and_backwards_is_two_pictures(material: GroupedSurvey) -> None:
-    drawn = draw("transfer", material, size=12)
-    found = drawn.data["matrices"]
-    for one in found:
-        assert f"{one.metric.partition('_')[0].capitalize()}: {one.meaning}" in drawn.body
-    assert drawn.body.count("<title>") == sum(np.isfinite(one.cells).sum() for one in found)
+    drawing = draw("transfer", material, size=12)
+    result = drawing.data["matrices"]
+    for item in result:
+        assert f"{item.metric.partition('_')[0].capitalize()}: {item.meaning}" in drawing.body
+    assert drawing.body.count("<title>") == sum(np.isfinite(item.cells).sum() for item in result)
 
 
 @pytest.mark.parametrize("kind", FIGURES)
@@ -355,7 +356,7 @@ def test_json_gives_the_data_that_was_drawn(run_folder: Callable[..., Path], tmp
     run = run_folder(3, 2)
     target = tmp_path / "x.svg"
     done = run_verb("figure", kind, run, "--to", target, "--json", tmp_path / "x.json")
-    if kind in ("capabilities", "performance-cost"):  # nothing here is scored by framework-2019, nor timed
+    if kind in ("capabilities", "performance-cost"):  # the run is neither scored by framework-2019 nor timed
         assert isinstance(done.exception, PerdureError)
         assert not target.exists()
         return
@@ -364,7 +365,7 @@ def test_json_gives_the_data_that_was_drawn(run_folder: Callable[..., Path], tmp
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
-    said = json.loads((tmp_path / "x.json").read_text(), parse_constant=refuse)
-    drawn = draw(kind, gather([run], look=partial(thin_lifetime, columns=1500)))
-    assert said["data"] == json.loads(json.dumps(drawn.as_json()))
-    assert drawn.body in target.read_text()
+    text = json.loads((tmp_path / "x.json").read_text(), parse_constant=refuse)
+    drawing = draw(kind, gather([run], look=partial(thin_lifetime, columns=1500)))
+    assert text["data"] == json.loads(json.dumps(drawing.as_json()))
+    assert drawing.body in target.read_text()

@@ -102,14 +102,13 @@ def lifetime_panel(curves: LifetimeCurves, looks: Looks, canvas: Canvas, top: fl
     evaluated = group_by_task(evaluation for evaluation in curves.evaluations if evaluation.task in listed)
     learning, count = group_by_task(curves.learning), sum(map(len, evaluated.values()))
     many = len(curves.tasks) > MANY_TASKS
-    numbers = {task: index for index, task in enumerate(looks)}
     body = ""
     for task in curves.tasks:
         own = learning.get(task, ())
         lines = _lines([curve.measured for curve in own], panel, em * 0.07, 0.35, "as logged")
         lines += _lines([curve.smoothed for curve in own], panel, em * 0.17, words="smoothed")
         dots = _evaluation_marks(evaluated.get(task, ()), panel, looks[task], em, count, many=many)
-        body += colour_marks(looks[task], lines + dots, task=numbers[task])
+        body += colour_marks(looks[task], lines + dots, task=looks[task].position)
     parts.append(panel.plot_area(body))
     return "".join(parts), panel.bottom + canvas.small * 3.1, panel
 
@@ -319,12 +318,11 @@ def draw_scenario(life: ScoredLifetime, looks: Looks, canvas: Canvas, view: Figu
         place = {task: top + row * (index + 0.5) for index, task in enumerate(tasks)}
         parts = [frame(panel, inner, x=x_label(thinned, view), y_ticks=False, across=False)]
         bars = group_by_task([span for span in spans if span.task in place][:_MOST_SPANS])
-        numbers = {task: index for index, task in enumerate(looks)}
         for task, middle in place.items():
             name = ellipsize(task, small, left)
             parts.append(text(left - small * 0.6, middle + small * 0.34, name, small, anchor="end"))
             body = "".join(_bar(span, panel, middle, row) for span in bars.get(task, ()))
-            parts.append(colour_marks(looks[task], body, task=numbers[task]))
+            parts.append(colour_marks(looks[task], body, task=looks[task].position))
         return "".join(parts), panel.bottom + inner.small * 3.1
 
     learning = sum(span.mode == "learn" for span in spans)
@@ -340,7 +338,6 @@ def _shades(spans: Sequence[Span], panel: Panel, looks: Looks, em: float, small:
     """Return each learning block in its task's colour: faint behind the curves, strong and named in a strip above."""
     learned = [span for span in spans if span.mode == "learn"]
     few = len(learned) <= _MOST_SHADED
-    numbers = {task: index for index, task in enumerate(looks)}
     parts: list[str] = []
     top, deep = panel.top - em * 1.45, em * 1.25
     for span in learned[:_MOST_SPANS]:
@@ -352,7 +349,7 @@ def _shades(spans: Sequence[Span], panel: Panel, looks: Looks, em: float, small:
             body += rect(left, panel.top, right - left, panel.bottom - panel.top, opacity=0.08)
         name = "" if span.asleep else ellipsize(span.task, small * 0.92, right - left - em * 0.5)
         body += text((left + right) / 2, top + deep * 0.72, name, small * 0.92, "light name", anchor="middle")
-        parts.append(colour_marks(looks[span.task], body, task=numbers[span.task]))
+        parts.append(colour_marks(looks[span.task], body, task=looks[span.task].position))
     return "".join(parts)
 
 
@@ -411,7 +408,7 @@ def _shift(curve: ThinnedCurve, by: float) -> Points:
 
 def _boundaries(places: Sequence[int], panel: Panel) -> str:
     return "".join(
-        rule(panel.x(index), panel.top, panel.x(index), panel.bottom, "axis", 0.7, "2 3") for index in places
+        rule(panel.x(place), panel.top, panel.x(place), panel.bottom, "axis", 0.7, "2 3") for place in places
     )
 
 

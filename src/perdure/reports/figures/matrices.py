@@ -280,7 +280,6 @@ def _trajectories_panel(matrix: MeanMatrix, looks: Looks, canvas: Canvas, top: f
     panel = Panel(Scale(-0.3, max(len(stages) - 0.7, 0.3), margin(y, canvas), canvas.width), y)
     names, deep = _task_names(matrix.tasks, panel, canvas, "after learning")
     parts = [frame(panel, canvas, y=matrix.y, x_ticks=False), names]
-    numbers = {task: index for index, task in enumerate(looks)}
     for index, task in enumerate(matrix.tasks):
         x, line, look = panel.x(stages), panel.y(values[index]), looks[task]
         body = stroke(path(x[: index + 1], line[: index + 1]), 1.0, dash=(1, 2.5), opacity=0.4)
@@ -289,7 +288,7 @@ def _trajectories_panel(matrix: MeanMatrix, looks: Looks, canvas: Canvas, top: f
             if np.isfinite(values[index, stage]) and len(matrix.tasks) <= MOST_TASKS:
                 words = f"{task}, after {matrix.tasks[stage]}: {number(values[index, stage])}"
                 body += marker(look.shape, x[stage], line[stage], em * 0.36, words)
-        parts.append(colour_marks(look, body, task=numbers[task]))
+        parts.append(colour_marks(look, body, task=look.position))
     return "".join(parts), panel.bottom + deep
 
 

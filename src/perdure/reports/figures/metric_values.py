@@ -88,7 +88,6 @@ def over_time(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
         bar = [] if panel["threshold"] is None else [panel["threshold"]]
         x, y = np.array([moment["x"] for moment in moments]), np.array([*(moment["value"] for moment in moments), *bar])
         specs.append(PanelSpec(panel["metric"].replace("_", " "), [x], [y], panel["unit"]))
-    numbers = {task: index for index, task in enumerate(looks)}
 
     def draw(index: int, place: Panel, inner: Canvas) -> str:
         panel, parts = panels[index], []
@@ -102,7 +101,7 @@ def over_time(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
             for across, up, moment in zip(x, y, moments, strict=True):
                 words = f"{line['key']}: {number(moment['value'])}"
                 body += marker(look.shape, across, up, inner.size * 0.32, words)
-            parts.append(colour_marks(look, body, task=numbers[line["task"]]))
+            parts.append(colour_marks(look, body, task=look.position))
         return "".join(parts)
 
     drawn_tasks = {line["task"] for panel in panels for line in panel["lines"]}
