@@ -349,8 +349,8 @@ def test_a_lifetime_of_a_hundred_thousand_experiences_travels_in_few_bytes() -> 
     blocks = [block for task in tasks * 3 for block in (Block("learn", task, 8400), *evaluation)]
     life = lived(IdealLearner(), Scenario.of("long", [*evaluation, *blocks]))
     gathered = gather(life, look=partial(thin_lifetime, columns=300))
-    (life,) = gathered.lifetimes
-    assert life.score.learning_experiences > 100_000
+    (scored,) = gathered.lifetimes
+    assert scored.score.learning_experiences > 100_000
     assert len(draw("lifetime", gathered).body) < 30_000
 
 
