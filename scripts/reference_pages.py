@@ -283,7 +283,9 @@ def _described(name: str, one: Any) -> str:
 
 def _markdown(one: Any, text: str) -> str:
     """Return a NumPy-style docstring as Markdown: parameters as a table with types and defaults, examples as code."""
-    about, *sections = re.split(r"^(Parameters|Returns|Raises|Examples)\n-+\n", text, flags=re.MULTILINE)
+    about, *sections = re.split(
+        r"^(Parameters|Attributes|Returns|Yields|Raises|Examples)\n-+\n", text, flags=re.MULTILINE
+    )
     parts = [about.strip()]
     for heading, body in zip(sections[::2], sections[1::2], strict=True):
         if heading == "Examples":
@@ -291,6 +293,9 @@ def _markdown(one: Any, text: str) -> str:
             continue
         entries = re.findall(r"^(\S[^\n]*)\n((?:    [^\n]*\n?)+)", body, re.MULTILINE)
         rows = [(name, " ".join(meaning.split())) for names, meaning in entries for name in names.split(", ")]
+        if heading == "Attributes":
+            parts.append(table(("attribute", "meaning"), [(f"`{name}`", meaning) for name, meaning in rows]))
+            continue
         if heading != "Parameters":
             parts.append(f"**{heading}** " + "; ".join(f"`{name}`: {meaning}" for name, meaning in rows))
             continue

@@ -7,6 +7,7 @@ import inspect
 import re
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -14,21 +15,37 @@ import perdure
 from perdure import api
 from perdure.settings import Settings
 
-FUNCTIONS = [
-    name
-    for name, function in vars(api).items()
-    if inspect.isfunction(function) and function.__module__ == api.__name__ and name in perdure.__all__
-]
+PUBLIC = {name: getattr(perdure, name) for name in perdure.__all__}
+FUNCTIONS = [name for name, item in PUBLIC.items() if inspect.isfunction(item)]
+CLASSES = [name for name, item in PUBLIC.items() if inspect.isclass(item)]
+WITHOUT_ERRORS = {"find", "LogEpisodes"}
+
+
+def _entries(text: str, heading: str) -> list[str]:
+    """Return the names in one section of a docstring."""
+    section = re.split(r"\n\n\w+\n-+\n", text.partition(f"\n{heading}\n{'-' * len(heading)}\n")[2])[0]
+    return re.findall(r"^(?:\*\*)?(\w+)$", section, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_docstring_has_one_entry_per_parameter(name: str) -> None:
-    function = getattr(perdure, name)
-    text = inspect.getdoc(function) or ""
-    section = text.partition("Parameters\n----------\n")[2].partition("\n\nReturns\n-------\n")[0]
-    documented = re.findall(r"^(?:\*\*)?(\w+)$", section, re.MULTILINE)
-    assert documented == list(inspect.signature(function).parameters)
-    assert all(f"\n{heading}\n{'-' * len(heading)}\n" in text for heading in ("Returns", "Raises", "Examples"))
+def test_the_docstring_of_a_function_has_one_entry_per_parameter(name: str) -> None:
+    text, signature = inspect.getdoc(PUBLIC[name]) or "", inspect.signature(PUBLIC[name])
+    assert _entries(text, "Parameters") == list(signature.parameters)
+    headings = re.findall(r"^(\w+)\n-+$", text, re.MULTILINE)
+    returned = {"None": [], "Iterator": ["Yields"]}.get(str(signature.return_annotation).partition("[")[0], ["Returns"])
+    raised = [] if name in WITHOUT_ERRORS else ["Raises"]
+    assert headings == ["Parameters", *returned, *raised, "Examples"]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_docstring_of_a_class_has_one_entry_per_field(name: str) -> None:
+    cls = PUBLIC[name]
+    text = inspect.cleandoc(vars(cls)["__doc__"])
+    if issubclass(cls, msgspec.Struct):
+        inherited = {field for base in cls.__bases__ for field in getattr(base, "__struct_fields__", ())}
+        assert _entries(text, "Attributes") == [name for name in cls.__struct_fields__ if name not in inherited]
+    elif "__init__" in vars(cls) and cls is not perdure.LiveRun:  # run_lifetime makes a LiveRun
+        assert _entries(text, "Parameters") == list(inspect.signature(cls).parameters)
 
 
 def test_every_setting_can_be_given_by_name() -> None:
@@ -84,7 +101,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+EXAMPLES = [*FUNCTIONS, *(name for name in CLASSES if ">>>" in str(vars(PUBLIC[name])["__doc__"]))]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_the_example_runs(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     (example,) = doctest.DocTestFinder(recurse=False).find(getattr(perdure, name), name, globs={"perdure": perdure})

@@ -909,18 +909,29 @@ def check(log: str | os.PathLike[str], settings: Settings | None = None, **by_na
 
 
 class Exported(Struct, frozen=True):
-    """The files or tracker runs that `export` wrote."""
+    """Files or tracker runs that `export` wrote.
+
+    Attributes
+    ----------
+    files
+        Files. Empty for a tracker.
+    records
+        File or tracker run → its number of records.
+    columns
+        Number of columns of a table.
+    saturations
+        Task → the saturation of its experts, for ``"taskinfo"``.
+    left_out
+        Path and reason of lifetimes that were not exported.
+    notes
+        Remarks about the export.
+    """
 
     files: tuple[str, ...] = ()
-    """Files, empty for a tracker."""
     records: Mapping[str, int] = {}
-    """File or tracker run → its number of records."""
     columns: int = 0
-    """Number of columns of a table."""
     saturations: Mapping[str, float] | None = None
-    """Task → the saturation of its experts, for ``"taskinfo"``."""
     left_out: tuple[tuple[str, str], ...] = ()
-    """Path and reason."""
     notes: tuple[str, ...] = ()
 
 

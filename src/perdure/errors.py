@@ -29,7 +29,21 @@ from typing import Any, Self
 
 
 class PerdureError(Exception):
-    """The root: `except PerdureError` catches all that Perdure means to raise."""
+    """Base class of all exceptions that Perdure raises on purpose.
+
+    Parameters
+    ----------
+    what
+        The problem.
+    fix
+        What to do about it.
+    file
+        File of the problem.
+    line
+        Line in the file.
+    where
+        Place in the file, such as the name of a lifetime.
+    """
 
     def __init__(
         self, what: str = "", fix: str = "", *, file: object = None, line: int | None = None, where: object = None

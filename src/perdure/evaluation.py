@@ -30,12 +30,21 @@ _REPORT = "report.html"
 
 
 class ProtocolLint(Tabular, Struct, frozen=True):
-    """The lint reports of a protocol's scenarios, and whether its experts suffice."""
+    """Lint reports of a protocol's scenarios, and whether its experts suffice.
+
+    Attributes
+    ----------
+    name
+        Name of the protocol.
+    scenarios
+        Scenario → its report.
+    few_experts
+        The consequence of too few experts, as a sentence. None if they suffice.
+    """
 
     name: str
     scenarios: Mapping[str, LintReport]
     few_experts: str | None
-    """What the number of experts prevents, as a sentence. None if it suffices."""
 
     def __repr__(self) -> str:
         experts = ", few experts" if self.few_experts else ""
@@ -65,14 +74,24 @@ class ProtocolLint(Tabular, Struct, frozen=True):
 
 
 class PreparedProtocol(Tabular, Struct, frozen=True, eq=False, dict=True):
-    """A protocol that can be run: one run per learner, and the settings of the score. Nothing has run yet."""
+    """A protocol that can be run: one run per learner, and the settings of the score. Nothing has run yet.
+
+    Attributes
+    ----------
+    into
+        Run folder.
+    runs
+        One run per learner.
+    settings
+        Settings that its lifetimes are scored with.
+    in_part
+        Whether only a part is run. A part is not scored.
+    """
 
     into: str
     runs: tuple[PreparedRun, ...]
     settings: Settings
-    """The settings that its lifetimes are scored with."""
     in_part: bool = False
-    """Whether only a part is run. A part is not scored."""
 
     def __repr__(self) -> str:
         missing = sum(len(run.missing) for run in self.runs)
@@ -148,15 +167,24 @@ class PreparedProtocol(Tabular, Struct, frozen=True, eq=False, dict=True):
 
 
 class Evaluation(Tabular, Struct, frozen=True, eq=False):
-    """The runs of a protocol, one per learner, and their scores."""
+    """The runs of a protocol, one per learner, and their scores.
+
+    Attributes
+    ----------
+    prepared
+        The protocol with its settings.
+    runs
+        One result per learner. Empty after a dry run.
+    scored
+        The scores by group. None if there is nothing to score, or only a part was run.
+    report
+        Path of the report. None if nothing was scored.
+    """
 
     prepared: PreparedProtocol
     runs: tuple[RunResult, ...] = ()
-    """One per learner; empty after a dry run."""
     scored: GroupedSurvey | None = None
-    """None if there is nothing to score, or only a part was run."""
     report: str | None = None
-    """Path of the report. None if nothing was scored."""
 
     def __repr__(self) -> str:
         counts = [plural(len(self.runs), "learner"), f"{len(self.lived)} lived", f"{len(self.failed)} failed"]

@@ -39,11 +39,35 @@ _PARAMS, _PHASE = "\0params", "\0phase"  # working columns, under names that no 
 
 
 def write_learnkit(lifetime: Lifetime, into: str | os.PathLike[str], name: str | None = None) -> Path:
-    """Write a lifetime as a learnkit tree under `into`, and return its folder.
+    """Write a lifetime as a learnkit tree.
 
-    The folder is called `name`, or like the lifetime; one that exists is refused. Phases are made from the blocks (an
-    evaluation before any learning is `0.test`), and names that are not safe as folders are encoded. Facts that the
-    tree has no place for (directions of measures, learner, seed) are in its `manifest.json`.
+    Phases are made from the blocks; an evaluation before any learning is `0.test`. Names that are not safe as folders
+    are encoded. Facts that the tree has no place for (directions of measures, learner, seed) are in its
+    `manifest.json`.
+
+    Parameters
+    ----------
+    lifetime
+        The lifetime.
+    into
+        Folder in which the tree's folder is created.
+    name
+        Name of the tree's folder, which must not exist. By default the lifetime's id.
+
+    Returns
+    -------
+    Path
+        The tree's folder.
+
+    Raises
+    ------
+    LogError
+        If the folder exists, or the lifetime cannot be written as a tree.
+
+    Examples
+    --------
+    >>> perdure.write_learnkit(perdure.read("logs/naive-0"), "learnkit").name
+    'naive-0'
     """
     return write_tree(*tree_of(lifetime), Path(into) / folder_name(lifetime.id if name is None else name))
 

@@ -71,10 +71,41 @@ def smooth(
     width: float | None = None,
     alignment: Alignment = "centred",
 ) -> Array:
-    """Return a copy of `values` in which each of `blocks` is smoothed separately.
+    """Smooth each of some blocks of values separately.
 
-    A centred window leaves a straight ramp unchanged away from the edges: for even widths the two
-    half-shifted windows are averaged. Edges are reflected without repeating the edge sample.
+    A centred window leaves a straight ramp unchanged away from the edges: for even widths the two half-shifted windows
+    are averaged. Edges are reflected without repeating the edge sample.
+
+    Parameters
+    ----------
+    values
+        Values of all blocks, one after the other.
+    starts
+        Index of the first value of each block, and the number of all values.
+    blocks
+        Indices of the blocks to smooth.
+    window
+        Shape of the window: ``"flat"``, ``"hanning"``, ``"hamming"``, ``"bartlett"``, ``"blackman"`` or ``"none"``.
+    width
+        Number of values in the window, or below 1 a share of the block. By default a fifth of it, at most 100. A window
+        of fewer than three values changes nothing.
+    alignment
+        ``"lagging"`` shifts even windows by half a value and odd ones by one value, as l2metrics does.
+
+    Returns
+    -------
+    Array
+        A smoothed copy of `values`.
+
+    Raises
+    ------
+    PerdureError
+        If a window, an alignment or a block is unknown.
+
+    Examples
+    --------
+    >>> perdure.smooth([0.0, 3.0, 0.0, 3.0, 0.0], [0, 5], [0], width=3)
+    array([2., 1., 2., 1., 2.])
     """
     if window not in get_args(Window):
         raise UnknownNameError("window", str(window), get_args(Window))

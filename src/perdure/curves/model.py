@@ -42,34 +42,58 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 
 
 class Preparation(msgspec.Struct, frozen=True):
-    """Settings of the preparation that makes values comparable: smooth, then clamp, then scale."""
+    """Settings of the preparation that makes values comparable: smooth, then clamp, then scale.
+
+    Attributes
+    ----------
+    window
+        Shape of the smoothing window.
+    width
+        Width of the window in experiences, or below 1 a share of the block. None is a fifth of the block, at most 100.
+    smooth_evaluation
+        Whether evaluation blocks are smoothed too.
+    clamp
+        Whether values are clipped at the 10th and 90th percentile, or at the bounds.
+    scale
+        Scale by the range of each task, by that of the run, or not.
+    bounds
+        Task → (min, max) as measured. None takes them from the log's scenario, or else from the data.
+    recorded_bounds
+        Whether bounds in the log's manifest count as given. l2metrics ignores them.
+    variants
+        Meaning of a task: the label (``"name"`` or ``"aware"``), the label with its parameters (``"params"``), or the
+        task without its variant (``"agnostic"``). None is the default of each lifetime's source.
+    noise
+        Standard deviation of noise that is added to the learner's prepared values, to test its influence.
+    noise_seed
+        Seed of the noise.
+    alignment
+        ``"lagging"`` shifts even windows by half an experience and odd ones by one, as l2metrics does.
+    unit
+        Unit that is smoothed and counted. l2metrics counts rows, also if several belong to one experience.
+    matching
+        Match experts and bounds to tasks by the whole name, or by a common prefix as l2metrics does.
+    suffix
+        Underscore after which a variant starts.
+    keep_constant
+        Whether a task whose values never change counts in lifetime means.
+    """
 
     window: Window = "flat"
     width: float | None = None
-    """In experiences, or below 1 as a share of the block; None is a fifth of the block, at most 100."""
     smooth_evaluation: bool = False
     clamp: bool = False
     scale: Scale = "task"
     bounds: Mapping[str, tuple[float, float]] | None = None
-    """Task → (min, max) as measured; None takes them from the log's scenario, and from the data where it has none."""
     recorded_bounds: bool = True
-    """Whether bounds that the scenario in the log's manifest gives to a task count as given; l2metrics knew none."""
     variants: Variants | None = None
-    """What is a task: the label (`name`, or `aware`), the label with its parameters (`params`), or the task without
-    its variant (`agnostic`); None is each lifetime's own way."""
     noise: float = 0.0
-    """Standard deviation of the noise added to the learner's prepared values, to see how much it matters."""
     noise_seed: int = 0
     alignment: Literal["centred", "lagging"] = "centred"
-    """`lagging` is l2metrics': half an experience late for even windows, one for odd ones."""
     unit: Literal["experience", "row"] = "experience"
-    """What is smoothed and counted; l2metrics counts rows, also where several share an experience."""
     matching: Literal["whole", "prefix"] = "whole"
-    """How experts and bounds are matched to tasks; l2metrics falls back to a common beginning."""
     suffix: Literal["last", "first"] = "last"
-    """After which underscore a variant starts."""
     keep_constant: bool = False
-    """Whether a task whose values never change counts in lifetime means."""
 
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():
@@ -92,15 +116,24 @@ class Preparation(msgspec.Struct, frozen=True):
 
 
 class Curve(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """Prepared values in order, of one block or of several joined. Never empty, except for an expert's."""
+    """Prepared values in order, of one block or of several joined. Only an expert's curve can be empty.
+
+    Attributes
+    ----------
+    values
+        The values, smoothed and scaled.
+    raw
+        The values of the same experiences, scaled but not smoothed.
+    range
+        Width of the task's range on the prepared scale, used to recognise tiny denominators.
+    floor
+        Lowest value of the scale. Values may be lower if bounds are given. None for values as measured.
+    """
 
     values: Array
     raw: Array
-    """The same experiences scaled but not smoothed."""
     range: float = SCALED
-    """Width of the task's range on the prepared scale; guards against tiny denominators use it."""
     floor: float | None = None
-    """Lowest value of the scale, which values may pass if bounds are given; None for values as measured."""
 
     def __len__(self) -> int:
         return len(self.values)

@@ -44,30 +44,47 @@ class ScoredLifetime(msgspec.Struct, frozen=True, eq=False):
 
 
 class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
-    """Lifetimes scored the same way, in the order in which they were given, and what was left out."""
+    """Lifetimes scored with the same settings, in the order in which they were given.
+
+    Attributes
+    ----------
+    lifetimes
+        The scored lifetimes.
+    left_out
+        Path and reason of everything that was given and not scored.
+    settings
+        Settings of the score, by name.
+    preset
+        Preset of the score.
+    metrics
+        Metric → its declaration.
+    settings_from
+        Setting → its source.
+    written
+        Thresholds of metrics that only a file of scores declares.
+    name
+        Names of the paths that were given.
+    notes
+        Remarks about the survey.
+    """
 
     JSON: ClassVar = (
         *("perdure", "schema", "definitions", "preset", "settings", "settings_from", "left_out:excluded"),
         "lifetimes:scores",
     )
     schema: ClassVar[int] = SCHEMA
-    """The form of this JSON."""
+    """Version of this JSON."""
     definitions: ClassVar[int] = DEFINITIONS
-    """The edition of the definitions that the values follow; scores of another edition are not read."""
+    """Version of the definitions that the values follow. Scores of another version are not read."""
 
     lifetimes: tuple[ScoredLifetime, ...]
     left_out: tuple[tuple[str, str], ...]
-    """Path and reason of everything that was given and not scored."""
     settings: Mapping[str, Any]
     preset: str
     metrics: Mapping[str, Metric]
-    """The declarations behind the ids."""
     settings_from: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Setting → the source of its value."""
     written: Mapping[str, Threshold] = msgspec.field(default_factory=dict)
-    """Thresholds of metrics that only a file of scores declares."""
     name: str = ""
-    """Names of the places."""
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:

@@ -33,28 +33,50 @@ LIMITS: Mapping[Unit, float] = {"percent": 100.0, "fraction": 1.0, "raw": np.inf
 class AccuracyMatrix(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Evaluations of each learned task, before any learning and after each task was learned.
 
-    `values[i, j]` is the evaluation of `tasks[i]` after the j-th task was learned, j counted from 1;
-    column 0 is from before any learning. NaN marks missing evaluations: read cells with the functions
-    of `perdure.metrics.matrix`, which name the one that is missing.
+    `values[i, j]` is the evaluation of `tasks[i]` after the j-th task was learned, j counted from 1; column 0 is from
+    before any learning. NaN marks missing evaluations. The functions of `perdure.metrics.matrix` name a missing cell.
+
+    Attributes
+    ----------
+    tasks
+        The learned tasks, in order.
+    cells
+        All values, or the known ones by row and column.
+    unit
+        Unit of the values.
+    lowest
+        Per task, its lowest evaluation after it was learned. A log adds those between the columns.
+    highest
+        Per task, its highest evaluation.
+    random_init
+        Per task, the accuracy of an untrained learner.
+    joint
+        Per task, the accuracy of a learner that was trained on all tasks together.
+    seconds
+        Per task, the time of learning it, if recorded.
+    memory_mb
+        Per task, the most memory used, in MB, if recorded.
+    others
+        Task that was never learned → its evaluations, by column.
+    negated
+        Whether lower was better, so that every value is negated. Baselines are as measured.
+    flags
+        Remarks that every value of a metric gets.
+    notes
+        Remarks of the reader.
     """
 
     tasks: tuple[str, ...]
     cells: Array | Mapping[Cell, float]
-    """All values, or the known ones by row and column: a log of many tasks usually has few."""
     unit: Unit = "raw"
     lowest: tuple[float | None, ...] = ()
-    """Per task, its lowest evaluation after it was learned; from a log also those between the columns."""
     highest: tuple[float | None, ...] = ()
-    """Per task, its highest evaluation of all."""
     random_init: tuple[float, ...] | None = None
     joint: tuple[float, ...] | None = None
     seconds: tuple[float, ...] = ()
-    """The time of learning each task, as far as recorded; likewise the most memory used, in MB."""
     memory_mb: tuple[float, ...] = ()
     others: Mapping[str, Array] = msgspec.field(default_factory=dict)
-    """Tasks that were never learned → their evaluations, column by column as in `values`."""
     negated: bool = False
-    """Whether lower was better, so that every value here is negated; baselines are given as measured."""
     flags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -115,7 +137,13 @@ def negated(matrix: AccuracyMatrix) -> AccuracyMatrix:
 
 
 class MatrixLifetime(Lifetime, frozen=True, eq=False, kw_only=True):
-    """A lifetime of which only the accuracy matrix is known."""
+    """A lifetime of which only the accuracy matrix is known.
+
+    Attributes
+    ----------
+    matrix
+        The accuracy matrix.
+    """
 
     matrix: AccuracyMatrix
 

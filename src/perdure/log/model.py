@@ -70,10 +70,38 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class Lifetime(Shown, msgspec.Struct, frozen=True, eq=False, dict=True):
-    """The records of one learner in one scenario.
+    """Records of one learner in one scenario.
 
-    `experiences` holds every row, also those that do not count for any metric, in the order of block number,
-    experience number, worker id and row.
+    Attributes
+    ----------
+    id
+        Name of the lifetime.
+    experiences
+        Every row, also those that do not count, ordered by block number, experience number, worker id and row.
+    measures
+        Measure → its direction.
+    learner
+        Learner, if recorded.
+    seed
+        Seed, if recorded.
+    role
+        ``"life"`` or ``"expert"``.
+    complete
+        Whether the lifetime reached its end. None if unknown.
+    path
+        Path of the log.
+    info
+        Content of `scenario_info.json`.
+    manifest
+        Content of the manifest.
+    notes
+        Remarks of the reader, such as on lines that it left out.
+    inside
+        Name inside a file that holds several lifetimes.
+    stated_type
+        Scenario type, used if neither `info` nor the manifest states one.
+    variants
+        Default meaning of a task: the label, or the label with its parameters.
     """
 
     id: str
@@ -83,19 +111,13 @@ class Lifetime(Shown, msgspec.Struct, frozen=True, eq=False, dict=True):
     seed: int | None = None
     role: Role = "life"
     complete: bool | None = None
-    """Whether the lifetime reached its end; None if unknown."""
     path: Path | None = None
     info: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    """The content of `scenario_info.json`."""
     manifest: Mapping[str, Any] = msgspec.field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    """Remarks of the reader, such as on lines that it left out."""
     inside: str = ""
-    """Its name inside a file that holds several lifetimes."""
     stated_type: str | None = None
-    """Its scenario type, used if neither `info` nor the manifest states one."""
     variants: Literal["name", "params"] = "name"
-    """The default meaning of a task in its source: the label, or the label with its parameters."""
 
     def __repr__(self) -> str:
         known = {"learner": self.learner, "seed": self.seed, "complete": self.complete}

@@ -48,16 +48,26 @@ class Note(str):
 
 
 class Check(Tabular, msgspec.Struct, frozen=True):
-    """The result of a check."""
+    """Result of checking a log.
+
+    Attributes
+    ----------
+    rows
+        Number of records.
+    problems
+        The problems, with file, line and fix.
+    what
+        Description of the log, if it does not consist of records.
+    notes
+        How the log was read, if there was a choice.
+    """
 
     JSON: ClassVar = ("ok", "what", "rows", "notes", "problems")
 
     rows: int
     problems: tuple[Problem, ...]
     what: str = ""
-    """A description, if it is not a log of records."""
     notes: tuple[str, ...] = ()
-    """How it was read, if there was a choice."""
 
     def __repr__(self) -> str:
         levels = [one.level for one in self.problems]

@@ -141,17 +141,17 @@ def read(
     Parameters
     ----------
     path
-        The log, a URL of it, or the name of a log under `$L2DATA/logs`.
+        Path or URL of a log, or the name of a log under `$L2DATA/logs`.
     reader
-        The name of a reader, in place of the one that recognises the log.
+        Name of a reader, in place of the one that recognises the log.
     columns
-        Our name → the file's, for tables with other names.
+        Perdure's column name → the name in the file, for tables with other names.
     measures
         Names of measures, with directions if lower is better, in place of those that the log declares.
     verified
-        Whether a log that differs from its ledger is refused. If False, its notes list the differences.
+        Whether to refuse a log that differs from its ledger. If False, its notes list the differences.
     max_unpacked
-        The number of MiB that a packed file may unpack to.
+        Largest size in MiB that a packed file may unpack to.
 
     Returns
     -------
@@ -161,7 +161,13 @@ def read(
     Raises
     ------
     LogError
-        If the log cannot be read or, as UnverifiedError, differs from its ledger.
+        If the log cannot be read or, as `UnverifiedError`, differs from its ledger.
+
+    Examples
+    --------
+    >>> lifetime = perdure.read("logs/naive-0")
+    >>> lifetime.height
+    96
     """
     options = Options(dict(columns or {}), _directions(measures), verified, max_unpacked=max_unpacked)
     place = locate(path)
@@ -184,7 +190,32 @@ def holds_experts(place: Path, options: Options) -> bool:
 def lifetimes(
     place: str | os.PathLike[str], options: Options = _DEFAULTS, part: str | None = None
 ) -> Iterator[Lifetime]:
-    """Yield every lifetime at `place`, or in one piece of it."""
+    """Read every lifetime in a log, one after the other.
+
+    Parameters
+    ----------
+    place
+        Path of a log. Use `find` for a folder of logs.
+    options
+        Options of the readers.
+    part
+        Name of one lifetime or one part of the file, as its reader names it. By default all.
+
+    Yields
+    ------
+    Lifetime
+        A lifetime with all its rows.
+
+    Raises
+    ------
+    LogError
+        If the log cannot be read.
+
+    Examples
+    --------
+    >>> [lifetime.learner for lifetime in perdure.lifetimes("logs/naive-0")]
+    ['naive']
+    """
     place = Path(place)
     reader = recognise(place)
     if isinstance(reader, ReaderOfMany):
@@ -242,11 +273,28 @@ def locate(path: str | os.PathLike[str]) -> Path:
 
 
 def find(place: str | os.PathLike[str], options: Options = _DEFAULTS) -> Iterator[Path]:
-    """Yield every log at or below `place`, in the order of their paths; one file may hold several lifetimes.
+    """Find the logs at or below `place`, in the order of their paths.
 
     Folders that hold a lifetime are not searched further. A link may lead to a lifetime elsewhere, which is
-    yielded once; it is not followed to search there. Files found by searching are included only if a reader
-    recognises them and, if it has the method `claims`, claims them.
+    yielded once; linked folders are not searched. A file in a searched folder is included only if a reader
+    recognises it and, if that reader has the method `claims`, claims it.
+
+    Parameters
+    ----------
+    place
+        Path of a log, which is the only result, or of a folder to search.
+    options
+        Options of the readers.
+
+    Yields
+    ------
+    Path
+        The path of a log. One file may hold several lifetimes. Nothing is yielded for a missing path.
+
+    Examples
+    --------
+    >>> [log.name for log in perdure.find("logs")][:2]
+    ['naive-0', 'naive-1']
     """
     place = Path(place)
     if _is_known(place):

@@ -28,7 +28,13 @@ _TABLE_ERROR = 6e-5
 
 
 class NoValue(Exception):  # noqa: N818 - a result, not a failure
-    """Raised by a formula if its site has no value, with the reason."""
+    """Raised by a formula if its site has no value.
+
+    Parameters
+    ----------
+    why
+        The reason.
+    """
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -36,7 +42,15 @@ class NoValue(Exception):  # noqa: N818 - a result, not a failure
 
 
 class Value(msgspec.Struct, frozen=True):
-    """A formula's result with flags: remarks that a reader of the number should see."""
+    """A formula's result with remarks.
+
+    Attributes
+    ----------
+    value
+        The number.
+    flags
+        Remarks about the number.
+    """
 
     value: float
     flags: tuple[str, ...] = ()

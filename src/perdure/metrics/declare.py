@@ -112,54 +112,98 @@ _INITIALS = r"\(([A-Z][A-Z-]+)\)\.?$"
 
 
 class Metric(msgspec.Struct, frozen=True, eq=False, dict=True, weakref=True):
-    """One number about a lifetime: its sites, its formula, and the meaning of its value."""
+    """One number about a lifetime: its sites, its formula, and the meaning of its value.
+
+    The decorator `metric` makes one.
+
+    Attributes
+    ----------
+    name
+        Id of the metric.
+    formula
+        Function of the curves of a site.
+    sites
+        Function that yields the sites of a scenario.
+    combine
+        Function that combines the values of all sites.
+    summary
+        First line of the formula's docstring.
+    needs
+        Property of the scenario without which there is no site.
+    unit
+        Unit of the values.
+    better
+        Which values are better.
+    threshold
+        Value beyond which lifelong learning is demonstrated. None for a metric without a verdict.
+    inclusive
+        Whether the threshold itself demonstrates it.
+    margin
+        Distance that is subtracted from the threshold.
+    margin_given
+        Whether a user set the margin. A declared margin is meant on a scale of 100.
+    condition
+        Condition of lifelong learning that it measures.
+    capability
+        Capability that it measures.
+    expert
+        Whether it needs experts.
+    joint
+        Whether it needs the performance of a learner that is trained on all tasks together.
+    source
+        Publication that defines it.
+    preset
+        Preset that it belongs to.
+    aliases
+        Other names that requests may use, in any capitals. Outputs only use `name`.
+    of_matrix
+        For a metric of logs, the metric that answers the same question for an accuracy matrix.
+    good
+        Values that a publication calls good.
+    headline
+        ``"log"`` or ``"matrix"`` if it is one of the first numbers to show there.
+    scale
+        Scale of the averages over sites and over lifetimes: values or their logarithms. Tables always show values.
+    variant_of
+        Name of the metric that answers the same question in another way.
+    question
+        Question that it answers. Metrics with a question are shown first.
+    words
+        Words for its verdict. None for above and below.
+    compares
+        For a metric that compares two evaluations, the roles of the later and of the earlier one.
+    answers
+        Core Capability of 2019 → the question that the metric answers for it.
+    """
 
     name: str
     formula: Callable[..., float | Value]
     sites: Sites
     combine: Combine
     summary: str
-    """The first line of the formula's docstring."""
     needs: str
-    """The scenario's property without which there is no site."""
     unit: str = ""
     better: Better = "higher"
     threshold: float | None = None
-    """Lifelong learning is demonstrated beyond it; None for a metric without a verdict."""
     inclusive: bool = False
-    """Whether the threshold itself demonstrates it."""
     margin: float = 0.0
     margin_given: bool = False
-    """Whether a user set the margin. A declared margin is meant on a scale of 100."""
     condition: str = ""
     capability: str = ""
     expert: bool = False
-    """Whether it needs experts."""
     joint: bool = False
-    """Whether it needs the performance of a learner that is trained on all tasks together."""
     source: str = ""
     preset: str = STANDARD
-    """The preset that the metric belongs to."""
     aliases: tuple[str, ...] = ()
-    """Other names that requests may use, in any capitals. Outputs only use `name`."""
     of_matrix: str = ""
-    """For a metric of logs, the metric that answers the same question for an accuracy matrix."""
     good: PublishedRange | None = None
-    """Values that a document calls good."""
     headline: Headline = ""
-    """Whether it is one of the first numbers to show for a log or for an accuracy matrix."""
     scale: AveragedAs = "linear"
-    """Scale of the averages over sites and over lifetimes: values or their logarithms. Tables always show values."""
     variant_of: str = ""
-    """Name of the metric that answers the same question in another way."""
     question: Question = ""
-    """Question that it answers for the reader; metrics with a question are shown first."""
     words: VerdictWords | None = None
-    """Words for its verdict; None for above and below."""
     compares: tuple[str, str] | None = None
-    """For a metric that compares two evaluations, the roles of the later and of the earlier one."""
     answers: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Core Capability of 2019 → the question that the metric answers for it."""
 
     def __repr__(self) -> str:
         threshold = "" if self.threshold is None else f", threshold {self.threshold:g}"
@@ -292,37 +336,77 @@ def metric(
     Parameters
     ----------
     sites
-        Yields the sites of a scenario. The first line of its docstring completes "the scenario needs …".
+        Function that yields the sites of a scenario. The first line of its docstring completes "the scenario needs …".
     name
-        Id of the metric; the formula's name by default.
+        Id of the metric. By default the formula's name.
     combine
-        Combines the values of all sites. By default the values of a task are averaged, then the tasks.
-    unit, better, source, good
-        The unit, which values are better, the publication, and the values that it calls good.
-    threshold, inclusive, margin
-        Lifelong learning is demonstrated beyond `threshold` (or at it, if `inclusive`), minus `margin`.
-    condition, capability, of_matrix
-        Condition and capability that the metric measures, and the metric of matrices that answers the same question.
-        Those of `variant_of` by default.
+        Function that combines the values of all sites. By default the values of a task are averaged, then the tasks.
+    unit
+        Unit of the values.
+    better
+        Which values are better, ``"higher"`` or ``"lower"``.
+    threshold
+        Value beyond which lifelong learning is demonstrated. Without it, the metric has no verdict.
+    inclusive
+        Whether the threshold itself demonstrates it.
+    margin
+        Distance that is subtracted from the threshold.
+    condition
+        Condition of lifelong learning that the metric measures. By default that of `variant_of`.
+    capability
+        Capability that the metric measures. By default that of `variant_of`.
     expert
-        Whether it needs experts; by default, whether it has a parameter `expert` or `experts`.
+        Whether the metric needs experts. By default whether the formula has a parameter `expert` or `experts`.
     joint
         Whether it needs the performance of a jointly trained learner.
+    source
+        Publication that defines the metric.
     preset
-        The preset that the metric belongs to.
+        Preset that the metric belongs to.
     aliases
-        Other names for it.
+        Other names for the metric.
+    of_matrix
+        Metric of accuracy matrices that answers the same question. By default that of `variant_of`.
+    good
+        Values that the publication calls good.
     headline
-        "log" or "matrix" if it is a headline number there, which gets a verdict.
+        ``"log"`` or ``"matrix"`` if it is one of the first numbers there, which get a verdict.
     scale
-        "log" averages logarithms of values, over sites and over lifetimes.
+        ``"log"`` averages logarithms of values, over sites and over lifetimes.
     variant_of
-        The metric that answers the same question in another way.
-    question, words, compares, answers
-        Question that it answers, words for its verdict, the roles of the later and the earlier evaluation if it
-        compares two, and the questions that it answers for Core Capabilities of 2019.
+        Metric that answers the same question in another way.
+    question
+        Question that the metric answers.
+    words
+        Words for its verdict.
+    compares
+        Roles of the later and of the earlier evaluation, if it compares two.
+    answers
+        Core Capability of 2019 → the question that the metric answers for it.
     register
-        Whether to add it to `METRICS`.
+        Whether to add the metric to `METRICS`.
+
+    Returns
+    -------
+    Callable
+        A decorator that returns the `Metric`.
+
+    Raises
+    ------
+    MetricError
+        If the formula has no docstring, or its parameters are not roles of the sites.
+    PerdureError
+        If `better` is unknown, or another metric has the name.
+
+    Examples
+    --------
+    >>> from perdure.scenario import sites
+    >>> @perdure.metric(sites.each_learning_block, unit="points", register=False)
+    ... def rise(learned: perdure.Curve) -> float:
+    ...     '''Measure how much the performance rises in a learning block.'''
+    ...     return learned.terminal - learned.raw_start
+    >>> rise
+    Metric('rise', higher is better: Measure how much the performance rises in a learning block.)
     """
     if better not in ("higher", "lower"):
         raise UnknownNameError("value of better", better, ("higher", "lower"))

@@ -104,7 +104,41 @@ class OtherCode(str):
 
 
 class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
-    """The metrics of one lifetime."""
+    """The metrics of one lifetime.
+
+    Attributes
+    ----------
+    identity
+        Facts that identify the lifetime, and decide whether it may be pooled with others.
+    metrics
+        Metric → its value with details, or the reason why there is none.
+    preset
+        Preset of the score.
+    how
+        Every other setting that decided the values, as text. Scores are pooled only if it is the same.
+    blocks
+        A summary of each block.
+    learning_experiences
+        Number of learning experiences.
+    evaluation_experiences
+        Number of evaluation experiences.
+    dropped
+        Reason → the number of rows that do not count.
+    notes
+        Remarks about the lifetime.
+    not_learned
+        Tasks that never reached the performance at which they count as learned.
+    measures
+        Task → its measure, if tasks have different measures.
+    bounds
+        Task → (min, max) as measured, if they were given or recorded in the log.
+    protocol
+        The protocol in the manifest.
+    complete
+        Whether the lifetime reached its end. None if unknown.
+    digest
+        Digest of its tasks, blocks and values, which identifies copies. Empty if too few values differ.
+    """
 
     JSON: ClassVar = (
         *("id", "identity:recorded", "learner", "seed", "scenario_type", "protocol", "complete", "digest:known_digest"),
@@ -117,25 +151,17 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
     metrics: Mapping[str, Measured]
     preset: str = STANDARD
     how: str = ""
-    """Every other setting that decided the values, as text. Scores are pooled only if it is the same."""
     blocks: Sequence[BlockSummary] = ()
     learning_experiences: int = 0
     evaluation_experiences: int = 0
     dropped: Mapping[str, int] = msgspec.field(default_factory=dict)
-    """Rows that do not count, by reason."""
     notes: tuple[str, ...] = ()
     not_learned: tuple[str, ...] = ()
-    """Tasks that never reached the performance at which they count as learned."""
     measures: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Task → its own measure, if tasks have different measures."""
     bounds: Mapping[str, tuple[float, float]] = msgspec.field(default_factory=dict)
-    """Task → (min, max) as measured, if they were given or recorded in the log; never the span of the data."""
     protocol: Any = None
-    """The protocol in the manifest."""
     complete: bool | None = None
-    """Whether the lifetime reached its end; None if unknown."""
     digest: str = ""
-    """Digest of its tasks, blocks and values, which identifies copies; empty if too few values differ."""
 
     @property
     def id(self) -> str:

@@ -28,11 +28,11 @@ def settings_for(
     *,
     source: str = "caller",
 ) -> Settings:
-    """Return the settings with which the lifetimes at or below `logs` are scored.
+    """Find the settings with which the lifetimes at or below `logs` are scored.
 
-    First wins: `given`, `perdure.toml` beside the data, `[score]` of the protocol in a run folder, the log, the
-    preset. Of several files above a lifetime the nearest counts, none from above the argument. Lifetimes that would
-    be scored differently are refused, unless the setting that differs is given.
+    The first source of a setting counts: `given`, `perdure.toml` in the folder of the data, `[score]` of the protocol
+    in a run folder, the log, the preset. Of several files above a lifetime the nearest counts. Files above `logs` are
+    ignored.
 
     Parameters
     ----------
@@ -41,7 +41,23 @@ def settings_for(
     given
         Settings by name.
     source
-        The name under which outputs list the source of `given`.
+        Name under which outputs list the source of `given`.
+
+    Returns
+    -------
+    Settings
+        The settings, with the source of each in `origins`.
+
+    Raises
+    ------
+    PerdureError
+        If a setting is wrong, or lifetimes would be scored differently. Give the setting that differs.
+
+    Examples
+    --------
+    >>> settings = perdure.settings_for("logs", {"window": "none"})
+    >>> settings.window, settings.origins
+    ('none', {'window': 'caller'})
     """
     given = dict(given or {})
     settings_from(**given)  # refuses a wrong name or value before any file is read

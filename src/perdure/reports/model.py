@@ -51,7 +51,29 @@ class ConditionVerdict(msgspec.Struct, frozen=True):
 
 
 class Report(Tabular, msgspec.Struct, frozen=True, eq=False):
-    """Lifetimes and their groups, with verdicts, comparisons and provenance."""
+    """Lifetimes and their groups, with verdicts, comparisons and provenance.
+
+    Attributes
+    ----------
+    title
+        Title of the report.
+    data
+        The scored lifetimes and their groups.
+    verdicts
+        One verdict per group and condition of lifelong learning.
+    comparisons
+        Comparisons of every group with the baseline.
+    checklist
+        Requirements of a sound evaluation, and whether they are met.
+    provenance
+        Versions, settings and commands.
+    notes
+        Remarks about the lifetimes.
+    tally
+        Every group against every threshold, under presets that test as Baker et al. 2023.
+    leads
+        Sentences about accuracy matrices, which precede the verdicts.
+    """
 
     JSON: ClassVar = (
         *("title", "leads", "verdicts", "rule"),
@@ -67,9 +89,7 @@ class Report(Tabular, msgspec.Struct, frozen=True, eq=False):
     provenance: Mapping[str, Any] = {}
     notes: tuple[str, ...] = ()
     tally: Tally | None = None
-    """Every group against every threshold, under presets that test as Baker et al. 2023."""
     leads: tuple[str, ...] = ()
-    """Sentences about accuracy matrices, which precede the verdicts."""
 
     def __repr__(self) -> str:
         groups = plural(len(self.data.groups), "group")

@@ -71,16 +71,27 @@ class Canvas(msgspec.Struct, frozen=True):
 
 
 class Figure(msgspec.Struct, frozen=True, eq=False):
-    """A drawing, and the numbers that it shows."""
+    """A drawing, and the numbers that it shows.
+
+    Attributes
+    ----------
+    width
+        Width in SVG pixels.
+    height
+        Height in SVG pixels.
+    body
+        SVG markup.
+    label
+        Description for screen readers.
+    data
+        The numbers, by name.
+    """
 
     width: float
     height: float
     body: str
-    """SVG markup."""
     label: str
-    """Description for screen readers."""
     data: Mapping[str, Any] = {}
-    """The numbers, by name."""
 
     def __repr__(self) -> str:
         return f"Figure({shorten(self.label, 80, placeholder=' …')!r}, {self.width:.0f} × {self.height:.0f})"

@@ -45,19 +45,20 @@ def run_lifetime(
     states: str | os.PathLike[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> LiveRun:
-    """Start or resume a lifetime, to run with `for block in life: for episode in block.episodes(): …`.
+    """Start or resume a lifetime, to run with `for block in run: for episode in block.episodes(): …`.
 
-    For a classification learner, use `life.datasets()`.
+    For a classification learner, iterate over `run.datasets()`.
 
     Parameters
     ----------
     scenario
         A scenario, a syllabus, or the path of a syllabus.
-    into, name
-        The log is written to `into/name`; by default to the folder that `perdure info` shows, with the name of the
-        scenario and the time.
+    into
+        Folder of the log's folder. By default the one that `perdure info` shows.
+    name
+        Name of the log's folder. By default the name of the scenario and the time.
     seed
-        Recorded in the log, and the root of `seeds` unless they are given.
+        Seed in the log, and the root of `seeds` unless they are given.
     learner
         The learner, or only its name. A learner with a fingerprint must not change in an evaluation.
     title
@@ -74,7 +75,31 @@ def run_lifetime(
         Folder in which a learner that can be saved is saved after each block. If the lifetime was interrupted, it
         continues from there.
     progress
-        Called with the number of completed experiences.
+        Function that is called with the number of completed experiences.
+
+    Returns
+    -------
+    LiveRun
+        The blocks of the scenario, to be completed in order. Nothing has run yet.
+
+    Raises
+    ------
+    ScenarioError
+        If the syllabus is invalid, or a task has no environment.
+    RecordError
+        If the log exists and cannot be continued.
+
+    Examples
+    --------
+    >>> syllabus = perdure.compose("condensed", ["pong", "breakout"], learn=2, evaluate=1)
+    >>> for block in perdure.run_lifetime(syllabus, "runs", "random", learner="random"):
+    ...     for episode in block.episodes():
+    ...         _, over = episode.reset(), False
+    ...         while not over:
+    ...             _, _, terminated, truncated, _ = episode.step(episode.action_space.sample())
+    ...             over = terminated or truncated
+    >>> perdure.read("runs/random").height
+    10
     """
     if role not in get_args(Role):
         raise UnknownNameError("role", str(role), get_args(Role))
@@ -106,7 +131,35 @@ def run_lifetime(
 
 
 class LiveRun:
-    """The blocks of a scenario, each to be completed before the next; iterate over it once."""
+    """Blocks of a running lifetime. Iterate over it once, and complete each block before the next.
+
+    `run_lifetime` starts or resumes one.
+
+    Attributes
+    ----------
+    syllabus
+        Syllabus of the lifetime.
+    scenario
+        Blocks and tasks of the syllabus.
+    kinds
+        Task → its kind.
+    journal
+        Writer of the log.
+    learner
+        The learner, if it was given.
+    name
+        Id of the lifetime.
+    seeds
+        Seeds of learner, scenario and environments.
+    learner_digest
+        Digest of the learner's code, if known.
+    step_limit
+        Number of steps after which an episode is truncated.
+    tasks
+        Label → task.
+    measures
+        Measures that are logged.
+    """
 
     def __init__(
         self,

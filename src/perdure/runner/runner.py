@@ -126,18 +126,30 @@ _REPR = 40  # signs of a place that a short word shows
 
 
 class RunResult(Tabular, Struct, frozen=True):
-    """The result of a run: each lifetime, expert and twin of one learner."""
+    """Result of a run: each lifetime, expert and twin of one learner.
+
+    Attributes
+    ----------
+    folder
+        The run folder.
+    plan
+        All jobs of the protocol.
+    lived
+        Ids of the jobs that this run completed, in the plan's order.
+    failed
+        Id → the reason of a failed job.
+    notes
+        Remarks about the lifetimes of this run, without repetitions.
+    stopped
+        Reason for not starting the rest, if the first lifetimes all failed in the same way.
+    """
 
     folder: RunFolder
     plan: RunPlan
     lived: tuple[str, ...]
-    """Ids of the jobs that this run completed, in the plan's order."""
     failed: dict[str, str]
-    """Reasons of failed jobs, by id."""
     notes: tuple[str, ...] = ()
-    """Remarks about the lifetimes of this run, each once."""
     stopped: str | None = None
-    """Reason for not starting the rest: the first lifetimes all failed in the same way."""
 
     def __repr__(self) -> str:
         counts = f"{len(self.lived)} lived, {len(self.failed)} failed, {len(self.missing)} missing"
@@ -176,25 +188,48 @@ class RunResult(Tabular, Struct, frozen=True):
 
 
 class PreparedRun(Tabular, Struct, frozen=True):
-    """A run that can begin: its jobs, its folder and its engine. Nothing was run or written yet."""
+    """A run of one learner that can begin. Nothing has run or been written yet.
+
+    Attributes
+    ----------
+    into
+        Path of the run folder.
+    folder
+        The run folder.
+    plan
+        All jobs of the protocol.
+    chosen
+        Jobs to run, finished ones included.
+    missing
+        Jobs that were not finished when the run was prepared.
+    workers
+        Number of processes. None if the engine decides.
+    only
+        Patterns of the ids to run.
+    engine
+        Name of the engine.
+    address
+        Address of the Ray cluster.
+    shard
+        Part to run.
+    paths
+        Folders with modules of the user.
+    accept_changed_learner
+        Whether an unfinished lifetime continues if its learner's code changed.
+    """
 
     into: str
     folder: RunFolder
-    """The run folder at `into`."""
     plan: RunPlan
     chosen: tuple[Job, ...]
-    """The jobs to run, finished ones included."""
     missing: tuple[Job, ...]
-    """Those that were not finished when the run was prepared."""
     workers: int | None
-    """Number of processes; None if the engine decides."""
     only: tuple[str, ...] = ()
     engine: str = "local"
     address: str | None = None
     shard: Shard | None = None
     paths: tuple[Path, ...] = ()
     accept_changed_learner: bool = False
-    """Whether an unfinished lifetime continues if its learner's code changed."""
 
     def __repr__(self) -> str:
         counts = f"{len(self.missing)} of {len(self)} to run"

@@ -36,7 +36,39 @@ def compose(
 ) -> Syllabus:
     """Compose a syllabus of the named layout. The same arguments give the same syllabus, which records them.
 
-    A task may be given as `NAME` or `NAME:VARIANT`. `superblocks` is ignored by layouts without superblocks.
+    Parameters
+    ----------
+    layout
+        Name of a layout, such as ``"condensed"``; `perdure list layouts` lists them.
+    tasks
+        Tasks, each also as `NAME` or `NAME:VARIANT`.
+    learn
+        Number of learning experiences per task variant.
+    evaluate
+        Number of experiences per evaluation. 0 omits evaluations.
+    superblocks
+        Number of superblocks. Layouts without superblocks ignore it.
+    seed
+        Seed of the order of tasks.
+    name
+        Name of the scenario. By default layout and seed.
+
+    Returns
+    -------
+    Syllabus
+        The blocks and tasks, to run or to write with `write_syllabus`.
+
+    Raises
+    ------
+    ScenarioError
+        If a task, a number or the name is wrong, or the syllabus is too long.
+    PerdureError
+        If the layout is unknown.
+
+    Examples
+    --------
+    >>> perdure.compose("condensed", ["pong", "breakout"], learn=100, evaluate=10)
+    Syllabus('condensed-0', 2 tasks, 2 learning blocks, 6 evaluation blocks)
     """
     if layout not in LAYOUTS:
         raise UnknownNameError("layout", layout, LAYOUTS)
@@ -76,9 +108,36 @@ def single(task: Task | str, *, learn: int, evaluate: int = 0, name: str | None 
 
 
 def single_task_syllabus(syllabus: Syllabus, task: str, *, evaluate: int = 0, name: str | None = None) -> Syllabus:
-    """Compose the expert's syllabus for a task of another syllabus, of the length of its wake learning there.
+    """Compose the syllabus of an expert: one task, learned for as long as in another syllabus.
 
-    Lengths in steps are added up and stay in steps.
+    Only wake learning counts. Lengths in steps are added up and stay in steps.
+
+    Parameters
+    ----------
+    syllabus
+        Syllabus of the lifetimes that the expert is compared with.
+    task
+        Task to learn.
+    evaluate
+        Number of experiences per evaluation. 0 omits evaluations.
+    name
+        Name of the scenario. By default the names of the syllabus and of the task.
+
+    Returns
+    -------
+    Syllabus
+        The syllabus with one task.
+
+    Raises
+    ------
+    ScenarioError
+        If the task is never learned, or its blocks have lengths in both experiences and steps.
+
+    Examples
+    --------
+    >>> syllabus = perdure.compose("dispersed", ["pong", "breakout"], learn=90, evaluate=10)
+    >>> perdure.single_task_syllabus(syllabus, "pong").scenario.learning_experiences
+    90
     """
     chosen = only_task(chosen_tasks(syllabus, (task,)))
     blocks = syllabus.scenario.blocks

@@ -50,14 +50,27 @@ class Eligibility(Struct, frozen=True):
 
 
 class LintReport(Tabular, Struct, frozen=True):
-    """The problems of a syllabus and the metrics that it can answer; `facts` is the same as JSON."""
+    """Problems of a syllabus, and the metrics that it can answer.
+
+    Attributes
+    ----------
+    syllabus
+        The syllabus.
+    problems
+        The problems, with place, level and fix.
+    metrics
+        Metric → the number of its values, or why there is none.
+    kind
+        Scenario type of 2019, if the syllabus has one.
+    tasks
+        Tasks of a lifetime of this syllabus, as it would be scored.
+    """
 
     syllabus: Syllabus
     problems: tuple[SyllabusProblem, ...]
     metrics: Mapping[str, Eligibility]
     kind: str | None = None
     tasks: tuple[str, ...] = ()
-    """The tasks as a lifetime of it would be scored."""
 
     def __repr__(self) -> str:
         answered = sum(one.sites > 0 for one in self.metrics.values())

@@ -24,7 +24,21 @@ Subtype = Literal["wake", "sleep"]
 
 
 class Task(Struct, frozen=True):
-    """A capability to be learned, in one variant. `label` is its name in logs."""
+    """A capability to be learned, in one variant. `label` is its name in logs.
+
+    Attributes
+    ----------
+    name
+        Name without the variant.
+    variant
+        Name of the variant, if there is one.
+    env
+        Environment that runs it, as in the syllabus.
+    params
+        Parameters of the environment.
+    bounds
+        Lowest and highest value of the measure, if known beforehand.
+    """
 
     name: str
     variant: str = ""
@@ -50,9 +64,22 @@ class Task(Struct, frozen=True):
 class Block(Struct, frozen=True):
     """Consecutive experiences of one mode and one task variant.
 
-    `length` counts experiences; it is None if the length is given in steps.
-    `group` is L2Logger's `block_num`, which may combine several blocks into one evaluation.
-    `variant` is the label in the log, if variants count as one task.
+    Attributes
+    ----------
+    mode
+        ``"learn"`` or ``"evaluate"``.
+    task
+        Label of the task variant.
+    length
+        Number of experiences. None if the length is given in steps.
+    params
+        Parameters of the task in this block.
+    subtype
+        ``"wake"`` or ``"sleep"``.
+    group
+        L2Logger's `block_num`, which may combine several blocks into one evaluation.
+    variant
+        Label in the log, if variants count as one task.
     """
 
     mode: Mode
@@ -68,10 +95,20 @@ class Block(Struct, frozen=True):
 
 
 class Scenario(Shown, Struct, frozen=True):
-    """The blocks of one lifetime in order, and their tasks.
+    """Blocks of one lifetime in order, and their tasks.
 
-    Task names fold case. `tasks` are in the order of their first learning block; tasks that are never learned follow in
-    the order of their first evaluation.
+    Names of tasks are folded to lower case. `Scenario.of` makes a scenario from its blocks.
+
+    Attributes
+    ----------
+    name
+        Name of the scenario.
+    tasks
+        Tasks in the order of their first learning block, then tasks that are only evaluated.
+    blocks
+        Blocks in order.
+    info
+        Further facts, such as the scenario type.
     """
 
     name: str

@@ -29,12 +29,21 @@ NEW_TASKS = 4
 
 
 class Site(Struct, frozen=True):
-    """A place where a metric can be read: a task or an ordered pair of tasks, and the blocks by role."""
+    """A place where a metric is measured: a task or an ordered pair of tasks, and the blocks of each role.
+
+    Attributes
+    ----------
+    key
+        The task, the pair of tasks, or the lifetime.
+    blocks
+        Role → the indices of its blocks.
+    flags
+        Remarks about the value.
+    """
 
     key: Key
     blocks: Mapping[str, tuple[int, ...]]
     flags: tuple[str, ...] = ()
-    """Remarks that a reader of the value should see."""
 
     @property
     def task(self) -> str | None:

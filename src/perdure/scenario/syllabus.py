@@ -28,16 +28,27 @@ from perdure.text import plural
 
 
 class Syllabus(Shown, Struct, frozen=True):
-    """A scenario with the parts of its file that a scenario lacks; every tuple has one item per block."""
+    """A scenario, and the parts of its file that a scenario lacks. Every tuple has one item per block.
+
+    Attributes
+    ----------
+    scenario
+        Blocks and tasks.
+    phases
+        Phase of each block.
+    steps
+        Length of each block in steps. None if it is given in experiences.
+    infos
+        The `$info` in force at the start of each block.
+    places
+        Place of each block in the file. Empty for a composed syllabus.
+    """
 
     scenario: Scenario
     phases: tuple[str, ...]
     steps: tuple[int | None, ...]
-    """The length of a block in steps; None if it is given in experiences."""
     infos: tuple[Mapping[str, Any], ...]
-    """The `$info` in force when a block begins."""
     places: tuple[Steps, ...] = ()
-    """The place of each block in the file; empty for a composed syllabus."""
 
     def __eq__(self, other: object) -> bool:
         """Compare everything but places, which depend on how the file was written."""
@@ -53,7 +64,29 @@ class Syllabus(Shown, Struct, frozen=True):
 
 
 def read_syllabus(path: str | os.PathLike[str]) -> Syllabus:
-    """Read the syllabus in a file. Refuse a file with errors, and name the first five."""
+    """Read a syllabus from a file.
+
+    Parameters
+    ----------
+    path
+        A JSON file.
+
+    Returns
+    -------
+    Syllabus
+        The blocks and tasks.
+
+    Raises
+    ------
+    ScenarioError
+        If the file cannot be read or has errors. The message lists the first five.
+
+    Examples
+    --------
+    >>> perdure.write_syllabus(perdure.compose("condensed", ["pong"], learn=100, evaluate=10), "pong.json")
+    >>> perdure.read_syllabus("pong.json").scenario.learning_experiences
+    100
+    """
     syllabus, problems = parse_syllabus(*read_source(path))
     errors = [problem for problem in problems if problem.level == "error"]
     if errors:
@@ -251,7 +284,25 @@ def _syllabus(name: str, info: Mapping[str, Any], found: list[Run], tasks: list[
 
 
 def write_syllabus(syllabus: Syllabus, path: str | os.PathLike[str]) -> None:
-    """Write a syllabus as JSON, one instruction per line."""
+    """Write a syllabus as JSON, one instruction per line.
+
+    Parameters
+    ----------
+    syllabus
+        The syllabus.
+    path
+        Output file.
+
+    Raises
+    ------
+    ScenarioError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> syllabus = perdure.compose("condensed", ["pong"], learn=100, evaluate=10)
+    >>> perdure.write_syllabus(syllabus, "pong.json")
+    """
     try:
         files.deliver(Path(path), syllabus_text(syllabus).encode())
     except OSError as problem:

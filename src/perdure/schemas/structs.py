@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from textwrap import dedent
@@ -23,6 +24,7 @@ Name = Annotated[str, Meta(pattern=r"^[^./\\][^/\\]*$")]
 
 
 _Parts = dict[type[msgspec.Struct], None]
+_ATTRIBUTES = "Attributes\n----------\n"
 
 
 class DocumentPart(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -49,7 +51,8 @@ def schema_of(document: type[msgspec.Struct]) -> dict[str, Any]:
             made.update(required=written, additionalProperties=False)
             for described in made["properties"].values():
                 described.pop("default", None)
-        made["description"] = " ".join((one.__doc__ or "").split())
+        about = inspect.cleandoc(one.__doc__ or "").partition(_ATTRIBUTES)[0]
+        made["description"] = " ".join(about.split())
         keys = {field.name: field.encode_name for field in msgspec.structs.fields(one)}
         for name, text in _texts(one).items():
             made["properties"][keys[name]]["description"] = text
@@ -172,13 +175,16 @@ def _inside(kind: Any) -> Iterator[type[msgspec.Struct]]:
 
 
 def _texts(part: type[msgspec.Struct]) -> dict[str, str]:
-    """Return the text below each field in the source, for inherited fields as well."""
+    """Return the text of each field, inherited ones included: its entry under Attributes, or the text below it."""
     if hasattr(part, "TEXTS"):
         return dict(part.TEXTS)
     found: dict[str, str] = {}
     for one in reversed(part.__mro__):
         if not (issubclass(one, msgspec.Struct) and one.__struct_fields__) or one is DocumentPart:
             continue
+        attributes = inspect.cleandoc(one.__doc__ or "").partition(_ATTRIBUTES)[2]
+        for name, text in re.findall(r"^(\w+)\n((?:    .+\n?)+)", attributes, re.MULTILINE):
+            found[name] = " ".join(text.replace("``", "").split())
         (body,) = ast.parse(dedent(inspect.getsource(one))).body
         assert isinstance(body, ast.ClassDef)
         for before, after in pairwise(body.body):

@@ -51,7 +51,79 @@ Baseline = float | Sequence[float] | Mapping[str, float]
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """How lifetimes are read, scored and pooled. None stands for the value of the log or of the preset."""
+    """Settings of reading, scoring and pooling lifetimes. None is the value of the log or of the preset.
+
+    Attributes
+    ----------
+    preset
+        Name of a preset; `perdure list presets` lists them.
+    measure
+        Measure to score, for all tasks, or a mapping from task to measure. By default the first one declared.
+    prep
+        Preparation in place of the preset's. Other settings change it.
+    metrics
+        Ids of the metrics to score, and Python files that declare further ones. By default all of the preset.
+    aggregate
+        Average over tasks or over pairs.
+    expert_average
+        Average the values per expert, or the experts' curves first.
+    learned
+        Task → the performance, as measured, at which it counts as learned.
+    variants
+        Whether variants of a task are separate tasks.
+    lower_is_better
+        Whether lower values of the measure are better.
+    scale
+        Scale by the range of each task, by that of the run, or not.
+    bounds
+        Task → its lowest and highest value.
+    window
+        Shape of the smoothing window.
+    width
+        Width of the window in experiences, or below 1 a share of the block.
+    smooth_evaluation
+        Whether evaluations are smoothed too.
+    clamp
+        Whether values are clipped at the 10th and 90th percentile, or at the bounds.
+    noise
+        Standard deviation of noise that is added to the learner's values.
+    columns
+        Perdure's column name → the name in a table of your own.
+    shape
+        Layout of a table, if its header does not show it.
+    unverified
+        Whether logs that fail their integrity check are scored.
+    max_unpacked
+        Largest size in MiB that a packed file may unpack to.
+    rows
+        Meaning of the rows of an accuracy matrix.
+    unit
+        Unit of accuracies. By default percent if one exceeds 1.
+    as_given
+        Whether zeros in an accuracy matrix were measured.
+    random_init
+        Accuracy of an untrained learner.
+    joint
+        Accuracy of a jointly trained learner, or the path of its lifetimes.
+    group
+        Regular expression whose first bracket names the group of a lifetime id.
+    pool
+        Whether lifetimes of several arguments or folders are pooled.
+    level
+        Confidence level of intervals and verdicts.
+    margins
+        Metric → the margin that is subtracted from its threshold.
+    measures
+        Task → its measure, by label or by name without variant. Empty if all tasks have the same measure.
+    origins
+        Setting → its source. Settings that are missing here were given by a caller, or not at all.
+
+    Examples
+    --------
+    >>> settings = perdure.Settings(measure="accuracy", window="none")
+    >>> perdure.score("logs/naive-0", settings=settings).tasks
+    ('a', 'b')
+    """
 
     preset: Annotated[
         str,
@@ -76,9 +148,7 @@ class Settings(msgspec.Struct, frozen=True):
             type=str | Mapping[str, str],
         ),
     ] = None
-    """The measure of all tasks. Measures by task are kept in `measures`."""
     prep: Preparation | None = None
-    """A preparation in place of the preset's. Settings that are given as well change it."""
     metrics: Annotated[
         str | Sequence[str],
         Option(
@@ -91,7 +161,6 @@ class Settings(msgspec.Struct, frozen=True):
             parse=parse_list,
         ),
     ] = ()
-    """Ids, which restrict what is scored, and Python files, which add to it."""
     aggregate: Annotated[
         Literal["mean", "median"], Option("--aggregate", "Average over tasks or over pairs.", METRICS)
     ] = "mean"
@@ -112,7 +181,6 @@ class Settings(msgspec.Struct, frozen=True):
             in_file=True,
         ),
     ] = {}
-    """Task → the performance, as measured, at which it counts as learned."""
     variants: Annotated[
         Literal["name", "params", "agnostic"] | None,
         Option(
@@ -152,7 +220,6 @@ class Settings(msgspec.Struct, frozen=True):
             in_file=True,
         ),
     ] = None
-    """Task → the least and the greatest value."""
     window: Annotated[
         Literal["flat", "hanning", "hamming", "bartlett", "blackman", "none"] | None,
         Option("--window", "The smoothing window; also hamming, bartlett, blackman, none.", PREPARATION, prepares=True),
@@ -199,7 +266,6 @@ class Settings(msgspec.Struct, frozen=True):
             parse=parse_pairs,
         ),
     ] = {}
-    """Perdure's column name → the name in a table of your own."""
     shape: Annotated[
         Literal["long", "wide", "triplets"] | None,
         Option("--shape", "Layout of a table, if its header does not show it.", READING, otherwise="log"),
@@ -299,9 +365,7 @@ class Settings(msgspec.Struct, frozen=True):
         ),
     ] = {}
     measures: Mapping[str, str] = {}
-    """Task → its measure, by label or by name without variant. Empty if one measure serves all."""
     origins: Mapping[str, str] = {}
-    """Setting → where it was given. Settings that are missing here were given by a caller, or not at all."""
 
     def __post_init__(self) -> None:
         for name, option in OPTIONS.items():

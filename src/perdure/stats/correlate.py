@@ -36,7 +36,19 @@ class Correlation(Struct, frozen=True):
 
 
 class Correlations(Document, frozen=True):
-    """Every pair of metrics over the lifetimes given."""
+    """Correlations of every pair of metrics.
+
+    Attributes
+    ----------
+    pairs
+        One correlation per pair.
+    n
+        Number of lifetimes.
+    preset
+        Preset of the scores.
+    left_out
+        Path and reason of lifetimes that were not used.
+    """
 
     JSON: ClassVar = (
         *("perdure", "schema", "definitions", "preset", "n", "correlations:pairs", "left_out:excluded"),
@@ -45,7 +57,6 @@ class Correlations(Document, frozen=True):
 
     pairs: tuple[Correlation, ...]
     n: int
-    """Lifetimes."""
     preset: str
     left_out: tuple[tuple[str, str], ...] = ()
 

@@ -50,13 +50,43 @@ def groups(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> tuple[Group, ...]:
-    """Group lifetimes by learner, scenario type, measure, unit, direction, bounds and task set, with estimates.
+    """Group lifetimes that may be pooled, and estimate each metric per group.
 
-    Nothing unlike is pooled: lifetimes of two arguments that each hold lifetimes are two groups unless
-    `pool`, and where no learner is named the folder that holds a lifetime stands for one. `pattern` is a
-    regular expression searched for in lifetime ids: what its first bracket matches (or all of it, where
-    it has none) names the group, and lifetimes without a match are left out. Partial lifetimes are left
-    out and counted. A lifetime that is there twice is refused. What is not given is as the survey's settings say.
+    Lifetimes of a group have the same learner, scenario type, measure, unit, direction, bounds and tasks. Lifetimes
+    without a named learner are grouped by folder. Arguments of `survey` that each hold lifetimes are separate groups.
+    Partial lifetimes are left out, and listed.
+
+    Parameters
+    ----------
+    survey
+        The scored lifetimes.
+    pattern
+        Regular expression that is searched for in lifetime ids. Its first bracket, or all of it without brackets, names
+        the group. Lifetimes without a match are left out. By default as in the survey's settings.
+    pool
+        Whether to pool lifetimes of several arguments or folders. By default as in the survey's settings.
+    level
+        Confidence level of the intervals. By default as in the survey's settings.
+    seed
+        Seed of the bootstrap.
+    resamples
+        Number of resamples of the bootstrap.
+
+    Returns
+    -------
+    tuple of Group
+        The groups, in the order of their first lifetimes.
+
+    Raises
+    ------
+    PerdureError
+        If a lifetime occurs twice, or lifetimes of a group must not be pooled.
+
+    Examples
+    --------
+    >>> survey = perdure.survey("logs")
+    >>> [(group.group, group.n) for group in perdure.groups(survey)]
+    [('naive', 4), ('replay', 4)]
     """
     pattern = survey.settings.get("group") if pattern is None else pattern
     pool = bool(survey.settings.get("pool")) if pool is None else pool
@@ -418,19 +448,28 @@ def left_out_of(lives: Sequence[Score], partial: Sequence[tuple[str, str]]) -> t
 
 
 class GroupedSurvey(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """Lifetimes scored one by one. Every number is finite; a missing value is null, with its reason in `why`."""
+    """Scored lifetimes and their groups. Every number is finite; a missing value is None, with its reason in `why`.
+
+    Attributes
+    ----------
+    survey
+        The scored lifetimes.
+    groups
+        Lifetimes that may be pooled, with estimates.
+    apart
+        Reason if the lifetimes could not be grouped.
+    """
 
     JSON: ClassVar = (
         *(f"{key}:survey.{path}" for key, path in json_keys(Survey).items()),
         *("thresholds", "capabilities", "groups", "not_grouped:apart", "checksum"),
     )
     checksum: ClassVar[str | msgspec.UnsetType] = msgspec.UNSET
-    """Checksum of everything else in this file; a file that was changed is not read."""
+    """Checksum of everything else in this file. A file that was changed is not read."""
 
     survey: Survey
     groups: tuple[Group, ...]
     apart: str | None = None
-    """The reason if lifetimes could not be grouped."""
 
     @property
     def lifetimes(self) -> tuple[ScoredLifetime, ...]:

@@ -170,7 +170,41 @@ class Document(Tabular, Struct, frozen=True, kw_only=True):
 
 
 class Group(Tabular, Struct, frozen=True):
-    """Lifetimes that may be pooled, with the estimate of each metric."""
+    """Lifetimes that may be pooled, with the estimate of each metric.
+
+    Attributes
+    ----------
+    group
+        Name of the group, by the properties that its lifetimes share.
+    n
+        Number of lifetimes that count.
+    estimates
+        Metric → its estimate, with interval and verdict.
+    lives
+        Ids of the lifetimes that count.
+    learner
+        Learner of all of them.
+    scenario_type
+        Scenario type of all of them.
+    protocol
+        Protocol of all of them.
+    measure
+        Measure that was scored.
+    unit
+        Unit of an accuracy matrix.
+    direction
+        Which values of the measure are better.
+    bounds
+        Task → its bounds, if they are known beforehand.
+    preset
+        Preset of the scores.
+    notes
+        Allowed differences between the lifetimes.
+    left_out
+        Lifetimes of the group that do not count, with the reason.
+    learned_only
+        The group without lifetimes in which a task was never learned. None without the setting `learned`.
+    """
 
     JSON: ClassVar = (
         *("group", "n", "learner", "scenario_type", "protocol", "measure", "unit", "direction", "preset", "notes"),
@@ -178,7 +212,6 @@ class Group(Tabular, Struct, frozen=True):
     )
 
     group: str
-    """The name, by what its lifetimes have in common."""
     n: int
     estimates: Mapping[str, Estimate]
     lives: tuple[str, ...] = ()
@@ -188,16 +221,11 @@ class Group(Tabular, Struct, frozen=True):
     measure: str | None = None
     unit: str | None = None
     direction: str = "higher"
-    """Which values of the measure are better."""
     bounds: Mapping[str, tuple[float, float]] = {}
-    """Task → its bounds, if they are known beforehand."""
     preset: str = STANDARD
     notes: tuple[str, ...] = ()
-    """Allowed differences between its lifetimes."""
     left_out: tuple[tuple[str, str], ...] = ()
-    """Lifetimes of this group that do not count, with the reason."""
     learned_only: Group | None = None
-    """The group without lifetimes in which a task was never learned; None without --learned."""
 
     def __repr__(self) -> str:
         known = sum(one.n > 0 for one in self.estimates.values())

@@ -60,30 +60,57 @@ class PowerAt(Struct, frozen=True):
 
 
 class Plan(Document, frozen=True):
-    """The number of lifetimes that an effect of k standard deviations needs, and the power of a given number."""
+    """Number of lifetimes that an effect of k standard deviations needs, and the power of a given number.
+
+    Attributes
+    ----------
+    question
+        One learner against a threshold minus its margin, or two learners. Numbers are per learner.
+    k
+        Effect in standard deviations.
+    alpha
+        Significance level.
+    beta
+        Probability of missing the effect.
+    tails
+        Whether the test is one-sided or two-sided.
+    rule
+        Number by the rule of Baker et al. 2023, App. D, which assumes a known sd; twice that for unpaired learners.
+    exact
+        Number by the noncentral t, for the test that decides. None if no number suffices with so few experts.
+    after_holm
+        For two learners, the number if only one headline metric differs.
+    power_at
+        Power of the rule's number, or of the given number.
+    curve
+        Power by number of lifetimes.
+    grid
+        Power by lifetimes (rows) and experts per task (columns).
+    pilot
+        Metric → its plan, from a pilot.
+    cost
+        Estimated cost, if a protocol was given.
+    notes
+        Remarks about the plan.
+    prior
+        Metric → its plan without a pilot, from a study: `sd` is the median spread, `sd_upper` the 90th percentile.
+    """
 
     question: Question
-    """One learner against a threshold minus its margin, or two learners; numbers are of each."""
     k: float
     alpha: float
     beta: float
     tails: Tails
     rule: int
-    """By the rule of Baker et al. 2023, App. D, which assumes a known sd; twice that for unpaired learners."""
     exact: int | None
-    """By the noncentral t, for the test that decides; null if experts are too few for any number."""
     after_holm: int | None
-    """For two learners, if one headline metric alone differs."""
     power_at: PowerAt
-    """The power of the rule's number, or of the number asked about."""
     curve: tuple[PowerAt, ...]
     grid: PowerGrid | None = field(default=None, name="dial")
-    """Power by lifetimes (rows) and experts per task (columns)."""
     pilot: Mapping[str, PilotMetric] | None = None
     cost: Cost | None = None
     notes: tuple[str, ...] = ()
     prior: Mapping[str, PilotMetric] | None = None
-    """Without a pilot, from a study: half of its kinds of lifetimes stayed below `sd`, nine in ten below `sd_upper`."""
 
     def __repr__(self) -> str:
         return f"Plan({self.rule} lifetimes by the rule, {self.exact} exactly, for {self.k:g} sd)"

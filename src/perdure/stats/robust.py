@@ -21,14 +21,60 @@ Statistic = Callable[[Array], Array]
 
 
 def interquartile_mean(scores: Array) -> Array:
-    """Return the mean of the middle half along the last axis, without a quarter (rounded down) at either end."""
+    """Compute the mean of the middle half of the scores along the last axis.
+
+    A quarter of the scores, rounded down, is cut off at either end.
+
+    Parameters
+    ----------
+    scores
+        Array of scores.
+
+    Returns
+    -------
+    Array
+        The means, without the last axis.
+
+    Raises
+    ------
+    PerdureError
+        If there are no scores, or one is NaN.
+
+    Examples
+    --------
+    >>> float(perdure.interquartile_mean([0, 2, 4, 100]))
+    3.0
+    """
     ordered = np.sort(_some(scores), axis=-1)
     cut = ordered.shape[-1] // 4
     return np.asarray(ordered[..., cut : ordered.shape[-1] - cut].mean(axis=-1))
 
 
 def optimality_gap(scores: Array, target: float = 1.0) -> Array:
-    """Return the mean shortfall of the scores from `target` along the last axis; higher scores count as `target`."""
+    """Compute the mean shortfall of the scores from `target` along the last axis.
+
+    Parameters
+    ----------
+    scores
+        Array of scores. Those above `target` count as `target`.
+    target
+        Score that is considered sufficient.
+
+    Returns
+    -------
+    Array
+        The mean shortfalls, without the last axis.
+
+    Raises
+    ------
+    PerdureError
+        If there are no scores, or one is NaN.
+
+    Examples
+    --------
+    >>> float(perdure.optimality_gap([0.5, 1.0, 2.0, 1.5]))
+    0.125
+    """
     return np.asarray(target - np.minimum(_some(scores), target).mean(axis=-1))
 
 
@@ -102,7 +148,41 @@ def stratified_bootstrap(
     level: float = LEVEL,
     resamples: int = RESAMPLES,
 ) -> tuple[float, float, float]:
-    """Return a statistic of all tasks' pooled scores and its interval; lifetimes are redrawn within each task."""
+    """Compute a statistic of the pooled scores of all tasks, with its interval.
+
+    The bootstrap draws lifetimes within each task.
+
+    Parameters
+    ----------
+    by_task
+        Scores of each task, such as the values of `Survey.by_task`.
+    statistic
+        Function that reduces the last axis, such as `interquartile_mean`.
+    rng
+        Source of randomness.
+    level
+        Confidence level of the interval.
+    resamples
+        Number of resamples.
+
+    Returns
+    -------
+    tuple of float
+        The statistic, and the lower and upper end of its interval.
+
+    Raises
+    ------
+    PerdureError
+        If a task has no scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> by_task = [[0.2, 0.4, 0.6, 0.8], [0.5, 0.5, 0.6, 0.6]]
+    >>> value, low, high = perdure.stratified_bootstrap(by_task, perdure.interquartile_mean, np.random.default_rng(0))
+    >>> low <= value <= high
+    True
+    """
     ends, tasks = _ends(level, resamples), [np.asarray(scores, dtype=np.float64) for scores in by_task]
     if not tasks or any(not len(scores) for scores in tasks):
         raise PerdureError("a stratified bootstrap needs one score or more of every task", "leave empty tasks out")
@@ -121,7 +201,38 @@ def performance_profile(
     level: float = LEVEL,
     resamples: int = RESAMPLES,
 ) -> tuple[Array, Array, Array]:
-    """Return the share of scores above each of `levels`, averaged over tasks, with a pointwise band."""
+    """Compute the share of scores above each of `levels`, averaged over tasks, with a pointwise band.
+
+    Parameters
+    ----------
+    by_task
+        Scores of each task, such as the values of `Survey.by_task`.
+    levels
+        Scores at which the profile is computed.
+    rng
+        Source of randomness.
+    level
+        Confidence level of the band.
+    resamples
+        Number of resamples.
+
+    Returns
+    -------
+    tuple of Array
+        The shares, and the lower and upper ends of their intervals.
+
+    Raises
+    ------
+    PerdureError
+        If a task has no scores.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shares, low, high = perdure.performance_profile([[1, 2, 3, 4]], [0, 2], np.random.default_rng(0))
+    >>> shares.tolist()
+    [1.0, 0.5]
+    """
     if not len(by_task) or any(not len(scores) for scores in by_task):
         raise PerdureError("a performance profile needs one score or more of every task", "leave empty tasks out")
     ends, shares = _ends(level, resamples), list[Array]()

@@ -48,7 +48,29 @@ class System(Struct, frozen=True):
 
 
 class Comparisons(Document, frozen=True):
-    """Every system compared with the baseline."""
+    """Comparisons of every system with the baseline.
+
+    Attributes
+    ----------
+    systems
+        Names of the systems.
+    baseline
+        Name of the system that the others are compared with.
+    preset
+        Preset of the scores.
+    comparisons
+        One comparison per system, scenario type and measure.
+    level
+        Confidence level.
+    left_out
+        Path and reason of logs that were not used.
+    notes
+        Remarks about the comparison.
+    letters
+        For three systems or more, which of them differ, per scenario type and measure.
+    tally
+        Each system compared with the thresholds, under presets that test as Baker et al. 2023 do.
+    """
 
     JSON: ClassVar = (
         *("perdure", "schema", "definitions", "preset", "level", "systems", "baseline", "comparisons", "letters"),
@@ -63,9 +85,7 @@ class Comparisons(Document, frozen=True):
     left_out: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     letters: tuple[Letters, ...] = ()
-    """Of three systems or more: which of them differ, for every scenario type and measure."""
     tally: Tally | None = None
-    """Each system compared with the thresholds, under presets that test as Baker et al. 2023 do."""
 
     def __len__(self) -> int:
         return len(self.comparisons)

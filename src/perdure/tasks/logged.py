@@ -38,9 +38,41 @@ def LogEpisodes(  # noqa: N802 - named as Gymnasium's wrappers are
     mode: Mode = "learn",
     params: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Wrap an environment, or vector environment, so that each episode that ends is logged as an experience of `task`.
+    """Wrap an environment, or a vector environment, so that each episode that ends is logged as one experience.
 
-    All environments of one journal share its count of blocks. An episode that is left before its end is not logged.
+    All environments of one journal share its count of blocks: a change of task or mode starts the next block. An
+    episode that is left before its end is not logged.
+
+    Parameters
+    ----------
+    env
+        A Gymnasium environment, or vector environment.
+    journal
+        Journal that the episodes are written to. Its first measure is the sum of rewards.
+    task
+        Name of the task in the log.
+    mode
+        ``"learn"`` or ``"evaluate"``.
+    params
+        Parameters of the task, for the log.
+
+    Returns
+    -------
+    gymnasium.Wrapper or gymnasium.vector.VectorWrapper
+        The environment. Its `step` raises `RecordError` if an episode cannot be logged.
+
+    Examples
+    --------
+    >>> import gymnasium
+    >>> with perdure.Journal("episodes", "random", measures=["reward"]) as journal:
+    ...     env = perdure.LogEpisodes(gymnasium.make("CartPole-v1"), journal, "cart-pole")
+    ...     for seed in range(3):
+    ...         _, done = env.reset(seed=seed), False
+    ...         while not done:
+    ...             _, _, terminated, truncated, _ = env.step(0)
+    ...             done = terminated or truncated
+    >>> perdure.read("episodes/random").height
+    3
     """
 
     def log(reward: float, steps: int) -> None:

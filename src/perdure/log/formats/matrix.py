@@ -90,7 +90,35 @@ MATRIX = _MatrixReader()
 def matrix_lifetime(
     cells: Cells, tasks: Sequence[str] | None = None, options: Options = _DEFAULTS, name: str = "matrix"
 ) -> MatrixLifetime:
-    """Return a matrix in memory as a lifetime; None or NaN marks a cell that was not evaluated."""
+    """Make a lifetime of an accuracy matrix in memory, so that it can be scored.
+
+    Parameters
+    ----------
+    cells
+        Rows of numbers, or an array. None or NaN marks a cell that was not evaluated.
+    tasks
+        Names of the tasks. By default they are numbered.
+    options
+        Options of the readers, such as the meaning of the rows.
+    name
+        Id of the lifetime.
+
+    Returns
+    -------
+    MatrixLifetime
+        The lifetime, with the matrix in `matrix`.
+
+    Raises
+    ------
+    LogError
+        If the cells are not a table of numbers, or their orientation is unknown.
+
+    Examples
+    --------
+    >>> lifetime = perdure.matrix_lifetime([[0.1, 0.9, 0.7], [0.1, 0.2, 0.8]], tasks=["mnist", "svhn"])
+    >>> round(perdure.score(lifetime).value("bwt"), 3)
+    -0.2
+    """
     raw = RawMatrix.of(as_numbers(cells, name), name, tasks=tasks and tuple(tasks))
     return next(_lifetimes((raw,), options, name))
 
@@ -116,10 +144,39 @@ def matrix_lifetimes(
 def read_matrix(
     path: str | os.PathLike[str], *, rows: Rows | None = None, unit: Unit | None = None, as_given: bool = False
 ) -> AccuracyMatrix:
-    """Return the only accuracy matrix in a CSV, TSV, JSON, NPZ or NPY file; raise LogError if it is unsound.
+    """Read the only accuracy matrix in a file.
 
-    Its cells decide its orientation, else `rows`. Values are percent if one exceeds 1, unless `unit` is given. A
-    half of zeros before learning counts as not evaluated, unless `as_given`.
+    The cells decide the orientation if they can. A column before learning that is at least half zeros counts as not
+    evaluated.
+
+    Parameters
+    ----------
+    path
+        A CSV, TSV, JSON, NPZ or NPY file.
+    rows
+        What a row contains, if the cells do not decide it: the evaluations of one task (``"evaluated"``), or of all
+        tasks after one was learned (``"learned"``).
+    unit
+        Unit of the values. By default percent if one of them exceeds 1.
+    as_given
+        Whether zeros were measured.
+
+    Returns
+    -------
+    AccuracyMatrix
+        The matrix, with one row per task.
+
+    Raises
+    ------
+    LogError
+        If the file cannot be read, holds several matrices, or its orientation is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.savetxt("matrix.csv", [[0.1, 0.9, 0.7], [0.1, 0.2, 0.8]], delimiter=",")
+    >>> perdure.read_matrix("matrix.csv").value(0, 2)  # the first task after the second was learned
+    0.7
     """
     return MATRIX.read(Path(path), Options(rows=rows, unit=unit, as_given=as_given)).matrix
 

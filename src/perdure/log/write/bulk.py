@@ -52,7 +52,7 @@ def write_lifetimes(
     role: Literal["life", "expert"] = "life",
     protocol: Any = None,
 ) -> Path:
-    """Write lifetimes into the file `path`, or, if it does not end in .parquet, into a folder of parts.
+    """Write lifetimes into one Parquet file, or into a folder of parts if `path` does not end in .parquet.
 
     Give either `lives` or `values`. Readers see nothing until all is written.
 
@@ -61,22 +61,42 @@ def write_lifetimes(
     path
         The file, which is replaced, or a new folder.
     lives
-        Lifetimes of the same measures. A generator is never held in memory whole, but about a million rows at a time.
+        Lifetimes of the same measures. A generator is read in batches of about a million rows.
     values
         An array with a row per lifetime and a column per experience, one such array per measure, or an iterable of
         these.
     scenario
-        The scenario of `values`; its blocks have lengths in experiences.
+        Scenario of `values`. Its blocks have lengths in experiences.
     measures
-        The measures of `values`.
+        Measures of `values`.
     learner
-        The learner of `values`. Lifetimes are called `<learner>-<seed>`.
+        Learner of `values`. Lifetimes are called `<learner>-<seed>`.
     seeds
-        A seed for each lifetime of `values`, by default 0, 1, 2, …
+        A seed for each lifetime of `values`. By default 0, 1, 2, …
     role
-        The role of `values`.
+        Role of `values`.
     protocol
-        The entry `protocol` of the manifests of `values`.
+        Entry `protocol` of the manifests of `values`.
+
+    Returns
+    -------
+    Path
+        The file or folder.
+
+    Raises
+    ------
+    LogError
+        If neither or both of `lives` and `values` are given, `values` do not fit the scenario, or the file cannot be
+        written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scenario = perdure.compose("condensed", ["pong"], learn=100, evaluate=10).scenario
+    >>> values = np.random.default_rng(0).random((3, sum(block.length for block in scenario.blocks)))
+    >>> path = perdure.write_lifetimes("bulk.parquet", values=values, scenario=scenario, learner="random")
+    >>> len(perdure.survey(path))
+    3
     """
     target = Path(path)
     if (lives is None) == (values is None):

@@ -45,31 +45,49 @@ _open_journals: weakref.WeakSet[Journal] = weakref.WeakSet()
 
 
 class Journal:
-    """The journal of one lifetime: a folder in L2Logger 1.1's layout, with a manifest.
+    """Writer of the log of one lifetime: a folder in L2Logger 1.1's layout, with a manifest.
 
-    When `log` returns, the record survives the death of this process. It is on disk within a second, and at the end
-    of each block.
+    When `log` returns, the record survives the death of this process. It is on disk within a second, and at the end of
+    each block.
 
     Parameters
     ----------
     into
-        The folder in which the folder `name` is made.
+        Folder in which the folder `name` is created.
     name
-        The id of the lifetime.
+        Id of the lifetime.
     measures
-        The names of the measures; with directions if lower is better.
-    learner, seed, role, protocol
-        Entries of the manifest.
+        Names of the measures. A mapping gives directions, if lower is better.
+    learner
+        Learner in the manifest.
+    seed
+        Seed in the manifest.
     scenario
-        The scenario, or its name, for the manifest.
+        Scenario, or its name, for the manifest.
     info
-        The content of `scenario_info.json`.
+        Content of `scenario_info.json`.
     join
-        Whether the lifetime may exist, so that further workers (threads or processes) write to it, each under its
-        own `worker_id`.
+        Whether the lifetime may exist, so that further workers (threads or processes) write to it, each under its own
+        `worker_id`.
+    role
+        Role in the manifest: ``"life"`` or ``"expert"``.
+    protocol
+        Facts about the protocol, for the manifest.
     mirror
         A tracker that gets the records too: `tensorboard:FOLDER`, `mlflow:URI`, `wandb:PROJECT` (offline) or
         `aim:REPOSITORY`.
+
+    Raises
+    ------
+    RecordError
+        If the lifetime exists without `join`, or differs from the one to join.
+
+    Examples
+    --------
+    >>> with perdure.Journal("my-logs", "sgd-0", measures=["accuracy"], learner="sgd", seed=0) as journal:
+    ...     journal.log(block_num=0, exp_num=0, block_type="train", task_name="mnist", accuracy=0.9)
+    >>> perdure.check("my-logs/sgd-0").ok
+    True
     """
 
     def __init__(
@@ -412,9 +430,24 @@ if hasattr(os, "register_at_fork"):
 
 
 class Recorder:
-    """A journal that numbers blocks and experiences itself, for loops and callbacks that do not.
+    """A writer that numbers blocks and experiences itself, for training loops and callbacks.
 
-    A block lasts while mode and task stay the same; `begin` opens another block of the same kind.
+    A block lasts while mode and task stay the same. `begin` opens another block of the same kind.
+
+    Parameters
+    ----------
+    journal
+        Journal that it writes to.
+
+    Examples
+    --------
+    >>> with perdure.Journal("recorded", "sgd-0", measures=["accuracy"]) as journal:
+    ...     recorder = perdure.Recorder(journal)
+    ...     for accuracy in (0.5, 0.7, 0.9):
+    ...         recorder.log("learn", "mnist", accuracy=accuracy)
+    ...     recorder.log("evaluate", "mnist", accuracy=0.8)
+    >>> len(perdure.read("recorded/sgd-0").scenario.blocks)
+    2
     """
 
     def __init__(self, journal: Journal) -> None:

@@ -88,10 +88,31 @@ def read_style(file: str | os.PathLike[str] | None) -> str:
 
 
 def save_figure(figure: Figure, to: str | os.PathLike[str], *, style: str = "", dpi: int = _DPI) -> None:
-    """Write a figure as SVG, PDF or PNG, by its suffix; `style` is CSS added to its own.
+    """Write a figure as SVG, PDF or PNG.
 
     Text stays text in SVG and PDF. A PDF embeds its fonts as TrueType; an SVG names font families. PDF and PNG need the
     extra `figures`.
+
+    Parameters
+    ----------
+    figure
+        The figure.
+    to
+        Output file. Its suffix decides the format.
+    style
+        CSS that is added to the figure's.
+    dpi
+        Resolution of a PNG.
+
+    Raises
+    ------
+    PerdureError
+        If the suffix is unknown, or the file cannot be written.
+
+    Examples
+    --------
+    >>> figure = perdure.figure("lifetime", "logs/naive-0")
+    >>> perdure.save_figure(figure, "lifetime.svg")
     """
     target = Path(to)
     suffix = target.suffix.lower()

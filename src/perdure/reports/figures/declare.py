@@ -21,17 +21,28 @@ from perdure.text import plural
 
 
 class FigureView(msgspec.Struct, frozen=True):
-    """Selection of lifetimes, axis, values and metrics for a figure."""
+    """Selection of the lifetime, group and axes that a figure shows.
+
+    Attributes
+    ----------
+    lifetime
+        Id of the lifetime, for figures of one. By default the first.
+    group
+        Name of the group, for figures of a mean. By default the first.
+    axis
+        Unit of the horizontal axis.
+    values
+        Values as measured, or scaled to 1–101 by each task's range. ``"auto"`` scales if the ranges do not share
+        an axis.
+    metrics
+        Metrics, for figures of several. By default those with a threshold.
+    """
 
     lifetime: str | None = None
-    """The lifetime, for figures of one; default: the first."""
     group: str | None = None
-    """The group, for figures of a mean; default: the first."""
     axis: Literal["experiences", "steps"] = "experiences"
     values: Literal["auto", "measured", "scaled"] = "auto"
-    """As measured, or scaled to 1–101 by each task's range; `auto` scales if the ranges do not share an axis."""
     metrics: tuple[str, ...] = ()
-    """The metrics, for figures of several; default: those with a threshold."""
 
 
 class NothingToDrawError(PerdureError):
@@ -75,7 +86,7 @@ def figure(
 
 
 def figure_kind(name: str) -> FigureKind:
-    """Return the kind of this name. Raise `UnknownNameError` if there is none."""
+    """Return the kind of this name; an unknown one offers the nearest."""
     if name not in FIGURES:
         raise UnknownNameError("figure", name, FIGURES)
     return FIGURES[name]
@@ -115,14 +126,14 @@ def first_life(data: GroupedSurvey, view: FigureView, why: str = "there is no li
 def figure_metrics(data: GroupedSurvey, view: FigureView) -> tuple[str, ...]:
     """Return the metrics of the view; default: the headline metrics, or else those with a threshold."""
     known = data.survey.metrics
-    requested = tuple(METRICS.canonical(name) for name in view.metrics)
-    for name in requested:
+    asked = tuple(METRICS.canonical(name) for name in view.metrics)
+    for name in asked:
         if name not in known:
             raise UnknownNameError("metric", name, known)
     judged = [name for name, metric in known.items() if metric.threshold is not None]
     kind = "matrix" if any(score.identity.unit for score in data.survey.scores) else "log"
     leading = tuple(name for name in judged if known[name].headline == kind)
-    return requested or leading or tuple(name for name in judged if not known[name].headline)
+    return asked or leading or tuple(name for name in judged if not known[name].headline)
 
 
 def task_looks(data: GroupedSurvey) -> Looks:
