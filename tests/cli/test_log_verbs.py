@@ -48,7 +48,7 @@ def test_what_is_no_log_exits_with_2_and_a_sentence(tmp_path: Path, run_cli: Run
     done = run_cli("check", tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("perdure: ")
-    assert "no log that Perdure knows" in done.stderr
+    assert "not a log format that Perdure recognises" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_neighbours_taken_in_one_handful_score_as_each_does_alone(tmp_path: Path
 
 
 def test_where_nothing_can_be_scored_the_reason_is_raised(tmp_path: Path) -> None:
-    with pytest.raises(NotALogError, match="no log that Perdure knows"):
+    with pytest.raises(NotALogError, match="not a log format that Perdure recognises"):
         survey([tmp_path])
     path = written(tmp_path, "nothing", [("train", "a_1", [None])])
     with pytest.raises(LogError, match="no value of 'reward' counts"):

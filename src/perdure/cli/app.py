@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +33,10 @@ def application(verbs: Sequence[str] = VERBS) -> typer.Typer:
     app.callback()(_root)
     for name in verbs:
         module = import_module(f"perdure.cli.{name}")
-        app.command(name, cls=_Command, epilog=f"Example: [bold]{module.EXAMPLE}[/bold]")(getattr(module, name))
+        verb, epilog = getattr(module, name), f"Example: [bold]{module.EXAMPLE}[/bold]"
+        # Typer keeps line breaks, which fit one width only: join the lines of a sentence.
+        text = re.sub(r"(?<=[^.\n])\n(?=\S)", " ", inspect.cleandoc(verb.__doc__ or ""))
+        app.command(name, cls=_Command, help=text, epilog=epilog)(verb)
     return app
 
 
@@ -53,7 +58,15 @@ def _root(
 
 class _Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, _repeat_flags(args, self.params))
+        try:
+            return super().parse_args(ctx, _repeat_flags(args, self.params))
+        except Exception as problem:  # Typer does not export NoSuchOption
+            if hasattr(problem, "possibilities") and hasattr(problem, "option_name"):
+                # Click compares spellings, by which --lower is nearer to --rows than to --lower-is-better.
+                flags = [flag for option in self.params for flag in option.opts]
+                prefixed = sorted(flag for flag in flags if flag.startswith(problem.option_name))
+                problem.possibilities = prefixed or problem.possibilities
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         _refuse_overwriting(ctx.params, self.params)

@@ -28,7 +28,7 @@ _LEGEND = (
 )
 
 
-@with_settings("logs")
+@with_settings("logs", advanced=("seed",))
 def compare(
     logs: Logs,
     settings: Settings,

@@ -8,6 +8,7 @@ import typer
 
 from perdure.cli.options import Quiet
 from perdure.cli.terminal import echo
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.scenario.layouts import LAYOUTS
 from perdure.text import listed
 
@@ -63,17 +64,16 @@ def compose(
         label = composers.only_task(tasks).label
         made = composers.single_task_syllabus(source, label, evaluate=evaluate, name=name)
     else:
-        lengths = {"learn": _given(learn), "evaluate": evaluate}
-        made = composers.compose(layout, tasks, **lengths, superblocks=superblocks, seed=seed, name=name)
+        if layout not in LAYOUTS:
+            raise UnknownNameError("layout", layout, LAYOUTS)
+        if learn is None:
+            raise PerdureError("the number of learning experiences per variant is missing", "add --learn N")
+        made = composers.compose(
+            layout, tasks, learn=learn, evaluate=evaluate, superblocks=superblocks, seed=seed, name=name
+        )
     if json == "-":
         echo(syllabus_text(made), end="")
         return
     write_syllabus(made, json)
     if not quiet:
         echo(f"{json}: {len(made.scenario.blocks):,} blocks", err=True)
-
-
-def _given(learn: int | None) -> int:
-    if learn is None:
-        raise typer.BadParameter("the number of learning experiences per variant is missing; add --learn N")
-    return learn

@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 EXAMPLE = "perdure figure lifetime logs/my-life --to life.svg"
 
 
-@with_settings("logs")
+@with_settings("logs", advanced=("style", "size"))
 def figure(
     kind: Annotated[
         str,
-        typer.Argument(
-            metavar="KIND", help="The kind of figure, such as lifetime; `list` shows all kinds.", show_default=False
-        ),
+        typer.Argument(metavar="KIND", help="Kind of figure, such as lifetime; `list` shows all.", show_default=False),
     ],
     settings: Settings,
     logs: Annotated[list[Path] | None, typer.Argument(metavar="LOG...", help=LOG_HELP, show_default=False)] = None,

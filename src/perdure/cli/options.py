@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 Log = Annotated[
     Path, typer.Argument(help="A log: a folder, a table, or a bare name under $L2DATA/logs.", show_default=False)
 ]
-LOG_HELP = "Logs, folders of logs, run folders, tables of lifetimes or of scores, or accuracy matrices."
+LOG_HELP = "Logs, folders of logs, tables, scores or accuracy matrices."
 Logs = Annotated[list[Path], typer.Argument(metavar="LOG...", help=LOG_HELP, show_default=False)]
 Experts = Annotated[
     list[Path] | None,
-    typer.Option("--experts", metavar="PATH...", help="Logs of experts, folders of logs, or taskinfo/info.json."),
+    typer.Option("--experts", metavar="PATH...", help="Logs of experts, or taskinfo/info.json."),
 ]
 Json = Annotated[
     str | None,
-    typer.Option("--json", metavar="FILE|-", help="Also write the results as JSON ('-': stdout, instead of text)."),
+    typer.Option("--json", metavar="FILE|-", help="Also write JSON ('-': only JSON, to stdout)."),
 ]
 Address = Annotated[
     str | None,
@@ -70,7 +70,8 @@ def with_settings(
         Parameters of the verb that only `--help-all` shows.
     """
     declared = {name: option for name, option in OPTIONS.items() if name in (only or OPTIONS)}
-    options = _parameters(declared, hidden=() if only else set(OPTIONS).difference(_COMMON))
+    hidden = () if only else set(OPTIONS).difference(_COMMON)
+    options = _parameters(declared, hidden)
 
     def decorated(verb: Verb) -> Verb:
         @functools.wraps(verb)
@@ -114,7 +115,7 @@ def _as_advanced(hint: Any) -> Any:
     """Return the annotation of a parameter whose option only `--help-all` shows."""
     kind, option = get_args(hint)
     option = copy.copy(option)  # verbs share it
-    option.hidden, option.rich_help_panel = True, "Processes and files"
+    option.hidden, option.rich_help_panel = True, "Further options"
     return Annotated[kind, option]
 
 
@@ -187,7 +188,19 @@ def _read_word(option: Option, word: Any) -> Any:
     try:
         return option.read_text(word)
     except ValueError:
-        raise typer.BadParameter(f"{option.flag} {word!r}: expected {option.expected}") from None
+        meant = f" (did you mean {word / 100:g}?)" if _is_percent(option, word) else ""
+        raise typer.BadParameter(f"{option.flag} {word!r}: expected {option.expected}{meant}") from None
+
+
+def _is_percent(option: Option, word: Any) -> bool:
+    """Return whether a number that is too large would be valid as a percentage."""
+    if not isinstance(word, float) or word <= 1:
+        return False
+    try:
+        option.read_text(word / 100)
+    except ValueError:
+        return False
+    return True
 
 
 def _settings(logs: Sequence[Path], given: Mapping[str, Any], *, quiet: bool) -> Settings:

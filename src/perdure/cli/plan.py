@@ -28,7 +28,9 @@ _QUESTIONS = {
 }
 
 
-@with_settings("pilot")
+@with_settings(
+    "pilot", advanced=("beta", "scenario", "experts_per_task", "expert_sd", "tasks", "machines", "picture", "seed")
+)
 def plan(
     settings: Settings,
     k: Annotated[float | None, typer.Option("--k", help="Effect size to detect, in sd (default: 1).")] = None,
@@ -39,11 +41,11 @@ def plan(
     beta: Annotated[float, typer.Option("--beta", help="Probability of missing the effect (1 − power).")] = 0.1,
     lifetimes: Annotated[
         int | None,
-        typer.Option("--lifetimes", min=2, help="Show the power of this many (default: the paper's number)."),
+        typer.Option("--lifetimes", min=2, help="Lifetimes whose power is shown (default: the rule's)."),
     ] = None,
     compare: Annotated[
         Literal["paired", "unpaired"] | None,
-        typer.Option("--compare", help="Plan a comparison of two learners; numbers are per learner."),
+        typer.Option("--compare", help="Compare two learners; numbers are per learner."),
     ] = None,
     pilot: Annotated[
         list[Path] | None,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 EXAMPLE = "perdure watch logs --terminal --once"
 
 
-@with_settings("logs")
+@with_settings("logs", advanced=("host", "token"))
 def watch(
     logs: Logs,
     settings: Settings,

@@ -15,7 +15,6 @@ from perdure.errors import LogError, NotALogError
 from perdure.files import UNPACKED_LIMIT, refuse_irregular
 from perdure.log.model import Direction, Lifetime
 from perdure.registry import Registry
-from perdure.text import listed
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -232,10 +231,12 @@ def recognise(place: Path) -> Reader:
             return candidate
     if cause := _cause(place):
         raise NotALogError(*cause, file=place)
-    found = f"no log that Perdure knows ({'; '.join([_seen(place), *failed])})"
-    if place.is_dir() and (below := next(iter(find(place)), None)):
-        raise NotALogError(found, f"give one of the logs below it, as {below}; perdure.find names them all", file=place)
-    raise NotALogError(found, f"it reads {listed(READERS.names())}: see perdure list readers", file=place)
+    below = list(find(place)) if place.is_dir() else []
+    if below:
+        example = next((log for log in below if "experts" not in log.relative_to(place).parts), below[0])
+        raise NotALogError("a folder of logs, not a log", f"give one of them, for example {example}", file=place)
+    found = f"not a log format that Perdure recognises ({'; '.join([_seen(place), *failed])})"
+    raise NotALogError(found, "run `perdure list readers` for the formats it reads", file=place)
 
 
 def _knows(candidate: Reader, place: Path, failed: list[str] | None = None) -> bool:

@@ -129,7 +129,7 @@ class Settings(msgspec.Struct, frozen=True):
         str,
         Option(
             "--preset",
-            "How to score; `perdure list presets` lists the presets.",
+            "How to score: see `perdure list presets`.",
             metavar="NAME",
             words="a text",
             decides=False,
@@ -139,7 +139,7 @@ class Settings(msgspec.Struct, frozen=True):
         str | None,
         Option(
             "--measure",
-            "The measure to score, of all tasks or of each (the first declared).",
+            "Measure to score, for all tasks or per task (default: the first one).",
             metavar="NAME|TASK=NAME,…",
             words="a name, or TASK=NAME for each task, as in pong=reward,battle=units",
             otherwise="log",
@@ -153,7 +153,7 @@ class Settings(msgspec.Struct, frozen=True):
         str | Sequence[str],
         Option(
             "--metrics",
-            "Score only these metrics; a Python file adds the ones it declares.",
+            "Metrics to score; a Python file adds its own.",
             metavar="ID|FILE.py...",
             words="a list of texts",
             decides=False,
@@ -172,7 +172,7 @@ class Settings(msgspec.Struct, frozen=True):
         Mapping[str, float],
         Option(
             "--learned",
-            'JSON {"task": performance} at which it counts as learned.',
+            'JSON file {"task": performance}: the level at which a task counts as learned.',
             METRICS,
             metavar="FILE",
             words='a finite number for each task: {"task": 0.8}',
@@ -196,7 +196,7 @@ class Settings(msgspec.Struct, frozen=True):
         bool | None,
         Option(
             "--lower-is-better/--higher-is-better",
-            "Treat lower values as better, such as for an error or a cost.",
+            "Treat lower values as better, as for errors.",
             PREPARATION,
             otherwise="log",
         ),
@@ -330,7 +330,7 @@ class Settings(msgspec.Struct, frozen=True):
         str | None,
         Option(
             "--group",
-            "Group lifetimes by the first bracket of this regular expression in their ids.",
+            "Group ids by the first bracket of this regex.",
             STATISTICS,
             metavar="PATTERN",
             words="a regular expression",
