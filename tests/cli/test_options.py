@@ -270,3 +270,17 @@ def test_help_shows_the_everyday_options_and_help_all_shows_every_setting_in_80_
 def test_help_fits_one_screen(verb: str) -> None:
     done = CliRunner().invoke(application((verb, "list")), [verb, "--help"], env={"COLUMNS": "100"})
     assert len(done.output.strip().splitlines()) <= 40
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (("score", "--lower", "logs"), "--lower-is-better"),
+        (("score", "--level", "95", "logs"), "(did you mean 0.95?)"),
+        (("compose", "foo", "--task", "a"), "unknown layout 'foo'"),
+    ],
+)
+def test_a_wrong_option_gets_the_likely_one(words: tuple[str, ...], advice: str) -> None:
+    done = CliRunner().invoke(application(("compose", "score")), words, env={"COLUMNS": "200"})
+    assert done.exit_code != 0
+    assert advice in f"{done.output}{done.exception}"

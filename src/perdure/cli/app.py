@@ -63,8 +63,8 @@ class _Command(TyperCommand):
         except Exception as problem:  # Typer does not export NoSuchOption
             if hasattr(problem, "possibilities") and hasattr(problem, "option_name"):
                 # Click compares spellings, by which --lower is nearer to --rows than to --lower-is-better.
-                flags = [flag for option in self.params for flag in option.opts]
-                prefixed = sorted(flag for flag in flags if flag.startswith(problem.option_name))
+                names = [name for option in self.params for name in option.opts]
+                prefixed = [name for name in names if name.startswith(problem.option_name)]
                 problem.possibilities = prefixed or problem.possibilities
             raise
 

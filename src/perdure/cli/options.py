@@ -194,13 +194,11 @@ def _read_word(option: Option, word: Any) -> Any:
 
 def _is_percent(option: Option, word: Any) -> bool:
     """Return whether a number that is too large would be valid as a percentage."""
-    if not isinstance(word, float) or word <= 1:
-        return False
+    share: Any = word / 100 if isinstance(word, float) and word > 1 else None
     try:
-        option.read_text(word / 100)
+        return share is not None and option.read_text(share) is not None
     except ValueError:
         return False
-    return True
 
 
 def _settings(logs: Sequence[Path], given: Mapping[str, Any], *, quiet: bool) -> Settings:
