@@ -34,7 +34,7 @@ from bench.null_paths import HEADLINE, PATHS, Outcome, joined
 from bench.null_real import lived_groups
 
 from perdure.simulate.learner import NULL
-from perdure.text import short
+from perdure.text import initials
 
 AT_ONCE = 50
 FORGETTING = (0.0, 0.1, 0.2, 0.4, 0.7, 1.0)
@@ -46,7 +46,7 @@ CAUSES: dict[str, dict[str, float]] = {
     "learns twice as fast as experts": {"pace": 25.0},
     "ends at 60 where experts end at 80": {"saturation": 0.6},
 }
-SHORT = {name: short(name) for name in HEADLINE}
+SHORT = {name: initials(name) for name in HEADLINE}
 
 
 def part_of(cell: str, groups: int, seed: int, part: int, path: str, preset: str, compared: int | None) -> Outcome:

@@ -162,13 +162,13 @@ def _null(name: str, presets: Iterable[str]) -> str:
 
 def null_rows(name: str, preset: str, folder: Path = NULL) -> Iterator[tuple[str, ...]]:
     """Return a preset's rows of the null bench: range of means, median and worst shares over all cells."""
-    from perdure.text import short
+    from perdure.text import initials
 
     file = folder / f"null-{preset}.json"
     if not file.is_file():
         return
     report: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    found = [one[short(name)] for one in report["cells"].values() if short(name) in one]
+    found = [one[initials(name)] for one in report["cells"].values() if initials(name) in one]
     if found:
         means = [one["mean"] for one in found]
         held = [one["covered"] for one in found if "covered" in one]

@@ -19,7 +19,7 @@ RAY = SimpleNamespace(is_initialized=lambda: False)
 def test_where_nobody_listens_ray_is_not_asked(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    monkeypatch.setattr(cluster, "of_extra", lambda *_: RAY)
+    monkeypatch.setattr(cluster, "import_extra", lambda *_: RAY)
     with (
         pytest.raises(PerdureError, match=r"no Ray cluster could be joined at .*Connection refused"),
         cluster.joined(form.format(port), "a test"),
@@ -29,7 +29,7 @@ def test_where_nobody_listens_ray_is_not_asked(monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:99999", "host..name:1", "\x1b]0;x\x07:1"])
 def test_an_address_that_can_be_none_is_said(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    monkeypatch.setattr(cluster, "of_extra", lambda *_: RAY)
+    monkeypatch.setattr(cluster, "import_extra", lambda *_: RAY)
     with (
         pytest.raises(PerdureError, match="no Ray cluster could be joined at"),
         cluster.joined(address, "a test"),
@@ -42,7 +42,9 @@ def test_a_signal_that_ray_takes_for_an_exit_of_its_own_is_a_signal(
     monkeypatch: pytest.MonkeyPatch, asked: signal.Signals | None
 ) -> None:
     errors = SimpleNamespace(RayError=RuntimeError)
-    monkeypatch.setattr(cluster, "of_extra", lambda *_: SimpleNamespace(is_initialized=lambda: True, exceptions=errors))
+    monkeypatch.setattr(
+        cluster, "import_extra", lambda *_: SimpleNamespace(is_initialized=lambda: True, exceptions=errors)
+    )
     monkeypatch.setattr(stopping, "_by", asked)
     with pytest.raises(SystemExit) as left, cluster.joined(None, "a test"):
         raise SystemExit(1)

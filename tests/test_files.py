@@ -21,7 +21,7 @@ def test_a_pipe_is_refused_at_once_for_reading_and_for_writing(tmp_path: Path) -
     os.mkfifo(tmp_path / "pipe")
     for flags in (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY | os.O_APPEND | os.O_CREAT, os.O_RDWR):
         with pytest.raises(OSError, match="a named pipe, where a regular file is expected"):
-            files.descriptor(tmp_path / "pipe", flags)
+            files.open_descriptor(tmp_path / "pipe", flags)
 
 
 @posix
@@ -68,7 +68,7 @@ def test_a_link_may_stay_within_and_not_lead_out(tmp_path: Path) -> None:
 def test_a_replacement_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "file"
     files.write(target, b"old")
-    with contextlib.suppress(RuntimeError), files.replacing(target) as part:
+    with contextlib.suppress(RuntimeError), files.replacement(target) as part:
         part.write_bytes(b"half of the n")
         raise RuntimeError
     assert target.read_bytes() == b"old"
@@ -80,7 +80,7 @@ def test_a_replacement_that_fails_leaves_the_old_file_and_nothing_else(tmp_path:
 
 def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
     target = tmp_path / "file"
-    with files.replacing(target) as one, files.replacing(target) as other:
+    with files.replacement(target) as one, files.replacement(target) as other:
         one.write_bytes(b"one")
         other.write_bytes(b"other")
     assert target.read_bytes() == b"one"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.text import interval, listed, number, p_text, p_words, plural, short
+from perdure.text import initials, interval, join_words, number, p_text, p_words, plural
 
 
 def read(text: str) -> float:
@@ -69,9 +69,9 @@ def test_p_is_written_as_papers_do() -> None:
 
 def test_counts_and_lists_read_as_english() -> None:
     assert (plural(1, "lifetime"), plural(0, "lifetime")) == ("1 lifetime", "0 lifetimes")
-    assert [listed("abc"[:n]) for n in range(4)] == ["none", "a", "a and b", "a, b and c"]
-    assert listed(["x", "y"], "or") == "x or y"
+    assert [join_words("abc"[:n]) for n in range(4)] == ["none", "a", "a and b", "a, b and c"]
+    assert join_words(["x", "y"], "or") == "x or y"
 
 
 def test_a_metric_of_several_words_is_called_by_its_initials() -> None:
-    assert [short(one) for one in ("performance_maintenance", "bwt")] == ["PM", "bwt"]
+    assert [initials(one) for one in ("performance_maintenance", "bwt")] == ["PM", "bwt"]

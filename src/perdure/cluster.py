@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from perdure.errors import PerdureError, message_of
-from perdure.lazy import of_extra
-from perdure.stopping import Stopped, asked_to_stop
+from perdure.lazy import import_extra
+from perdure.stopping import Stopped, pending_stop
 
 ONE_THREAD = dict.fromkeys(
     ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
@@ -31,7 +31,7 @@ def joined(address: str | None, purpose: str) -> Iterator[Any]:
 
     If a script has joined a cluster itself, that one is used, and left as it is.
     """
-    ray = of_extra("ray", purpose)
+    ray = import_extra("ray", purpose)
     ours = not ray.is_initialized()
     if ours:
         _join(ray, address or os.environ.get("RAY_ADDRESS") or None)
@@ -46,7 +46,7 @@ def joined(address: str | None, purpose: str) -> Iterator[Any]:
         ) from problem
     except SystemExit as problem:
         # If a signal arrives while Ray waits for its machines, Ray raises an exit with status 1 instead.
-        if (stopped := asked_to_stop()) is not None and not isinstance(problem, Stopped):
+        if (stopped := pending_stop()) is not None and not isinstance(problem, Stopped):
             raise stopped from None
         raise
     finally:

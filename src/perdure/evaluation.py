@@ -18,7 +18,7 @@ from perdure.scenario.lint import LintReport
 from perdure.settings import Settings
 from perdure.settings.presets import STANDARD
 from perdure.stats.groups import GroupedSurvey
-from perdure.text import listed, plural
+from perdure.text import join_words, plural
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
@@ -95,7 +95,7 @@ class PreparedProtocol(Tabular, Struct, frozen=True, eq=False, dict=True):
 
     def __repr__(self) -> str:
         missing = sum(len(run.missing) for run in self.runs)
-        return f"PreparedProtocol({self.name!r}, {listed(self.titles)}, {missing} to run)"
+        return f"PreparedProtocol({self.name!r}, {join_words(self.titles)}, {missing} to run)"
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -162,7 +162,7 @@ class PreparedProtocol(Tabular, Struct, frozen=True, eq=False, dict=True):
         scored = survey(finished, settings=self.settings, look=thin_lifetime)
         page = Path(self.into) / _REPORT
         if any(result.lived for result in results) or not page.exists():
-            write_report(scored, page, title=f"{self.name}: {listed(self.titles)}")
+            write_report(scored, page, title=f"{self.name}: {join_words(self.titles)}")
         return Evaluation(self, tuple(results), GroupedSurvey(scored, groups(scored)), str(page))
 
 

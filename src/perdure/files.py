@@ -107,7 +107,7 @@ _KINDS = {
 }
 
 
-def descriptor(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
+def open_descriptor(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
     """Open a regular file and return its descriptor. Raise OSError at once for anything else.
 
     A link is not followed when the file is opened for writing: it could lead to any file of the user.
@@ -137,16 +137,16 @@ def refuse_irregular(state: os.stat_result) -> None:
         raise OSError(errno.EINVAL, f"{kind}, where a regular file is expected")
 
 
-def opened(path: str | os.PathLike[str]) -> io.FileIO:
+def open_regular(path: str | os.PathLike[str]) -> io.FileIO:
     """Open a regular file for reading, unbuffered."""
-    return io.FileIO(descriptor(path), "rb")
+    return io.FileIO(open_descriptor(path), "rb")
 
 
 def read_bytes(path: str | os.PathLike[str], limit: int | None = None, within: Path | None = None) -> bytes:
     """Read a regular file of at most `limit` bytes; a link must not lead out of the folder `within`."""
     if within is not None and os.path.islink(path):
-        refuse_way_out(Path(path), within)
-    with opened(path) as file:
+        refuse_outside_link(Path(path), within)
+    with open_regular(path) as file:
         if limit is not None:
             _refuse_large(os.fstat(file.fileno()).st_size, limit)
         content: bytes | None = file.readall()
@@ -189,7 +189,7 @@ def _refuse_large(size: int, limit: int) -> None:
         raise OSError(errno.EFBIG, what)
 
 
-def refuse_way_out(link: Path, root: Path) -> None:
+def refuse_outside_link(link: Path, root: Path) -> None:
     """Raise LogError if a link leads out of the log, or nowhere."""
     try:
         target = Path(os.path.realpath(link, strict=True))
@@ -204,7 +204,7 @@ def refuse_way_out(link: Path, root: Path) -> None:
 
 
 @contextlib.contextmanager
-def replacing(target: Path, *, synced: bool = True) -> Iterator[Path]:
+def replacement(target: Path, *, synced: bool = True) -> Iterator[Path]:
     """Yield a new file that replaces `target` at the end, or is removed after an error.
 
     Readers see the old file or the new one, never half of it. A link is replaced, not what it points at.
@@ -239,7 +239,7 @@ def sync_folder(folder: Path) -> None:
 
 def write(target: Path, content: bytes | memoryview, *, synced: bool = True) -> None:
     """Replace the content of a file; readers see the old content or the new one."""
-    with replacing(target, synced=synced) as part:
+    with replacement(target, synced=synced) as part:
         part.write_bytes(content)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["of_extra", "pl"]
+__all__ = ["import_extra", "pl"]
 
 
 class _Package:
@@ -27,7 +27,7 @@ else:
     pl = _Package("polars")
 
 
-def of_extra(module: str, purpose: str, extra: str | None = None) -> Any:
+def import_extra(module: str, purpose: str, extra: str | None = None) -> Any:
     """Import a module of an optional package. If it is missing, raise an error: `purpose` needs the extra."""
     try:
         return import_module(module)

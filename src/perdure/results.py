@@ -48,7 +48,7 @@ def to_plain(value: Any) -> Any:
     return str(value) if isinstance(value, str) else value
 
 
-def sealed(facts: dict[str, Any]) -> dict[str, Any]:
+def with_checksum(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the facts of a JSON document with their checksum, by which a later change is noticed."""
     return {**facts, CHECKSUM: checksum_of(facts)}
 

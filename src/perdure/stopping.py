@@ -44,7 +44,7 @@ def stop_on_signals() -> None:
         threading.Thread(target=_end_what_lingers, args=(reader,), name="perdure-stop", daemon=True).start()
 
 
-def asked_to_stop() -> Stopped | None:
+def pending_stop() -> Stopped | None:
     """Return the Stopped that a signal raised, for callers of a library that converts it; None if there was none."""
     return None if _by is None else Stopped(128 + _by)
 

@@ -63,19 +63,19 @@ def plural(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def listed(things: Iterable[object], last: str = "and") -> str:
+def join_words(things: Iterable[object], last: str = "and") -> str:
     """`a, b and c`."""
     *first, end = [str(one) for one in things] or ["none"]
     return f"{', '.join(first)} {last} {end}" if first else end
 
 
-def some(names: Sequence[str], most: int = 20) -> str:
+def join_names(names: Sequence[str], most: int = 20) -> str:
     """`a, b, c`; long names and long lists are cut."""
     shown = ", ".join(name if len(name) <= 60 else f"{name[:57]}…" for name in names[:most])
     return shown if len(names) <= most else f"{shown}, … ({len(names)} in all)"
 
 
-def short(metric: str) -> str:
+def initials(metric: str) -> str:
     """`PM` of performance_maintenance: the initials of an id of several words, as papers' tables are headed."""
     parts = metric.split("_")
     return "".join(part[:1] for part in parts).upper() if len(parts) > 1 else metric

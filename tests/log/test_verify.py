@@ -252,13 +252,13 @@ def test_many_files_are_verified_in_one_pass(tmp_path: Path, monkeypatch: pytest
             numbers = np.arange(block * 10, block * 10 + 10)
             journal.log_many(block_num=block, exp_num=numbers, block_type="train", task_name="a", reward=numbers / 2)
     opened: list[str] = []
-    descriptor = files.descriptor
+    descriptor = files.open_descriptor
 
     def noted(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
         opened.append(str(path))
         return descriptor(path, flags)
 
-    monkeypatch.setattr(files, "descriptor", noted)
+    monkeypatch.setattr(files, "open_descriptor", noted)
     perdure.read(tmp_path / "life")
     data = [name for name in opened if name.endswith("data-log.tsv")]
     assert len(data) == len(set(data)) == 20

@@ -26,7 +26,7 @@ from perdure.metrics.contract import expert_of, lifetime_of, random_blocks
 from perdure.metrics.measure import Measured
 from perdure.metrics.presets import PRESETS
 from perdure.metrics.score import Score, Scorer, prepared_table
-from perdure.results import sealed
+from perdure.results import with_checksum
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.schemas import document
 from perdure.schemas.structs import document_of
@@ -294,7 +294,7 @@ def test_five_files_hold_the_same_facts(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(FILES)
     metrics, blocks, settings, data, lifetimes = paths
     assert json.loads(metrics.read_text()) == scores.as_json()
-    assert json.loads(settings.read_text()) == sealed({"preset": "standard", **scores.settings})
+    assert json.loads(settings.read_text()) == with_checksum({"preset": "standard", **scores.settings})
     assert pl.read_csv(blocks, separator="\t").height == block_table(scores).height == 16
     table = pl.read_ipc(data)
     assert table.height == 2 * 18

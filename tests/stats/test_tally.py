@@ -17,7 +17,7 @@ from perdure.metrics.presets import headline
 from perdure.metrics.score import Score
 from perdure.stats.groups import groups
 from perdure.stats.tally import Tally, tally_of_groups, tally_of_systems
-from perdure.text import short
+from perdure.text import initials
 
 PAPER = "baker-2023"
 HEADLINE = headline()
@@ -119,14 +119,14 @@ def test_a_single_group_has_a_table_of_its_own() -> None:
 
 
 def test_metrics_go_by_their_initials() -> None:
-    assert [short(name) for name in HEADLINE] == ["PM", "FT", "BT", "RP", "SE"]
-    assert short("bwt") == "bwt"
+    assert [initials(name) for name in HEADLINE] == ["PM", "FT", "BT", "RP", "SE"]
+    assert initials("bwt") == "bwt"
 
 
 def test_initials_are_explained_under_a_table_and_a_name_that_stands_for_itself_is_not() -> None:
     made = tally_of_systems({"one": configuration((1.0,) * 5, (0.5,) * 5, 8)}, BARS)
     assert made is not None
-    assert made.told.endswith(f"threshold. {', '.join(f'{short(name)} {name}' for name in HEADLINE)}.")
+    assert made.told.endswith(f"threshold. {', '.join(f'{initials(name)} {name}' for name in HEADLINE)}.")
     alone = tally_of_systems(
         {"one": lives([1.0, 2.0, 4.0], "bwt", preset=PAPER)}, {"bwt": Threshold(0.0, headline="log")}
     )

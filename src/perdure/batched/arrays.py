@@ -139,7 +139,7 @@ def _write(file: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 def _read(file: Path) -> dict[str, np.ndarray]:
     try:
-        with files.opened(file) as opened, np.load(opened, allow_pickle=False) as arrays:
+        with files.open_regular(file) as opened, np.load(opened, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as problem:
         raise LogError(f"cannot be read: {problem}", "move it elsewhere, and run again", file=file) from problem

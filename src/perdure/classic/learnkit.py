@@ -27,7 +27,7 @@ from perdure.log.places import DATA_FILE, MANIFEST, as_text, sources
 from perdure.log.read import Options
 from perdure.log.rows import Table, tables
 from perdure.log.variants import parameters
-from perdure.text import some
+from perdure.text import join_names
 
 BLOCK_REPORT = "block-report.tsv"
 _SHARED = ("timestamp", "class_name", "phase", "worker", "block", "task", "seed")
@@ -110,7 +110,7 @@ class _Learnkit:
         measures = dict(options.measures or _declared(manifest, path / MANIFEST) or measurable)
         if not measures:
             raise LogError(
-                f"no measure: no reward, and no other column of numbers (found: {some(_columns(logs))})",
+                f"no measure: no reward, and no other column of numbers (found: {join_names(_columns(logs))})",
                 "log a column of numbers",
                 file=path,
             )
@@ -170,7 +170,7 @@ def _require(table: Table, columns: Sequence[str]) -> None:
     for name in columns:
         if name not in present:
             raise LogError(
-                f"no column {name!r} (found: {some(present)})",
+                f"no column {name!r} (found: {join_names(present)})",
                 nearest(name, present),
                 file=table.parts[0].path,
                 line=1,

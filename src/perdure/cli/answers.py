@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from perdure.cli.terminal import clean, echo, left_out_text, say, show, styled, width
 from perdure.settings.presets import FRAMEWORK_2019
-from perdure.text import interval, listed, number, p_words, plural
+from perdure.text import interval, join_words, number, p_words, plural
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
@@ -167,7 +167,7 @@ def _notes(group: Group, shown: Iterable[Estimate]) -> Iterator[str]:
         for note in (*undecided, *(one.notes if group.n > 1 else ())) if one.verdict else ():
             notes.setdefault(note, []).append(one.metric.replace("_", " "))
     for note, names in notes.items():
-        yield f"{listed(names)}: {note}"
+        yield f"{join_words(names)}: {note}"
 
 
 def _show_footer(group: Group, rest: Sequence[Estimate], depth: Depth) -> None:

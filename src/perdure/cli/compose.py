@@ -10,18 +10,18 @@ from perdure.cli.options import Quiet
 from perdure.cli.terminal import echo
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.scenario.layouts import LAYOUTS
-from perdure.text import listed
+from perdure.text import join_words
 
 EXAMPLE = "perdure compose dispersed --task pong:narrow pong:wide breakout --learn 300 --evaluate 10"
 
 
-_ROUNDS = listed((one.name for one in LAYOUTS.values() if one.in_rounds), "or")
+_ROUNDS = join_words((one.name for one in LAYOUTS.values() if one.in_rounds), "or")
 
 Name = Annotated[
     str,
     typer.Argument(
         metavar="LAYOUT",
-        help=f"{listed(LAYOUTS, 'or')}; [bold]perdure list layouts[/bold] describes each.",
+        help=f"{join_words(LAYOUTS, 'or')}; [bold]perdure list layouts[/bold] describes each.",
         show_default=False,
     ),
 ]

@@ -10,6 +10,7 @@ import typer
 
 from perdure.cli.options import Experts, Json, Quiet, emit_json, settings_facts, survey_logs, with_settings
 from perdure.cli.terminal import echo, leave
+from perdure.text import join_words
 
 if TYPE_CHECKING:
     from perdure.cli.console import Console
@@ -240,7 +241,6 @@ def _show_grid(console: Console, grid: PowerGrid, wanted: float, title: str = "p
     """Print the power by number of lifetimes and of experts."""
     from perdure.cli.console import print_table
     from perdure.tables import Column, Table
-    from perdure.text import listed
 
     heading = f"{title} by experts per task; in {grid.tasks} tasks, experts differ by {grid.spread:.2g} sd"
     console.print(f"\n{heading}:", markup=False)
@@ -252,7 +252,7 @@ def _show_grid(console: Console, grid: PowerGrid, wanted: float, title: str = "p
     never = [count for count, needed in zip(grid.experts, grid.needed, strict=True) if needed is None]
     if never:
         console.print(
-            f"With {listed(never, 'or')} experts per task, power stays below {wanted:.0%}: "
+            f"With {join_words(never, 'or')} experts per task, power stays below {wanted:.0%}: "
             "more lifetimes do not help; more experts do.",
             markup=False,
         )

@@ -15,7 +15,7 @@ from perdure.lazy import pl
 from perdure.log.problem import Note
 from perdure.metrics.declare import METRICS, Metric, Threshold
 from perdure.metrics.score import DEFINITIONS, Score
-from perdure.results import LeftOut, Tabular, sealed, to_plain
+from perdure.results import LeftOut, Tabular, to_plain, with_checksum
 from perdure.text import plural
 
 SCHEMA = 2
@@ -165,7 +165,7 @@ class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as one JSON object, as `score.schema.json` describes it."""
-        return sealed(to_plain(self))
+        return with_checksum(to_plain(self))
 
 
 # --- copies ---------------------------------------------------------------------------------------

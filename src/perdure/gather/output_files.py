@@ -14,7 +14,7 @@ from perdure.lazy import pl
 from perdure.log.read import refuse_overwriting
 from perdure.log.write.export import without_formulas
 from perdure.metrics.score import DEFINITIONS, DORMANT
-from perdure.results import sealed, to_plain
+from perdure.results import to_plain, with_checksum
 
 FILES = ("metrics.json", "blocks.tsv", "settings.json", "data.arrow", "lifetimes.tsv")
 
@@ -116,7 +116,7 @@ def write_outputs(survey: Survey, folder: Path, *, for_spreadsheets: bool = Fals
         folder.mkdir(parents=True, exist_ok=True)
         _write_json(survey.as_json(), targets[0])
         blocks.write_csv(targets[1], separator="\t")
-        _write_json(sealed({"preset": survey.preset, **survey.settings}), targets[2])
+        _write_json(with_checksum({"preset": survey.preset, **survey.settings}), targets[2])
         (pl.concat(data) if data else pl.DataFrame(schema=_schema(_DATA_COLUMNS))).write_ipc(targets[3])
         lifetimes.write_csv(targets[4], separator="\t")
     except OSError as problem:

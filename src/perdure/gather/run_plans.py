@@ -16,7 +16,7 @@ from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.manifest import object_in
 from perdure.log.places import MANIFEST, PARTS, PROTOCOL, as_text
-from perdure.text import listed, plural
+from perdure.text import join_words, plural
 
 PlannedNames = Mapping[str, Sequence[str]]
 """Part of a run folder → the ids that its protocol plans in it."""
@@ -149,7 +149,7 @@ def _excused_names(run: Path, planned: PlannedNames) -> tuple[str, frozenset[str
         return "a run is active", frozenset(everything)
     shards = shards_of(run)
     assigned = {name for shard in shards for name in everything[shard.number - 1 :: shard.count]}
-    numbers = listed(shard.number for shard in shards)
+    numbers = join_words(shard.number for shard in shards)
     why = f"only shard {numbers} of {shards[0].count} ran here" if shards else ""
     return why, frozenset(everything) - assigned if shards else frozenset()
 
@@ -157,7 +157,7 @@ def _excused_names(run: Path, planned: PlannedNames) -> tuple[str, frozenset[str
 def _surplus_text(run: Path, surplus: Mapping[str, frozenset[str]], planned: PlannedNames) -> str:
     paths = (Path(log).parent.relative_to(run) / name for log, names in surplus.items() for name in names)
     names = sorted(as_text(path.as_posix()) for path in paths)
-    plan = listed(plural(len(planned[part]), _NOUNS[part]) for part in PARTS if planned[part])
+    plan = join_words(plural(len(planned[part]), _NOUNS[part]) for part in PARTS if planned[part])
     return (
         f"{plural(len(names), 'log')} that its {PROTOCOL} does not plan: {_name_text(names)} (planned: {plan}); "
         "raise the number in the protocol and run it again, or move the rest to another folder"

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure.errors import PerdureError, nearest
-from perdure.files import HEADER_LIMIT, SCORES_LIMIT, opened, parse_json, read_bytes
+from perdure.files import HEADER_LIMIT, SCORES_LIMIT, open_regular, parse_json, read_bytes
 from perdure.gather.model import Survey
 from perdure.gather.output_files import FILES, SEPARATOR
 from perdure.log.accuracy_matrix import Unit
@@ -75,7 +75,7 @@ def is_score_file(path: Path) -> bool:
     """Return whether `path` holds scores instead of a log: a JSON of `perdure score`, or a table or JSON of metrics."""
     if path.suffix not in (".json", ".tsv", ".csv") or not path.is_file():
         return False
-    with opened(path) as file:
+    with open_regular(path) as file:
         head = file.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace")
     if path.suffix == ".json":
         start = head.lstrip()

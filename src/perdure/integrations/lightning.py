@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import PerdureError
-from perdure.lazy import of_extra
+from perdure.lazy import import_extra
 from perdure.log.write.journal import Recorder
 
 if TYPE_CHECKING:
     from perdure.log.write.journal import Journal
 
 
-_Callback: Any = of_extra("lightning.pytorch", __name__).Callback
+_Callback: Any = import_extra("lightning.pytorch", __name__).Callback
 
 
 class PerdureCallback(_Callback):  # type: ignore[misc]

@@ -151,7 +151,7 @@ class ArrayLearner:
     def restore(self, folder: Path) -> None:
         """Restore a saved state, random generators included."""
         try:
-            with files.opened(folder / _ARRAYS) as file, np.load(file, allow_pickle=False) as saved:
+            with files.open_regular(folder / _ARRAYS) as file, np.load(file, allow_pickle=False) as saved:
                 self.load_arrays({name: saved[name] for name in saved.files})
             self.rng.bit_generator.state = json.loads(files.read_text(folder / _RANDOM, files.HEADER_LIMIT))
         except (OSError, ValueError, KeyError) as problem:

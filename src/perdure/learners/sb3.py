@@ -87,7 +87,7 @@ class SB3Learner:
         """Restore a saved state, without pickle."""
         if not (folder / _NUMBERS).exists():
             return
-        with files.opened(folder / _ARRAYS) as file, np.load(file, allow_pickle=False) as saved:
+        with files.open_regular(folder / _ARRAYS) as file, np.load(file, allow_pickle=False) as saved:
             arrays = {name: saved[name] for name in saved.files}
         numbers = json.loads(files.read_text(folder / _NUMBERS, files.HEADER_LIMIT))
         self.model = None

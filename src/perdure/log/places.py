@@ -17,7 +17,7 @@ import msgspec
 from perdure import files
 from perdure.errors import LogError, MissingExtraError, NotALogError
 from perdure.files import data_folder
-from perdure.lazy import of_extra
+from perdure.lazy import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ def sources(root: Path, name: str = DATA_FILE) -> tuple[Source, ...]:
             raise LogError(f"cannot be listed ({problem.strerror})", "check its permissions", file=folder) from problem
         for entry in entries:
             if entry.is_symlink() and (entry.name == name or not os.path.isfile(entry.path)):
-                files.refuse_way_out(Path(entry.path), root)
+                files.refuse_outside_link(Path(entry.path), root)
             if entry.name == name:
                 found.append(_source(entry, f"{relative}{entry.name}"))
             elif not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
@@ -186,7 +186,7 @@ def _copied(url: str) -> Path:
 def _opened(url: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the path in it."""
     scheme = url.partition(":")[0]
-    url_to_fs = of_extra("fsspec.core", f"reading {url}", "remote").url_to_fs
+    url_to_fs = import_extra("fsspec.core", f"reading {url}", "remote").url_to_fs
     try:
         urlsplit(url)  # raises for an address that is malformed
         files, at = url_to_fs(url)

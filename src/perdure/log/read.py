@@ -360,7 +360,7 @@ def _candidates(place: Path) -> Iterator[Reader]:
             files = any(not one.is_dir() or one.name == "files" for one in entries)
     except OSError:
         files = True
-    yield from READERS.besides({first.name} if files else {first.name, *_BY_THEIR_FILES})
+    yield from READERS.iter_except({first.name} if files else {first.name, *_BY_THEIR_FILES})
 
 
 def _below(folder: Path, top: Path, linked: set[Path], options: Options) -> Iterator[Path]:

@@ -171,7 +171,7 @@ def _spans(
     header: tuple[str, ...] = ()
     rest, line, crc, position = b"", 1, 0, 0
     length = checksums.lengths.get(source.relative)
-    with reading(source.name), opened(source) as stream:
+    with reading(source.name), open_regular(source) as stream:
         while chunk := stream.read(min(_PIECE_BYTES, source.size - position)):
             if length is not None and position < length:
                 crc = zlib.crc32(chunk[: length - position], crc)

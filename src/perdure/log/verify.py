@@ -136,7 +136,7 @@ def _unread(number: int, line: bytes, why: str) -> Problem:
 
 def append_event(ledger: Path, event: Mapping[str, object]) -> None:
     """Append one line to a ledger; a single write keeps the lines of several workers whole. Raise OSError."""
-    descriptor = files.descriptor(ledger, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    descriptor = files.open_descriptor(ledger, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         line = msgspec.json.encode(event) + b"\n"
         if os.lseek(descriptor, 0, os.SEEK_END):

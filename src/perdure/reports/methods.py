@@ -17,7 +17,7 @@ from perdure.stats.compare import Comparison
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import LEVEL
 from perdure.stats.sentences import rule_of
-from perdure.text import listed, number, percent, plural
+from perdure.text import join_words, number, percent, plural
 
 _LIBRARIES = ("numpy", "scipy", "polars")
 
@@ -41,13 +41,13 @@ def _data(data: GroupedSurvey) -> Iterator[str]:
     if not counted:
         yield f"{plural(len(data.lifetimes), 'lifetime')} were read; none was pooled."
         return
-    each = listed(f"{told_apart(group, counted)} ({group.n})" for group in counted)
+    each = join_words(f"{told_apart(group, counted)} ({group.n})" for group in counted)
     yield f"{plural(total, 'lifetime')} {'was' if total == 1 else 'were'} scored: {each}."
     measures = dict.fromkeys(group.measure for group in counted if group.measure)
     if measures:
         matrices = any(group.unit for group in counted)
         source = "read from accuracy matrices" if matrices else "read from logs of every experience"
-        yield f"The measure was {listed(measures)}, {source}."
+        yield f"The measure was {join_words(measures)}, {source}."
     scores = data.survey.scores
     counts = [
         _range("task", {len(score.tasks) for score in scores}),
@@ -55,7 +55,7 @@ def _data(data: GroupedSurvey) -> Iterator[str]:
         _range("evaluation experience", {score.evaluation_experiences for score in scores}),
     ]
     if any(counts):
-        yield f"A lifetime has {listed(filter(None, counts))}."
+        yield f"A lifetime has {join_words(filter(None, counts))}."
     if data.left_out:
         reasons = Counter(why for _, why in data.left_out).most_common(3)
         texts = [f"{count} × {why}" if count > 1 else why for why, count in reasons]
@@ -169,8 +169,8 @@ def _comparisons(data: GroupedSurvey, comparisons: Sequence[Comparison]) -> Iter
     differences = [difference for _, difference in tested]
     if not differences:
         return
-    baselines = listed(dict.fromkeys(comparison.baseline for comparison in comparisons))
-    tests = listed(dict.fromkeys(str(difference.test) for difference in differences), "or")
+    baselines = join_words(dict.fromkeys(comparison.baseline for comparison in comparisons))
+    tests = join_words(dict.fromkeys(str(difference.test) for difference in differences), "or")
     paired = ", lifetimes paired by seed" if any(difference.paired for difference in differences) else ""
     yield f"Methods were compared with {baselines} by a two-sided {tests} test on each metric{paired}."
     relative = any(data.survey.metrics[metric].expert for metric, _ in tested if metric in data.survey.metrics)
@@ -178,22 +178,22 @@ def _comparisons(data: GroupedSurvey, comparisons: Sequence[Comparison]) -> Iter
         yield "For metrics relative to experts, the variance between experts was added."
     sizes = sorted({difference.family for difference in differences})
     if sizes[-1] > 1:
-        yield f"p was adjusted by Holm over the {listed(sizes, 'or')} headline metrics that both could answer."
+        yield f"p was adjusted by Holm over the {join_words(sizes, 'or')} headline metrics that both could answer."
 
 
 def _versions(data: GroupedSurvey) -> Iterator[str]:
     survey = data.survey
     changed = [name for name, source in survey.settings_from.items() if source not in ("preset", "log")]
-    settings = f", with {listed(f'{name} = {survey.settings.get(name)}' for name in changed)}" if changed else ""
+    settings = f", with {join_words(f'{name} = {survey.settings.get(name)}' for name in changed)}" if changed else ""
     libraries = ((name, _version(name)) for name in _LIBRARIES)
-    used = listed([f"Python {platform.python_version()}", *(f"{name} {known}" for name, known in libraries if known)])
+    used = join_words([f"Python {platform.python_version()}", *(f"{name} {known}" for name, known in libraries if known)])
     yield f"Everything was computed with Perdure {__version__}, preset {survey.preset}{settings}; {used}."
     versions: dict[str, dict[str, None]] = {}
     for life in data.lifetimes:
         for name, known in (life.manifest.get("versions") or {}).items():
             versions.setdefault(str(name), {})[str(known)] = None
     if versions:
-        yield f"The runs record {listed(f'{name} {listed(known)}' for name, known in versions.items())}."
+        yield f"The runs record {join_words(f'{name} {join_words(known)}' for name, known in versions.items())}."
 
 
 def _version(name: str) -> str:

@@ -16,14 +16,14 @@ from perdure.metrics.declare import Headline, Metric
 from perdure.reports.checklist import ChecklistItem, checklist
 from perdure.reports.data import baselines, comparable_groups, compare_groups
 from perdure.reports.methods import methods
-from perdure.results import Tabular, json_keys, sealed, to_plain
+from perdure.results import Tabular, json_keys, with_checksum, to_plain
 from perdure.stats.answer import answer, called, interpretation, leading, told_apart
 from perdure.stats.compare import Comparison
 from perdure.stats.groups import GroupedSurvey, changed_learners
 from perdure.stats.model import Estimate, Group
 from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
-from perdure.text import interval, listed, number, p_words, percent, plural
+from perdure.text import interval, join_words, number, p_words, percent, plural
 
 _MOST_COMPARED = 6
 _LEADS = {
@@ -141,7 +141,7 @@ class Report(Tabular, msgspec.Struct, frozen=True, eq=False):
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as one JSON object, without curves."""
-        return sealed(to_plain(self))
+        return with_checksum(to_plain(self))
 
 
 def given_settings(report: Report) -> str:
@@ -179,7 +179,7 @@ def _title(data: GroupedSurvey) -> str:
     if len(learners) == 1:
         return f"{learners[0]}: does it keep what it learns?"
     if 0 < len(learners) <= 3:
-        return listed(learners)
+        return join_words(learners)
     if learners:
         return f"{len(learners)} methods, {plural(count, 'lifetime')}"
     return data.lifetimes[0].id if count == 1 else plural(count, "lifetime")

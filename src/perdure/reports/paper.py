@@ -15,7 +15,7 @@ from perdure.stats.compare import Comparison, Difference
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.tables import Cell, Column, Strong, Table, escape_markdown, needs_lualatex
-from perdure.text import NOTHING, interval, listed, number, percent, plural, short
+from perdure.text import NOTHING, interval, join_words, number, percent, plural, initials
 
 _UNITS = {"percent": "%", "fraction": "of 1", "raw": ""}
 CONSTANT = "†"
@@ -66,7 +66,7 @@ def _table(
     notes += _fewer_values(counted, names, headings)
     absent = [names[group.group] for group in groups if not group.n]
     if absent:
-        notes.append(f"Without a lifetime that reached its end, and not shown: {listed(absent)}.")
+        notes.append(f"Without a lifetime that reached its end, and not shown: {join_words(absent)}.")
     if len({frozenset(life.score.tasks) for group in counted for life in data.of_group(group)}) > 1:
         notes.append("The methods did not learn the same tasks.")
     heads = (Column("Method"), Column("n", "number"), *headings)
@@ -166,7 +166,7 @@ def _headings(
 ) -> tuple[Column, ...]:
     """Return the heads `BWT (%) ↑`: initials, unit and direction."""
     declared = data.survey.metrics
-    briefs = [(declared[name].initials if name in declared else "") or short(name) for name in metrics]
+    briefs = [(declared[name].initials if name in declared else "") or initials(name) for name in metrics]
     counts = Counter(briefs)
     columns: list[Column] = []
     for name, brief in zip(metrics, briefs, strict=True):
@@ -222,9 +222,9 @@ def _mark_notes(baseline: str, comparisons: Sequence[Comparison], cells: str, le
     if not tests:
         return [f"Not tested against {baseline}: fewer than three lifetimes of one of the two."]
     sizes = sorted({difference.family for difference in tested if difference.family})
-    over = f", adjusted by Holm over {listed(sizes, 'or')} metrics" if sizes and sizes[-1] > 1 else ""
+    over = f", adjusted by Holm over {join_words(sizes, 'or')} metrics" if sizes and sizes[-1] > 1 else ""
     stars = ", ".join(f"{'*' * count} p < {bound:g}" for count, bound in enumerate(_bounds(level), 1))
-    note = f"Against {baseline}: {stars} (two-sided {listed(tests, 'or')} test{over})."
+    note = f"Against {baseline}: {stars} (two-sided {join_words(tests, 'or')} test{over})."
     notes = [note if "*" in cells else f"{note} No difference reaches p < {1 - level:g}."]
     if CONSTANT in cells:
         notes.append(f"{CONSTANT}: differs in every lifetime by the same, so that there is no p.")

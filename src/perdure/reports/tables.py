@@ -23,7 +23,7 @@ from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.stats.sentences import MARKS, sentence
 from perdure.stats.tally import Tally
 from perdure.tables import Cell, Column, Table
-from perdure.text import interval, number, p_text, percent, plural, short
+from perdure.text import interval, number, p_text, percent, plural, initials
 
 MOST_BLOCKS = 80
 MOST_TASKS = 20
@@ -156,7 +156,7 @@ def comparison_sentences(compared: Comparison) -> list[str]:
 
 def tally_tables(tally: Tally) -> tuple[Table, Table]:
     """Return t, and p with the number of thresholds met, of every system."""
-    names = [Column(short(name), "number", name) for name in tally.metrics]
+    names = [Column(initials(name), "number", name) for name in tally.metrics]
     columns = (Column("system"), Column("n", "number", "lifetimes"), *names)
     t_rows: list[tuple[Cell, ...]] = []
     p_rows: list[tuple[Cell, ...]] = []

@@ -277,7 +277,7 @@ def is_held(folder: Path) -> bool:
 
 def _is_taken(file: Path) -> bool:
     # A shared lock does not disturb another process that checks at the same time.
-    with suppress(OSError), files.opened(file) as opened:
+    with suppress(OSError), files.open_regular(file) as opened:
         if not _taken(opened.fileno(), fcntl.LOCK_SH):
             return True
     return False
@@ -286,7 +286,7 @@ def _is_taken(file: Path) -> bool:
 def shards_of(folder: Path) -> tuple[Shard, ...]:
     """Return the shards that were run in a folder; none if the last run there was not in shards."""
     try:
-        with files.opened(folder / ".run" / "lock") as lock:
+        with files.open_regular(folder / ".run" / "lock") as lock:
             count = _read_holder(lock.fileno()).get("of")
     except OSError:
         return ()
@@ -316,7 +316,7 @@ def _opened(file: Path, opened: list[int]) -> int:
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.parent.is_symlink():
         raise OSError(errno.ELOOP, f"{file.parent} is a link, which is not followed")
-    descriptor = files.descriptor(file, os.O_RDWR | os.O_CREAT)
+    descriptor = files.open_descriptor(file, os.O_RDWR | os.O_CREAT)
     opened.append(descriptor)
     return descriptor
 

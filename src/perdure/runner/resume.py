@@ -274,7 +274,7 @@ def _digests(place: Path, *, synced: bool) -> dict[str, str]:
             if synced:
                 files.sync_folder(file)
             continue
-        with files.opened(file) as opened:
+        with files.open_regular(file) as opened:
             found[file.relative_to(place).as_posix()] = hashlib.file_digest(opened, "sha256").hexdigest()
             if synced:
                 os.fsync(opened.fileno())

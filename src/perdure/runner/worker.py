@@ -120,7 +120,7 @@ def _redirect(file: Path) -> None:
     with suppress(OSError, ValueError):  # the previous output may not fit on the disk, or is closed
         sys.stdout.flush()
         sys.stderr.flush()
-    descriptor = files.descriptor(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    descriptor = files.open_descriptor(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     os.close(descriptor)

@@ -23,7 +23,7 @@ from perdure.stats.compare import Comparison, Difference
 from perdure.stats.decide import estimates
 from perdure.stats.model import Estimate, Group
 from perdure.stats.sentences import words_of
-from perdure.text import interval, listed, number, p_words, percent, plural
+from perdure.text import interval, join_words, number, p_words, percent, plural
 
 _POINTS = {"percent": " percentage points", "fraction": " of 1"}
 _SCALED = " of 100 points"
@@ -138,7 +138,7 @@ def _of_few(found: Estimate, who: str, points: str) -> tuple[str, str]:
     if not found.mean:
         change = "neither lost nor gained"
     if found.n > 1:
-        said = listed(found.notes) if found.notes else "nothing is decided"
+        said = join_words(found.notes) if found.notes else "nothing is decided"
         return f"{who} {change} on average", f"; {said}"
     if found.verdict != "undecided":
         return f"{who} {change} in this lifetime", ", more than its own evaluations vary"

@@ -17,7 +17,7 @@ from perdure.log.model import Identity
 from perdure.metrics.declare import Threshold
 from perdure.metrics.measure import restricted
 from perdure.metrics.score import Score
-from perdure.results import json_keys, sealed, to_plain
+from perdure.results import json_keys, to_plain, with_checksum
 from perdure.settings import Settings
 from perdure.stats.capabilities import Capability, capabilities
 from perdure.stats.decide import estimates
@@ -528,7 +528,7 @@ class GroupedSurvey(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def as_json(self) -> dict[str, Any]:
         """Return everything that was scored, as `score.schema.json` describes it."""
-        return sealed(to_plain(self))
+        return with_checksum(to_plain(self))
 
 
 def group_survey(survey: Survey, pattern: str | None = None) -> GroupedSurvey:

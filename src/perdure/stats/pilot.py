@@ -40,7 +40,7 @@ from perdure.stats.power import (
     redrawn_power,
     smallest_effect,
 )
-from perdure.text import listed
+from perdure.text import join_words
 
 _MOST_REDRAWN = 3_000  # lifetimes; the mean of more is as good as normal, whatever their shape
 Spread = tuple[float, float]
@@ -344,7 +344,7 @@ def prior_metrics(
         if name not in PRIORS:
             raise PerdureError(
                 "no prior spread of this metric is known",
-                f"add a pilot, or choose {listed(PRIORS, 'or')}",
+                f"add a pilot, or choose {join_words(PRIORS, 'or')}",
                 where=given,
             )
         prior = PRIORS[name]

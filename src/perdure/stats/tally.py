@@ -15,7 +15,7 @@ from perdure.metrics.score import Score
 from perdure.settings.presets import STANDARD
 from perdure.stats.decide import decide, is_judged
 from perdure.stats.model import LEVEL, Decision, Group, Verdict
-from perdure.text import short
+from perdure.text import initials
 
 
 class MetCount(Struct, frozen=True):
@@ -82,7 +82,7 @@ class Tally(Struct, frozen=True):
     def told(self) -> str:
         """Text below the tables."""
         met, of = self.met()
-        called = ", ".join(f"{short(name)} {name}" for name in self.metrics if short(name) != name)
+        called = ", ".join(f"{initials(name)} {name}" for name in self.metrics if initials(name) != name)
         equal = any(decision.t is None for row in self.rows for decision in row.decisions.values())
         without = " No t where a single lifetime, or lifetimes that are all equal, have no spread." if equal else ""
         said = f"{met} of {of} met; p is one-tailed, of a mean above the threshold.{without}"

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 
 from perdure.batched.tasks.family import Family, Step
 from perdure.errors import TaskError, nearest
-from perdure.lazy import of_extra
+from perdure.lazy import import_extra
 from perdure.tasks.interface import Parameter
 
 _MAX_STEPS = Parameter(
@@ -31,7 +31,7 @@ _LARGEST = 10.0  # MiniGrid's largest number for the content of a cell
 
 def gymnax_family(name: str, several: Sequence[Mapping[str, Any]]) -> Family:  # noqa: ARG001
     """Return an environment of gymnax with discrete actions as a family; its observation is one row of numbers."""
-    gymnax = of_extra("gymnax", f"the task {name!r}")
+    gymnax = import_extra("gymnax", f"the task {name!r}")
     wanted = name.removeprefix("gymnax:")
     if wanted not in gymnax.registered_envs:
         raise TaskError(f"unknown environment {name!r}", nearest(wanted, gymnax.registered_envs))
@@ -73,7 +73,7 @@ def gymnax_family(name: str, several: Sequence[Mapping[str, Any]]) -> Family:  #
 
 def navix_family(name: str, several: Sequence[Mapping[str, Any]]) -> Family:  # noqa: ARG001
     """Return a room of navix as a family."""
-    navix = of_extra("navix", f"the task {name!r}")
+    navix = import_extra("navix", f"the task {name!r}")
     rooms = import_module("navix.environments.registry").registry()
     wanted = name.removeprefix("navix:")
     if wanted not in rooms:

@@ -17,7 +17,7 @@ from perdure.classic.l2metrics2019 import identifier
 from perdure.curves.arrays import Array, smooth
 from perdure.curves.model import Curves
 from perdure.errors import MetricError
-from perdure.lazy import of_extra, pl
+from perdure.lazy import import_extra, pl
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.metrics import declare
 from perdure.metrics.arithmetic import NoValue
@@ -108,7 +108,7 @@ def stand_in() -> None:
 
 def pandas() -> Any:
     """Return pandas, which only metrics written for its frames need."""
-    return of_extra("pandas", "a metric written for l2metrics")
+    return import_extra("pandas", "a metric written for l2metrics")
 
 
 def frames(curves: Curves, context: Context) -> tuple[Any, Any, Any]:

@@ -173,7 +173,7 @@ def _verified(place: Path, file: Path, verified: bool, state: tuple[int, ...], _
 
 def _check_part(folder: Path, file: Path, header: BulkHeader) -> None:
     if file.is_symlink():
-        files.refuse_way_out(file, folder)
+        files.refuse_outside_link(file, folder)
     if file.name != part_name(header.part):
         raise LogError(f"was written as {part_name(header.part)}", "restore the folder from a copy", file=file)
     if header.part and header.write != _read_header(folder / part_name(0)).write:
@@ -270,7 +270,7 @@ def _state(file: Path) -> tuple[int, ...]:
 def _read_footer(path: Path) -> tuple[int, bytes] | None:
     """Return the position and bytes of a Parquet footer, or None if `path` is not a regular file that has one."""
     try:
-        with files.opened(path) as file:
+        with files.open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             file.seek(max(0, size - 8))
             ending = file.read(8)
@@ -299,7 +299,7 @@ def _find_damage(path: Path) -> str | None:
     position = _checksum_position(path)
     if position is None:
         return "its footer is damaged"
-    with files.opened(path) as file:
+    with files.open_regular(path) as file:
         file.seek(position)
         stated = file.read(len(_BLANK)).decode("ascii", errors="replace")
     found = _compute_checksum(path, position)
@@ -310,7 +310,7 @@ def _find_damage(path: Path) -> str | None:
 
 def _compute_checksum(path: Path, position: int) -> str:
     digest = hashlib.sha256()
-    with files.opened(path) as file:
+    with files.open_regular(path) as file:
         left = position
         while left and (chunk := file.read(min(_CHUNK, left))):
             digest.update(chunk)

@@ -15,7 +15,7 @@ import msgspec
 from perdure.errors import LogError, closest, nearest
 from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options
-from perdure.text import some
+from perdure.text import join_names
 
 Shape = Literal["long", "wide", "triplets", "tagged"]
 
@@ -221,7 +221,7 @@ def _plain_names(ours: str, header: Sequence[str]) -> Mapping[str, str]:
 
 def offer(name: str, present: Sequence[str]) -> str:
     """Return a hint that names the nearest column, and all columns."""
-    found = f" (found: {some(present)})" if closest(name, present) else ""
+    found = f" (found: {join_names(present)})" if closest(name, present) else ""
     return f"{nearest(name, present)}{found}"
 
 

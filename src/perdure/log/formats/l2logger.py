@@ -33,7 +33,7 @@ from perdure.log.verify import (
     verify,
 )
 from perdure.scenario.model import LONGEST_NAME
-from perdure.text import some
+from perdure.text import join_names
 
 _SUBTYPE = RULES["block_subtype"]
 _BLOCK_FOLDER = re.compile(r"\d+-(train|test)")
@@ -145,7 +145,7 @@ def header_problems(header: Sequence[str], measures: Iterable[str]) -> Iterator[
         yield f"the header names {', '.join(repeated)} more than once", "name each column once"
     missing = [name for name in STANDARD_COLUMNS if name not in header and name not in OPTIONAL_COLUMNS]
     if missing:
-        what = f"the header has no {', '.join(missing)} (found: {some(header)})"
+        what = f"the header has no {', '.join(missing)} (found: {join_names(header)})"
         yield what, "every L2Logger file needs these columns"
     for name in measures:
         if name not in header:

@@ -25,7 +25,7 @@ from perdure.log.model import EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction, 
 from perdure.log.problem import Level, Note
 from perdure.log.read import Options
 from perdure.log.rows import Table
-from perdure.text import plural, some
+from perdure.text import join_names, plural
 
 Counts = npt.NDArray[np.int64]
 
@@ -261,9 +261,9 @@ def measures_of(table: Table, path: Path, options: Options, identity: tuple[str,
     }
     if not measures:
         passed = [name for name in others if is_bookkeeping(name)]
-        hint = f" ({some(passed)}: by their names no measures)" if passed else ""
+        hint = f" ({join_names(passed)}: by their names no measures)" if passed else ""
         raise LogError(
-            f"no measure: none of the columns {some(others) or '(none left)'} holds numbers{hint}",
+            f"no measure: none of the columns {join_names(others) or '(none left)'} holds numbers{hint}",
             "log a number per experience, such as a reward",
             file=path,
         )

@@ -32,7 +32,7 @@ from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.places import as_text
 from perdure.log.read import Options, SeveralLifetimes
 from perdure.scenario.model import LONGEST_NAME
-from perdure.text import some
+from perdure.text import join_names
 
 __all__ = [
     "MATRIX",
@@ -524,7 +524,7 @@ def _refuse_two_orders(evaluated: Sequence[str] | None, learned: Sequence[str] |
     first, second = ([name.lower() for name in names] for names in (evaluated, learned))
     if first != second and sorted(first) == sorted(second):
         raise LogError(
-            f"rows name the tasks as {some(evaluated)}, columns as {some(learned)}",
+            f"rows name the tasks as {join_names(evaluated)}, columns as {join_names(learned)}",
             "write both in the order of learning",
             file=source,
         )

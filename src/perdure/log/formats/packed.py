@@ -101,7 +101,7 @@ def damaged(path: Path) -> bool:
     suffix = kind(path)
     if suffix == ".parquet":
         try:
-            with files.opened(path) as file:
+            with files.open_regular(path) as file:
                 if not file.seek(0, io.SEEK_END):
                     return False  # an empty file holds no table
                 file.seek(-min(4, file.tell()), io.SEEK_END)
@@ -175,7 +175,7 @@ def _unpacking(path: Path) -> Iterator[None]:
 def _opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
     """Open the text of a table, unpacked; yield the stream and the suffix of the table."""
     suffix = kind(path)
-    with io.BufferedReader(files.opened(path)) as plain:
+    with io.BufferedReader(files.open_regular(path)) as plain:
         if suffix == ".zip":
             with zipfile.ZipFile(plain) as archive:
                 name = _only_table(path, archive)

@@ -83,7 +83,7 @@ def _parser(path: Path) -> Callable[[Path, Options], Iterator[Run]] | None:
 
 def _has_rounds(path: Path) -> bool:
     try:
-        with files.opened(path) as file:
+        with files.open_regular(path) as file:
             return any(_ROUND.search(line) for line in file.read(_GLANCE).splitlines())
     except OSError:
         return False

@@ -94,7 +94,7 @@ def _is_monitor(path: Path) -> bool:
     if not path.name.endswith(_MONITOR) or not path.is_file():
         return False
     try:
-        with files.opened(path) as file:
+        with files.open_regular(path) as file:
             return file.read(2) == b"#{"
     except OSError:
         return False
@@ -104,7 +104,7 @@ def _is_evaluations(path: Path) -> bool:
     if path.suffix.lower() != ".npz" or not path.is_file():
         return False
     try:
-        with files.opened(path) as file, zipfile.ZipFile(file) as archive:
+        with files.open_regular(path) as file, zipfile.ZipFile(file) as archive:
             return {"timesteps.npy", "results.npy"} <= set(archive.namelist())
     except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
         return False

@@ -23,7 +23,7 @@ from perdure.log.places import as_text
 from perdure.log.problem import Note
 from perdure.log.read import Options, SeveralLifetimes
 from perdure.log.rows import Part, Table, bytes_of, unreadable
-from perdure.text import some
+from perdure.text import join_names
 
 _WHOLE = "all"
 _PIECE = 1 << 20  # rows that are read at once of a file of many lifetimes
@@ -224,12 +224,12 @@ def _renamed(table: Table, path: Path, columns: TableLayout) -> Table:
     """Return a table with our names of columns; raise LogError if it has no rows or lacks a column."""
     rows = table.rows
     if not rows.height:
-        raise LogError(f"a header and no rows (columns: {some(rows.columns)})", "nothing was logged", file=path)
+        raise LogError(f"a header and no rows (columns: {join_names(rows.columns)})", "nothing was logged", file=path)
     for needed in columns.missing():
         fix = f"map your column to it, for example with --column {needed}={NEEDED[columns.shape][needed]}"
         if rows.width - 1 in (rows.height, rows.height - 1):
             fix += "; an accuracy matrix is numbers alone, or JSON, which may name its tasks"
-        raise LogError(f"no column {needed!r} (found: {some(rows.columns)})", fix, file=path)
+        raise LogError(f"no column {needed!r} (found: {join_names(rows.columns)})", fix, file=path)
     renamed = rows.select(pl.col(theirs).alias(ours) for ours, theirs in columns.columns.items())
     return Table(renamed, table.parts, columns.called)
 

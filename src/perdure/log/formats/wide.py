@@ -31,7 +31,7 @@ from perdure.log.model import Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
 from perdure.log.rows import Table
-from perdure.text import some
+from perdure.text import join_names
 
 Array = npt.NDArray[np.float64]
 
@@ -132,7 +132,9 @@ def _tasks_of(table: Table, active: pl.Series, identity: Sequence[str]) -> _Task
     others = [name for name in rows.columns if name not in (*identity, "active_task", _X) and not is_bookkeeping(name)]
     columns = [name for name in others if cells.is_measurable(rows[name])]
     if not columns:
-        raise LogError(f"no column of numbers for a task (found: {some(rows.columns)})", "give one per task", file=path)
+        raise LogError(
+            f"no column of numbers for a task (found: {join_names(rows.columns)})", "give one per task", file=path
+        )
     names = active.drop_nulls().unique(maintain_order=True).to_list()
     return _indexed_tasks(columns) or _named_tasks(columns, names) or _counted_tasks(columns, names)
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from perdure import files
 from perdure.errors import LogError
-from perdure.lazy import of_extra, pl
+from perdure.lazy import import_extra, pl
 from perdure.log.formats.tensorboard import EventFile, event_records
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
 from perdure.log.read import refuse_overwriting
@@ -57,7 +57,7 @@ def export(lifetime: Lifetime, to: Path, *, for_spreadsheets: bool = False) -> N
     if not to.parent.is_dir():
         raise LogError(f"cannot be written: there is no folder {to.parent}", "make it first", file=to)
     try:
-        with files.replacing(to) as part:
+        with files.replacement(to) as part:
             writer(without_formulas(lifetime.experiences) if for_spreadsheets else lifetime.experiences, part)
     except (OSError, pl.exceptions.PolarsError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
@@ -159,8 +159,8 @@ class _TensorBoard:
 
 class _MLflow:
     def __init__(self, where: str, run: str, facts: Mapping[str, Any]) -> None:
-        client = of_extra("mlflow.tracking", "sending records to mlflow").MlflowClient(tracking_uri=where)
-        self._metric = of_extra("mlflow.entities", "sending records to mlflow").Metric
+        client = import_extra("mlflow.tracking", "sending records to mlflow").MlflowClient(tracking_uri=where)
+        self._metric = import_extra("mlflow.entities", "sending records to mlflow").Metric
         found = client.get_experiment_by_name("perdure")
         experiment = found.experiment_id if found is not None else client.create_experiment("perdure")
         self._client = client
@@ -185,7 +185,7 @@ class _MLflow:
 
 class _WandB:
     def __init__(self, where: str, run: str, facts: Mapping[str, Any]) -> None:
-        wandb = of_extra("wandb", "sending records to wandb")
+        wandb = import_extra("wandb", "sending records to wandb")
         self._run = wandb.init(
             project=where or "perdure", name=run, config=dict(facts), mode="offline", reinit="create_new"
         )
@@ -209,7 +209,7 @@ class _WandB:
 
 class _Aim:
     def __init__(self, where: str, run: str, facts: Mapping[str, Any]) -> None:
-        self._run = of_extra("aim", "sending records to aim").Run(repo=where or None, experiment="perdure")
+        self._run = import_extra("aim", "sending records to aim").Run(repo=where or None, experiment="perdure")
         self._run.name = run
         for name, value in facts.items():
             self._run[name] = value

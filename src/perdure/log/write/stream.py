@@ -192,7 +192,7 @@ class Stream:
             for part in (folder.parent, folder):  # only these: a lifetime that was removed is not made again
                 part.mkdir(exist_ok=True)
             self._take_claim()
-            self._descriptor = files.descriptor(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            self._descriptor = files.open_descriptor(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             self._block = (block_num, block_type)
             if os.fstat(self._descriptor).st_size:
                 self._continue_file()

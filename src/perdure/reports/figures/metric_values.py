@@ -18,7 +18,7 @@ from perdure.reports.svg import Canvas, Figure, colour_marks, marker, path, rect
 from perdure.reports.thinned import ThinnedBlock, thinned_lifetime
 from perdure.scenario.sites import LIFETIME, between_learning_blocks
 from perdure.stats.groups import GroupedSurvey
-from perdure.text import number, short
+from perdure.text import initials, number
 
 _MOST_WORDS = 30  # places with numbers; more are arrows only
 _NO_BLOCKS = "no lifetime whose blocks are known"
@@ -195,7 +195,7 @@ def _value_labels(panel: Panel, places: Sequence[Sequence[ComparedEvaluations]],
     boxes: list[tuple[float, float, float, float]] = []
     for marks in places:
         x1, y1, y0 = panel.x(marks[0].after[0]), panel.y(marks[0].after[1]), panel.y(marks[0].before[1])
-        lines = [f"{short(mark.metric)} {mark.value:.3g}".replace("-", "−") for mark in marks]
+        lines = [f"{initials(mark.metric)} {mark.value:.3g}".replace("-", "−") for mark in marks]
         wide, deep = max(text_width(line, small * 0.9) for line in lines), small * len(lines)
         left, down = max(panel.left, x1 - small * 0.35 - wide), y1 <= y0
         top = y0 + small * 0.2 if down else y0 - small * 0.3 - deep

@@ -24,7 +24,7 @@ from perdure.reports.palette import dark_colours
 from perdure.stats.answer import answers, better, shared_answers
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Group
-from perdure.text import listed, number, plural
+from perdure.text import join_words, number, plural
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -202,7 +202,7 @@ def _unmeasured_text(report: Report) -> str:
         estimates = [group.estimates[name] for group in data.groups if name in group.estimates]
         if metric.headline == kind and estimates and all(estimate.mean is None for estimate in estimates):
             missing.setdefault(estimates[0].absent or "no value", []).append(name.replace("_", " "))
-    texts = [f"{listed(names)} ({why})" for why, names in missing.items()]
+    texts = [f"{join_words(names)} ({why})" for why, names in missing.items()]
     return f"Not measured: {'; '.join(texts)}." if texts else ""
 
 
@@ -248,7 +248,7 @@ def _subtitle(report: Report) -> str:
         if len(counts) == 1 and len(data.groups) > 1
         else ""
     )
-    measures = listed(sorted({life.score.measure for life in data.lifetimes if life.score.measure}))
+    measures = join_words(sorted({life.score.measure for life in data.lifetimes if life.score.measure}))
     experts = len(report.provenance.get("settings", {}).get("experts") or ())
     parts = [
         each or plural(len(data.lifetimes), "lifetime"),

@@ -246,7 +246,7 @@ def _opened(file: Path) -> IO[bytes]:
     """Open the file for a worker's own errors; on a full disk, the null device, since its lifetimes report that."""
     try:
         file.parent.mkdir(exist_ok=True)
-        return os.fdopen(files.descriptor(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb")
+        return os.fdopen(files.open_descriptor(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb")
     except OSError:
         return Path(os.devnull).open("wb")
 
@@ -276,7 +276,7 @@ def _crash_output(*outputs: Path) -> str:
     """Return a phrase about the end of the first file that has any text: the place of a crash, or the last line."""
     for file in outputs:
         try:
-            with files.opened(file) as opened:
+            with files.open_regular(file) as opened:
                 opened.seek(max(0, os.fstat(opened.fileno()).st_size - _TAIL_BYTES))
                 tail = (opened.read(_TAIL_BYTES) or b"").decode("utf-8", "replace").strip()
         except OSError:
