@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Scenario
 from perdure.simulate.learner import NULL, IdealLearner, performance
-from perdure.simulate.lifetimes import alone, learned_lengths
+from perdure.simulate.lifetimes import expert_scenario, learned_lengths
 
 __all__ = ["CELLS", "Cell", "Drawn", "drawn"]
 
@@ -78,7 +78,7 @@ def drawn(cell: Cell, groups: int, seed: int, part: int = 0) -> Drawn:
         task: [
             performance(
                 cell.beside or cell.learner,
-                alone(task, max(1, round(lengths[task] * cell.lengths[number % len(cell.lengths)]))),
+                expert_scenario(task, max(1, round(lengths[task] * cell.lengths[number % len(cell.lengths)]))),
                 groups,
                 rng,
             )

@@ -20,7 +20,7 @@ from perdure.metrics.declare import Threshold
 from perdure.metrics.presets import PRESETS, headline
 from perdure.metrics.score import Score, Scorer
 from perdure.settings import Settings
-from perdure.simulate.lifetimes import alone, as_lifetimes
+from perdure.simulate.lifetimes import as_lifetimes, expert_scenario
 from perdure.stats.compare import compare_lives
 from perdure.stats.decide import estimates
 from perdure.stats.model import Estimate
@@ -77,7 +77,7 @@ def drawn_as_scored(drawn: Drawn, preset: str, compared: int | None) -> Outcome:
     settings = _settings(preset, replace(way.prep, bounds=bounds))
     lives = [as_lifetimes(cell.learner, one, rows) for one, rows in zip(cell.scenarios, drawn.lives, strict=True)]
     experts = [
-        as_lifetimes(cell.learner, alone(task, rows.shape[1]), rows, role="expert")
+        as_lifetimes(cell.learner, expert_scenario(task, rows.shape[1]), rows, role="expert")
         for task, each in drawn.experts.items()
         for rows in each
     ]

@@ -99,7 +99,7 @@ def settings() -> str:
         rows = [
             (
                 f"`{key}`",
-                ", ".join(f"`{flag}`" for flag in (one.flag, *one.also)),
+                ", ".join(f"`{flag}`" for flag in (one.flag, *one.further_flags)),
                 one.help,
                 one.expected,
                 one.otherwise,

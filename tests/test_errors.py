@@ -49,7 +49,9 @@ def test_the_words_of_an_error_are_made_of_its_facts(kind: type[LogError], facts
     ],
 )
 def test_an_error_keeps_its_kind_and_facts_in_a_wider_place(made: PerdureError) -> None:
-    wider = made.at(where="learner 2").at(file="b.toml", line=3).at(file="c.toml", where="protocol")
+    wider = (
+        made.with_place(where="learner 2").with_place(file="b.toml", line=3).with_place(file="c.toml", where="protocol")
+    )
     assert str(wider) == "c.toml: protocol: b.toml:3: " + ": ".join(
         one for one in (made.file, "learner 2", str(made).removeprefix("a.tsv: ")) if one
     )
@@ -57,14 +59,14 @@ def test_an_error_keeps_its_kind_and_facts_in_a_wider_place(made: PerdureError) 
     assert made.where is None, "the error itself stays as it was"
     sent = pickle.loads(pickle.dumps(wider))
     assert (type(sent), str(sent), vars(sent)) == (type(made), str(wider), vars(wider))
-    other = LearnerError.of(wider)
+    other = LearnerError.from_error(wider)
     assert (type(other), str(other)) == (LearnerError, str(wider))
 
 
 def test_of_the_file_that_an_error_knows_only_the_line_is_added() -> None:
     made = LogError("it broke", file="a.tsv")
-    assert str(made.at(file="a.tsv", line=3)) == "a.tsv:3: it broke"
-    assert str(made.at(file="a.tsv", line=3).at(file="a.tsv", line=9)) == "a.tsv:3: it broke"
+    assert str(made.with_place(file="a.tsv", line=3)) == "a.tsv:3: it broke"
+    assert str(made.with_place(file="a.tsv", line=3).with_place(file="a.tsv", line=9)) == "a.tsv:3: it broke"
 
 
 def test_a_note_is_its_words_and_knows_its_problem() -> None:

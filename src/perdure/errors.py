@@ -1,7 +1,7 @@
 """Exceptions that Perdure raises on purpose.
 
     PerdureError
-    ├── UnknownNameError     no thing is registered under a name; offers the nearest
+    ├── UnknownNameError     a name is not registered; offers the nearest one
     ├── MissingExtraError    an optional package is not installed; gives the command that installs it
     ├── ScenarioError        a scenario or syllabus is invalid
     ├── TaskError            a task cannot be made, or breaks its contract
@@ -18,7 +18,7 @@
 
 An error holds the problem (`what`), the remedy (`fix`) and its place: `file` and `line`, and `where` for places that
 are not files, such as a lifetime, a block, a task or an option. Its text is composed of these. A caller that knows
-more of the place raises `problem.at(file=…, where=…)`.
+more about the place raises `problem.with_place(file=…, where=…)`.
 """
 
 from __future__ import annotations
@@ -51,55 +51,55 @@ class PerdureError(Exception):
         self.what, self.fix, self.line = what, fix, line
         self.file = None if file is None else str(file)
         self.where = None if where is None else str(where)
-        super().__init__(self._words())
+        super().__init__(self._text())
 
     @property
-    def said(self) -> str:
-        """The problem, with its line in the file if it is in one."""
+    def detail(self) -> str:
+        """The problem after its place, without the file."""
         return self.what if self.where is None else f"{self.where}: {self.what}"
 
-    def at(self, *, file: object = None, line: int | None = None, where: object = None) -> Self:
-        """Return the same error in a wider place. If the file differs from its own, both are named."""
-        made = copy(self)
-        own = file is None or self.file in (None, str(file))
-        inner = (self.where,) if own else (self._place, self.where)
-        made.where = ": ".join(str(one) for one in (where, *inner) if one) or None
+    def with_place(self, *, file: object = None, line: int | None = None, where: object = None) -> Self:
+        """Return a copy of the error in a wider place. If `file` is another file, the text names both."""
+        error = copy(self)
+        is_same_file = file is None or self.file in (None, str(file))
+        inner = (self.where,) if is_same_file else (self._place, self.where)
+        error.where = ": ".join(str(place) for place in (where, *inner) if place) or None
         if file is not None:
-            made.file, made.line = str(file), line if self.file != str(file) or self.line is None else self.line
-        made.args = (made._words(),)
-        return made
+            error.file, error.line = str(file), line if self.file != str(file) or self.line is None else self.line
+        error.args = (error._text(),)
+        return error
 
     @classmethod
-    def of(cls, problem: PerdureError) -> Self:
+    def from_error(cls, problem: PerdureError) -> Self:
         """Return an error of this class with the facts of another."""
         return cls(problem.what, problem.fix, file=problem.file, line=problem.line, where=problem.where)
 
     @property
-    def placed(self) -> str:
-        """Return the problem after its place, for use inside another message."""
-        return ": ".join(filter(None, (self._place, self.said)))
+    def without_fix(self) -> str:
+        """The text of the error without the fix, for use in a longer message."""
+        return ": ".join(filter(None, (self._place, self.detail)))
 
     @property
     def _place(self) -> str | None:
         return self.file if self.file is None or self.line is None else f"{self.file}:{self.line}"
 
-    def _words(self) -> str:
-        return f"{self.placed}; {self.fix}" if self.fix else self.placed
+    def _text(self) -> str:
+        return f"{self.without_fix}; {self.fix}" if self.fix else self.without_fix
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By its facts, because not every kind is made from its text alone.
-        return _remade, (type(self), self.args, vars(self))
+        # The default calls the class with the text, which subclasses with other parameters do not accept.
+        return _restore, (type(self), self.args, vars(self))
 
 
-def _remade(kind: type[PerdureError], args: tuple[Any, ...], facts: dict[str, Any]) -> PerdureError:
-    made = kind.__new__(kind)
-    made.args = args
-    vars(made).update(facts)
-    return made
+def _restore(kind: type[PerdureError], args: tuple[Any, ...], facts: dict[str, Any]) -> PerdureError:
+    error = kind.__new__(kind)
+    error.args = args
+    vars(error).update(facts)
+    return error
 
 
 class UnknownNameError(PerdureError):
-    """A name that nothing is registered under."""
+    """A name is not registered."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
@@ -117,7 +117,7 @@ class MissingExtraError(PerdureError):
 
 
 def requirements_of(extra: str) -> list[str]:
-    """Return the requirements of an extra, which pip can install while Perdure itself is on no index."""
+    """Return the requirements of an extra, which pip can install even if Perdure itself is not on an index."""
     from importlib.metadata import PackageNotFoundError, requires
 
     try:
@@ -128,49 +128,49 @@ def requirements_of(extra: str) -> list[str]:
 
 
 class ScenarioError(PerdureError):
-    """A scenario or syllabus that makes no sense."""
+    """A scenario or syllabus is invalid."""
 
 
 class TaskError(PerdureError):
-    """A task that cannot be created, has invalid parameters, or breaks its contract."""
+    """A task cannot be made, receives parameters that it does not take, or breaks its contract."""
 
 
 class LearnerError(PerdureError):
-    """A learner that breaks the rules; the message names the block."""
+    """A learner cannot be made, or breaks its contract; the message names the block."""
 
 
 class OutOfTimeError(LearnerError):
-    """A life that took longer than the protocol's limit."""
+    """A lifetime took longer than the protocol's limit."""
 
 
 class ProtocolError(PerdureError):
-    """A protocol that makes no sense, or a folder that holds another one."""
+    """A protocol cannot be run, or a folder holds another one."""
 
 
 class MetricError(PerdureError):
-    """A metric declared or called wrongly."""
+    """A metric is declared or called wrongly."""
 
 
 class LogError(PerdureError):
-    """A log that cannot be read or written."""
+    """A log cannot be read or written."""
 
 
 class NotALogError(LogError):
-    """Nothing here that any reader knows."""
+    """No reader recognises the file or folder."""
 
 
 class EmptyLogError(LogError):
-    """A log without a record, which may have just begun."""
+    """A log has no record; it may have just begun."""
 
 
 class UnverifiedError(LogError):
-    """A log that differs from its ledger; the message names the file and the reason."""
+    """A log differs from the checksums that its journal recorded; the message names the file and the reason."""
 
 
 class RecordError(LogError, RuntimeError):
-    """A record that breaks the rules; nothing of it was written.
+    """A record breaks the rules and was not written.
 
-    Also a RuntimeError, because that is what scripts written for l2logger catch.
+    It is also a RuntimeError, because scripts for l2logger catch that.
     """
 
 
@@ -178,31 +178,31 @@ class WriteError(LogError, OSError):
     """The disk refused a record; the message lists the records that are safe."""
 
 
-_LONGEST = 2000  # characters of a message that is not ours: somebody reads it, often once for each lifetime
+_MAX_LENGTH = 2000  # characters of a foreign message, which may be repeated for each lifetime
 
 
 def message_of(problem: BaseException) -> str:
-    """Return the message of any exception, with bounded length and only characters that every encoding has.
+    """Return the message of any exception, with bounded length and only characters that UTF-8 can encode.
 
-    Names of files in other encodings come as half a character each, which neither JSON nor a terminal takes.
+    File names in other encodings contain lone surrogates, which neither JSON nor a terminal accepts.
     """
     try:
-        said = str(problem)
+        text = str(problem)
     except Exception as another:
         return f"(its message cannot be made: {type(another).__name__})"
-    begun = said[:_LONGEST].encode("utf-8", "backslashreplace").decode()
-    return begun if len(said) <= _LONGEST else f"{begun} … ({len(said):,} characters)"
+    start = text[:_MAX_LENGTH].encode("utf-8", "backslashreplace").decode()
+    return start if len(text) <= _MAX_LENGTH else f"{start} … ({len(text):,} characters)"
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """Return the nearest known name, or None."""
-    from difflib import get_close_matches  # on the way to every command, and seldom asked
+    """Return the known name that the user may have meant, or None if none is similar."""
+    from difflib import get_close_matches  # imported late: every command imports this module, few need difflib
 
     return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.6)), None)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a phrase that offers the nearest known name, or lists all names."""
+    """Return a phrase that offers the nearest known name, or lists the known names."""
     names = list(known)
     if close := closest(name, names):
         return f"did you mean {close!r}?"

@@ -256,7 +256,7 @@ def settings_of(protocol: Protocol) -> Settings:
     try:
         Scorer(settings)
     except PerdureError as problem:
-        raise problem.at(file=protocol.place, where="[score]") from problem
+        raise problem.with_place(file=protocol.place, where="[score]") from problem
     return settings
 
 

@@ -20,13 +20,13 @@ from urllib.parse import quote
 from perdure.errors import LogError
 
 HEADER_LIMIT = 64 << 20
-"""Bytes of a JSON or TOML file that describes: manifests, syllabi, protocols, bounds. 10⁵ blocks take a tenth of it."""
+"""Bytes of a manifest, syllabus, protocol or other small JSON or TOML file. 10⁵ blocks take a tenth of it."""
 LEDGER_LIMIT = 256 << 20
 """Bytes of a blocks.jsonl; about a million blocks."""
 SCORES_LIMIT = 1 << 30
-"""Bytes of a file of scores, or of a matrix. Files of records have no limit: a life is as long as it was."""
+"""Bytes of a file of scores, or of a matrix. Files of records have no limit, because lifetimes may be long."""
 UNPACKED_LIMIT = 4096
-"""MiB that a packed file may unpack to, unless a caller says otherwise."""
+"""Default of the MiB that a packed file may unpack to."""
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 """Errors of `flock` on a drive without locks, such as some network drives; we then work without, as on Windows."""
@@ -34,8 +34,8 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 def data_folder() -> Path:
     """Return `$L2DATA`, or `l2data` in the home folder, as learnkit and l2metrics do. It is not created."""
-    given = os.environ.get("L2DATA")
-    return Path(given).expanduser() if given else Path.home() / "l2data"
+    folder = os.environ.get("L2DATA")
+    return Path(folder).expanduser() if folder else Path.home() / "l2data"
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -89,8 +89,8 @@ def folder_name(name: str) -> str:
 
 def toml_fault(problem: Exception) -> tuple[str, int | None]:
     """Return the problem in a TOML text and its line, which Python before 3.14 gives only in the message."""
-    found = _AT_LINE.fullmatch(str(problem))
-    return (found[1], int(found[2])) if found else (str(problem), None)
+    match = _AT_LINE.fullmatch(str(problem))
+    return (match[1], int(match[2])) if match else (str(problem), None)
 
 
 _AT_LINE = re.compile(r"(.*) \(at line (\d+), column \d+\)", re.DOTALL)
@@ -115,19 +115,19 @@ def open_descriptor(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> i
     if flags & (os.O_WRONLY | os.O_RDWR):
         flags |= getattr(os, "O_NOFOLLOW", 0)
     try:
-        found = os.open(path, flags | _ALWAYS, 0o644)
+        opened = os.open(path, flags | _ALWAYS, 0o644)
     except OSError as problem:
         if problem.errno == errno.ELOOP and os.path.islink(path):
             raise OSError(errno.ELOOP, f"{os.fspath(path)} is a link, which is not followed") from None
         with contextlib.suppress(FileNotFoundError):
-            refuse_irregular(os.stat(path))  # which says it better
+            refuse_irregular(os.stat(path))  # raises a clearer error
         raise
     try:
-        refuse_irregular(os.fstat(found))
+        refuse_irregular(os.fstat(opened))
     except OSError:
-        os.close(found)
+        os.close(opened)
         raise
-    return found
+    return opened
 
 
 def refuse_irregular(state: os.stat_result) -> None:
@@ -185,12 +185,12 @@ def read_text(path: str | os.PathLike[str], limit: int) -> str:
 
 def _refuse_large(size: int, limit: int) -> None:
     if size > limit:
-        what = f"{size / 1e6:,.0f} MB, more than the {limit / 1e6:,.0f} MB that such a file may have"
-        raise OSError(errno.EFBIG, what)
+        problem = f"{size / 1e6:,.0f} MB, more than the {limit / 1e6:,.0f} MB that such a file may have"
+        raise OSError(errno.EFBIG, problem)
 
 
 def refuse_outside_link(link: Path, root: Path) -> None:
-    """Raise LogError if a link leads out of the log, or nowhere."""
+    """Raise LogError if a link leads out of the log, or its target is missing."""
     try:
         target = Path(os.path.realpath(link, strict=True))
     except OSError as problem:
@@ -207,7 +207,7 @@ def refuse_outside_link(link: Path, root: Path) -> None:
 def replacement(target: Path, *, synced: bool = True) -> Iterator[Path]:
     """Yield a new file that replaces `target` at the end, or is removed after an error.
 
-    Readers see the old file or the new one, never half of it. A link is replaced, not what it points at.
+    Readers see the old file or the new one, never a part of it. A link is replaced, not its target.
     """
     part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
     try:

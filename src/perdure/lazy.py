@@ -9,18 +9,18 @@ __all__ = ["import_extra", "pl"]
 
 
 class _Package:
-    """A package that is imported when the first of its names is looked at."""
+    """A package that is imported on the first access to one of its names."""
 
     def __init__(self, package: str) -> None:
         self.__package = package
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(import_module(self.__package), name)
-        setattr(self, name, found)  # the next look costs what a module's would
-        return found
+        value = getattr(import_module(self.__package), name)
+        setattr(self, name, value)  # so that the next access is as fast as that of a module
+        return value
 
 
-# Polars takes 0.2 s to import, most of what scoring one log takes, and scoring one log needs no table.
+# Polars takes 0.2 s to import, most of the time of scoring one log, which needs no table.
 if TYPE_CHECKING:
     import polars as pl
 else:
@@ -28,7 +28,10 @@ else:
 
 
 def import_extra(module: str, purpose: str, extra: str | None = None) -> Any:
-    """Import a module of an optional package. If it is missing, raise an error: `purpose` needs the extra."""
+    """Import a module of an optional package. If it is missing, raise an error that names the extra for `purpose`.
+
+    The extra has the name of the package by default.
+    """
     try:
         return import_module(module)
     except ImportError as problem:

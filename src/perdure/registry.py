@@ -1,4 +1,4 @@
-"""Registry[T]: named things, found by name, extended by entry points."""
+"""Registry[T]: objects by name, extended by the entry points of plug-ins."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from perdure.errors import PerdureError, UnknownNameError
 T = TypeVar("T")
 
 
-class _Later(str):
-    """`module:attribute` of a thing that is imported when it is needed."""
+class _Deferred(str):
+    """`module:attribute` of an object that is imported when it is needed."""
 
     __slots__ = ()
 
 
 class Registry(Generic[T]):
-    """Things of one kind by name. Installed plug-ins are read on the first miss, or when all are listed."""
+    """Objects of one kind by name. Installed plug-ins are read on the first miss, or when all are listed."""
 
     def __init__(self, kind: str, group: str) -> None:
         self.kind = kind
         self.group = group
-        self._things: dict[str, T | _Later] = {}
+        self._things: dict[str, T | _Deferred] = {}
         self._aliases: dict[str, str] = {}
         self._plugins_read = False
 
@@ -33,62 +33,62 @@ class Registry(Generic[T]):
         return f"Registry({self.kind!r}, {len(self._things)} known)"
 
     def add(self, name: str, thing: T) -> T:
-        """Register `thing` under `name`. A name is taken once."""
-        if not isinstance(self._things.get(name, _Later()), _Later):
+        """Register `thing` under `name`. Refuse a name that is taken."""
+        if not isinstance(self._things.get(name, _Deferred()), _Deferred):
             raise PerdureError(f"{self.kind} {name!r} is registered twice", "give one of them another name")
         self._things[name] = thing
         return thing
 
     def add_later(self, name: str, target: str) -> None:
         """Register `module:attribute`, which is imported when it is needed."""
-        self._things[name] = _Later(target)
+        self._things[name] = _Deferred(target)
 
     def alias(self, name: str, known: str) -> None:
-        """Let `name` stand for the thing registered as `known`. Only `known` is listed."""
-        taken = not isinstance(self._things.get(name, _Later()), _Later)
+        """Add `name` as another name of the object registered as `known`. Only `known` is listed."""
+        taken = not isinstance(self._things.get(name, _Deferred()), _Deferred)
         if taken or self._aliases.get(name.lower(), known) != known:
             raise PerdureError(f"{self.kind} {name!r} is registered already", f"choose another alias for {known!r}")
         self._aliases[name.lower()] = known
 
     def canonical(self, name: str) -> str:
-        """Return the listed name of a thing, if `name` is an alias of it or in other capitals."""
+        """Return the listed name of an object, if `name` is an alias of it or differs in case."""
         folded = name.lower()
         if name in self._things:
             return name
         return folded if folded in self._things else self._aliases.get(folded, name)
 
     def get(self, name: str) -> T:
-        """Return the thing under `name` or its alias. An unknown name offers the nearest known one."""
+        """Return the object under `name` or its alias. The error for an unknown name offers the nearest one."""
         name = self.canonical(name)
         if name not in self._things:
             self._read_plugins()
         if name not in self._things:
             raise UnknownNameError(self.kind, name, self._things)
-        return self._loaded(name)
+        return self._load(name)
 
     def names(self) -> tuple[str, ...]:
-        """Return all names, plug-ins included, in order of registration."""
+        """Return all names, including plug-ins, in the order of registration."""
         self._read_plugins()
         return tuple(self._things)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether it is one of the names, plug-ins included."""
+        """Return whether it is one of the names, including plug-ins."""
         return name in self.names()
 
     def __iter__(self) -> Iterator[T]:
-        """Yield our own things first. Plug-ins are only read if the caller goes on."""
-        return self.besides(())
+        """Yield Perdure's own objects first. Plug-ins are read only if the caller continues."""
+        return self.iter_except(())
 
-    def besides(self, names: Collection[str]) -> Iterator[T]:
-        """Yield all things but those of these names, which need not be loaded."""
-        own = tuple(self._things)
-        yield from (self._loaded(name) for name in own if name not in names)
+    def iter_except(self, names: Collection[str]) -> Iterator[T]:
+        """Yield all objects except those of these names, which need not be loaded."""
+        builtin = tuple(self._things)
+        yield from (self._load(name) for name in builtin if name not in names)
         self._read_plugins()
-        yield from (self._loaded(name) for name in tuple(self._things) if name not in own)
+        yield from (self._load(name) for name in tuple(self._things) if name not in builtin)
 
-    def _loaded(self, name: str) -> T:
+    def _load(self, name: str) -> T:
         thing = self._things[name]
-        if isinstance(thing, _Later):
+        if isinstance(thing, _Deferred):
             module, _, attribute = thing.partition(":")
             thing = self._things[name] = getattr(import_module(module), attribute)
         return thing
@@ -112,5 +112,5 @@ class Registry(Generic[T]):
 
 @cache
 def _installed() -> Any:
-    """Return the entry points of this environment, which several registries read."""
+    """Return the entry points of this environment, which several registries share."""
     return entry_points()

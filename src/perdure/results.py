@@ -54,15 +54,15 @@ def with_checksum(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def checksum_of(facts: Mapping[str, Any]) -> str:
-    """Return the checksum of a JSON document, however its text is laid out; ValueError for NaN and infinity."""
-    made = hashlib.sha256()
+    """Return the checksum of a JSON document, which ignores its layout. Raise ValueError for NaN and infinity."""
+    checksum = hashlib.sha256()
     for name in sorted(facts):
-        # Item by item: the text of ten thousand lifetimes is never held as a whole.
+        # Item by item, so that the text of ten thousand lifetimes is never in memory as a whole.
         items = facts[name] if isinstance(facts[name], list | tuple) else [facts[name]]
         for part in (name, len(items), *items):
-            made.update(json.dumps(part, allow_nan=False, sort_keys=True, default=str).encode())
-            made.update(b"\n")
-    return made.hexdigest()
+            checksum.update(json.dumps(part, allow_nan=False, sort_keys=True, default=str).encode())
+            checksum.update(b"\n")
+    return checksum.hexdigest()
 
 
 class LeftOut(msgspec.Struct, frozen=True):
@@ -83,10 +83,10 @@ class Shown:
     """A result that notebooks display."""
 
     def _repr_html_(self) -> str:
-        # Results of early stages are shown with parts of later ones, which are imported on demand.
-        from perdure.notebook import result_html
+        # The display uses modules of later stages, which are imported only when needed.
+        from perdure.notebook import shown
 
-        return result_html(self)
+        return shown(self)
 
 
 class Tabular(Shown):

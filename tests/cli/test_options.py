@@ -96,7 +96,7 @@ def test_every_setting_has_an_example_here() -> None:
 
 @pytest.mark.parametrize("verb", SCORING)
 def test_every_setting_is_an_option_of_every_verb_that_scores(verb: str) -> None:
-    assert {flag for one in OPTIONS.values() for flag in (one.flag, *one.also)} <= options_of(verb)
+    assert {flag for one in OPTIONS.values() for flag in (one.flag, *one.further_flags)} <= options_of(verb)
 
 
 def test_lint_takes_what_concerns_a_syllabus() -> None:

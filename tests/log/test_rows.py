@@ -124,7 +124,7 @@ def test_the_line_that_is_wrong_is_named_in_every_way_of_reading(
     with pytest.raises(LogError) as refused:
         tables([found], "\t", [])
     assert (refused.value.file, refused.value.line) == (found.name, line)
-    assert problem in refused.value.said
+    assert problem in refused.value.detail
     assert [(one.line, problem in one.what) for one in examine("data.tsv", b"a\tb\n" + body).problems] == [(line, True)]
     with pytest.raises(UnparsedError):
         [parse(piece, dict.fromkeys(piece.header, pl.String())) for piece in pieces([found], [])]

@@ -133,7 +133,7 @@ def _parameters(declared: Mapping[str, Option], hidden: Collection[str]) -> dict
             autocompletion=_COMPLETIONS.get(name),
         )
         parameters[name] = _parameter(name, option.word_type, shown)
-        for flag in option.also:
+        for flag in option.further_flags:
             also = typer.Option(flag, help=option.help, hidden=True)
             parameters[_name(flag)] = _parameter(_name(flag), bool, also)
     return parameters
@@ -169,7 +169,7 @@ def _read(declared: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str,
     settings: dict[str, Any] = {}
     for name, option in declared.items():
         value = given[name]
-        for flag, stands_for in option.also.items():
+        for flag, stands_for in option.further_flags.items():
             if given[_name(flag)]:
                 if value not in (None, stands_for):
                     raise typer.BadParameter(f"{flag} and {option.flag} contradict each other; leave one out")

@@ -215,4 +215,4 @@ def _as_problem(error: LogError, root: Path | None = None) -> Problem:
     file = error.file or "."
     if root is not None and Path(file).is_relative_to(root):
         file = Path(file).relative_to(root).as_posix()
-    return Problem("error", file, error.line, error.said, error.fix or "repair it")
+    return Problem("error", file, error.line, error.detail, error.fix or "repair it")

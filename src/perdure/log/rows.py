@@ -263,7 +263,7 @@ def table_in(content: bytes, path: Path, separator: str, notes: list[str], line:
     try:
         found = tables([source], separator, notes, lambda _: io.BytesIO(content))
     except LogError as problem:
-        raise LogError(problem.said, problem.fix, file=path, line=(problem.line or 1) + line - 1) from problem
+        raise LogError(problem.detail, problem.fix, file=path, line=(problem.line or 1) + line - 1) from problem
     if not found:
         return None
     shifted = (_shifted(part, line - 1) for part in found[0].parts)

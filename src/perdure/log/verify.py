@@ -83,7 +83,7 @@ def ledger_of(place: Path) -> Ledger | None:
     except FileNotFoundError:
         return None
     except (OSError, LogError) as problem:
-        what = problem.said if isinstance(problem, LogError) else f"cannot be read: {problem.strerror}"
+        what = problem.detail if isinstance(problem, LogError) else f"cannot be read: {problem.strerror}"
         return Ledger(problems=(Problem("error", BLOCKS_FILE, None, what, _RESTORE),))
     blocks: dict[str, tuple[int, _Event]] = {}
     continued: dict[str, int] = {}
@@ -192,7 +192,7 @@ def description_problems(ledger: Ledger, place: Path) -> Iterator[Problem]:
         except FileNotFoundError:
             yield Problem("error", name, None, "missing", _RESTORE)
         except (OSError, LogError) as problem:
-            what = problem.said if isinstance(problem, LogError) else f"cannot be read: {problem.strerror}"
+            what = problem.detail if isinstance(problem, LogError) else f"cannot be read: {problem.strerror}"
             yield Problem("error", name, None, what, _RESTORE)
         else:
             if found not in checksums:

@@ -186,7 +186,9 @@ def _versions(data: GroupedSurvey) -> Iterator[str]:
     changed = [name for name, source in survey.settings_from.items() if source not in ("preset", "log")]
     settings = f", with {join_words(f'{name} = {survey.settings.get(name)}' for name in changed)}" if changed else ""
     libraries = ((name, _version(name)) for name in _LIBRARIES)
-    used = join_words([f"Python {platform.python_version()}", *(f"{name} {known}" for name, known in libraries if known)])
+    used = join_words(
+        [f"Python {platform.python_version()}", *(f"{name} {known}" for name, known in libraries if known)]
+    )
     yield f"Everything was computed with Perdure {__version__}, preset {survey.preset}{settings}; {used}."
     versions: dict[str, dict[str, None]] = {}
     for life in data.lifetimes:

@@ -16,7 +16,7 @@ from perdure.metrics.declare import Headline, Metric
 from perdure.reports.checklist import ChecklistItem, checklist
 from perdure.reports.data import baselines, comparable_groups, compare_groups
 from perdure.reports.methods import methods
-from perdure.results import Tabular, json_keys, with_checksum, to_plain
+from perdure.results import Tabular, json_keys, to_plain, with_checksum
 from perdure.stats.answer import answer, called, interpretation, leading, told_apart
 from perdure.stats.compare import Comparison
 from perdure.stats.groups import GroupedSurvey, changed_learners

@@ -15,7 +15,7 @@ from perdure.stats.compare import Comparison, Difference
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.tables import Cell, Column, Strong, Table, escape_markdown, needs_lualatex
-from perdure.text import NOTHING, interval, join_words, number, percent, plural, initials
+from perdure.text import NOTHING, initials, interval, join_words, number, percent, plural
 
 _UNITS = {"percent": "%", "fraction": "of 1", "raw": ""}
 CONSTANT = "†"

@@ -23,7 +23,7 @@ from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.stats.sentences import MARKS, sentence
 from perdure.stats.tally import Tally
 from perdure.tables import Cell, Column, Table
-from perdure.text import interval, number, p_text, percent, plural, initials
+from perdure.text import initials, interval, number, p_text, percent, plural
 
 MOST_BLOCKS = 80
 MOST_TASKS = 20

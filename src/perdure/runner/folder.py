@@ -131,7 +131,7 @@ class RunFolder(Struct, frozen=True):
         try:
             return parse_protocol({"experts": _UNRECORDED_EXPERTS, **object_in(file)}, self.path, str(file))
         except LogError as problem:
-            raise ProtocolError(f"not a run folder: {problem.placed}", problem.fix, file=self.path) from problem
+            raise ProtocolError(f"not a run folder: {problem.without_fix}", problem.fix, file=self.path) from problem
 
     @contextmanager
     def locked(

@@ -411,7 +411,7 @@ def _lead_block(life: LiveRun, block: LifeBlock, learner: Any) -> None:
     try:
         (_lead_batches if block.is_batches else _lead_episodes)(block, learner, life.freeze)
     except (LearnerError, TaskError) as problem:
-        raise problem.at(file=block.where) from problem
+        raise problem.with_place(file=block.where) from problem
     except ValueError as problem:
         if "read-only" not in str(problem):
             raise

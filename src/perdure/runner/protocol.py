@@ -195,7 +195,7 @@ def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str
         refuse_strange(content)
         return _parsed(content, folder, where)
     except PerdureError as problem:
-        raise ProtocolError.of(problem).at(file=where) from problem
+        raise ProtocolError.from_error(problem).with_place(file=where) from problem
 
 
 def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:

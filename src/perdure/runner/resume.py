@@ -172,7 +172,7 @@ class States:
         try:
             restored(learner, place, fingerprint)
         except LearnerError as problem:
-            raise LogError.of(problem) from problem
+            raise LogError.from_error(problem) from problem
         except (Stopped, KeyboardInterrupt):
             raise
         except BaseException as problem:  # one that exits, too, would do so each time

@@ -53,7 +53,7 @@ def check_plan(
         *before, last = problems
         place = protocol.place
         said = "".join(f"{one}\n  and: " for one in before)
-        what = last.said if last.file == place else last.placed
+        what = last.detail if last.file == place else last.without_fix
         raise ProtocolError(f"nothing was run: {said}{what}", last.fix, file=place)
 
 
@@ -118,7 +118,7 @@ def _problem(check: Callable[[], Any], task: str | None = None) -> PerdureError 
             problem if isinstance(problem, PerdureError) else PerdureError(describe_failure(problem), "mend it there")
         )
         where = None if task is None else f"the task {task!r}"
-        return ours if where in (None, ours.where) else ours.at(where=where)
+        return ours if where in (None, ours.where) else ours.with_place(where=where)
     return None
 
 

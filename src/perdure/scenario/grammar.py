@@ -396,7 +396,7 @@ class _Reader:
                 else self._episodes.setdefault(identity, EpisodeSpec(name, variant, params, identity[2]))
             )
         except UnfitParameterError as problem:
-            self._error(steps, problem.said, problem.fix)
+            self._error(steps, problem.detail, problem.fix)
             return None
 
     def _append(self, run: Run) -> None:

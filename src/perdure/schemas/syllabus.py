@@ -1,4 +1,4 @@
-"""The JSON Schema of a syllabus, written by hand: keys decide the kind of an object, unlike in Structs."""
+"""The JSON Schema of a syllabus, written by hand because structs cannot express its language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings: everything that decides a score beside the data, in one place that every output carries."""
+"""Settings: everything that decides a score apart from the data. Every output contains them."""
 
 from __future__ import annotations
 
@@ -380,8 +380,8 @@ class Settings(msgspec.Struct, frozen=True):
             except ValueError:
                 if option.choices and isinstance(value, str):
                     raise UnknownNameError(name, value, option.choices) from None
-                of_pairs = "a dict of " if option.parse and get_origin(option.type) is Mapping else ""
-                fix = f"give {of_pairs}{option.expected}"
+                kind = "a dict of " if option.parse and get_origin(option.type) is Mapping else ""
+                fix = f"give {kind}{option.expected}"
                 raise PerdureError(f"{name} is {reprlib.repr(value)}", fix) from None
         measure: object = self.measure
         if isinstance(measure, Mapping):
@@ -389,12 +389,12 @@ class Settings(msgspec.Struct, frozen=True):
             msgspec.structs.force_setattr(self, "measure", None)
 
     def __repr__(self) -> str:
-        given = [f"{name}={reprlib.repr(value)}" for name, value in self.given.items()]
-        return f"Settings({', '.join([*given, *(['prep=…'] if self.prep else [])])})"
+        values = [f"{name}={reprlib.repr(value)}" for name, value in self.given.items()]
+        return f"Settings({', '.join([*values, *(['prep=…'] if self.prep else [])])})"
 
     @classmethod
     def given_or_default(cls, settings: Self | None) -> Self:
-        """Return the settings that a caller gave, or the defaults; refuse a dict in their place."""
+        """Return the settings of a caller, or the defaults. Refuse a dict."""
         if settings is not None and not isinstance(settings, cls):
             raise PerdureError(f"settings is a {type(settings).__name__}", "give perdure.Settings(preset=…, …)")
         return settings or cls()
@@ -405,7 +405,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The metrics that were asked for by name."""
+        """The ids of the selected metrics."""
         return tuple(metric for metric in self.metrics if not metric.endswith(".py"))
 
     @property
@@ -421,7 +421,7 @@ class Settings(msgspec.Struct, frozen=True):
         return {**changed, "measure": self.measures} if self.measures else changed
 
     def prepared(self, prep: Preparation) -> Preparation:
-        """Return `prep`, or the preparation given in its place, changed by the settings that are given."""
+        """Return `prep`, or the preparation that replaces it, with the changes of other settings."""
         changed = {name: value for name, value in self.given.items() if OPTIONS[name].prepares}
         return msgspec.structs.replace(self.prep or prep, **changed)
 
@@ -449,7 +449,7 @@ class Settings(msgspec.Struct, frozen=True):
         }
 
     def as_json(self, prep: Preparation) -> dict[str, Any]:
-        """Return every setting by name, with the preparation that was done."""
+        """Return every setting by name, with the steps of the preparation."""
         steps = msgspec.structs.asdict(prep)
         counted = steps.pop("unit")
         bounds = {task: {"min": low, "max": high} for task, (low, high) in (prep.bounds or {}).items()}
@@ -464,7 +464,7 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 def _named_ends(bounds: Any) -> Any:
-    """Return bounds as files have them, which name the ends of each pair."""
+    """Return bounds in the form of files, which name the ends of each pair."""
     if not isinstance(bounds, Mapping):
         return bounds
     return {
@@ -476,13 +476,13 @@ def _named_ends(bounds: Any) -> Any:
 def _declared(hint: Any) -> Option | None:
     """Return the option in the annotation of a field, with the type of its values."""
     base, *metadata = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    option = next((one for one in metadata if isinstance(one, Option)), None)
+    option = next((item for item in metadata if isinstance(item, Option)), None)
     if option is None or option.type is not None:
         return option
-    limits = tuple(one for one in metadata if isinstance(one, Meta))
+    limits = tuple(item for item in metadata if isinstance(item, Meta))
     kind = Annotated[(base, *limits)] if limits else base
     if get_origin(base) in (Union, UnionType):
-        kind = reduce(or_, (one for one in get_args(base) if one is not NoneType))
+        kind = reduce(or_, (member for member in get_args(base) if member is not NoneType))
     return msgspec.structs.replace(option, type=kind)
 
 
@@ -491,7 +491,7 @@ OPTIONS: Mapping[str, Option] = {
     for name, hint in get_type_hints(Settings, include_extras=True).items()
     if (option := _declared(hint)) is not None
 }
-"""Every setting that can be given, by its key, in the order in which help shows them."""
+"""Option of every setting by its key, in the order of the help."""
 
 _DEFAULTS: Mapping[str, Any] = {
     field.name: field.default_factory() if field.default is msgspec.NODEFAULT else field.default
@@ -510,7 +510,7 @@ def setting_keys() -> frozenset[str]:
 
 
 def settings_from(settings: Settings | None = None, /, **by_name: Any) -> Settings:
-    """Return `settings`, or the defaults, with the settings of a call that are given by name.
+    """Return `settings`, or the defaults, with the keyword arguments of a call.
 
     Raise UnknownNameError for a misspelt name, with the nearest one, and PerdureError for a value that does not fit.
     """
@@ -522,22 +522,22 @@ def settings_from(settings: Settings | None = None, /, **by_name: Any) -> Settin
     return Settings.given_or_default(settings).replace(**by_name)
 
 
-_NOT_IN_FILES = ("unverified", "max_unpacked")  # the maker of the data does not decide how far it is trusted
+_NOT_IN_FILES = ("unverified", "max_unpacked")  # the author of the data must not decide how far Perdure trusts it
 
 
 def read_settings(
     content: Mapping[str, Any], file: object, lines: Mapping[str, int] | None = None, where: str | None = None
 ) -> dict[str, Any]:
-    """Return the settings in a file, by key. Name a wrong one with its key, and with its line if that is known.
+    """Return the settings in a file, by key. An error names the key, and the line if `lines` gives it.
 
-    A file that lies beside data, or travels with a protocol, must not make Perdure run code.
+    A file next to data, or sent with a protocol, must not make Perdure run code.
     """
     settings: dict[str, Any] = {}
     for key, value in content.items():
         try:
             settings[key] = _read(key, value)
         except PerdureError as problem:
-            raise problem.at(file=file, line=(lines or {}).get(key), where=where) from None
+            raise problem.with_place(file=file, line=(lines or {}).get(key), where=where) from None
     return settings
 
 
@@ -551,7 +551,7 @@ def _read(key: str, value: Any) -> Any:
             f"remove it here, and give {option.flag}",
         )
     try:
-        # A file may name measures by task as the command line does.
+        # In a file, measures by task may be text as on the command line.
         setting = option.read_text(value) if key == "measure" and isinstance(value, str) else option.read(value)
     except ValueError:
         raise PerdureError(f"{key!r} is {value!r}", f"expected {option.expected}") from None

@@ -21,19 +21,19 @@ class Option(msgspec.Struct, frozen=True):
     """The flag, or a switch and its opposite: `--clamp/--no-clamp`."""
     help: str
     panel: str | None = None
-    """The panel of the help. Everyday options have none and come first."""
+    """The panel of the help. Everyday options come first, without a panel."""
     metavar: str | None = None
-    """The placeholder in the help. Choices show themselves."""
+    """The placeholder in the help. An option with choices shows them instead."""
     words: str = ""
-    """Completes "expected …". Numbers, switches and choices derive it from their type."""
+    """Completes "expected …" in messages. By default it is derived from the type."""
     otherwise: Literal["preset", "log"] = "preset"
     """The source of the value if it is not given."""
     decides: bool = True
-    """Whether lifetimes that were scored with different values must not be pooled."""
+    """Whether lifetimes scored with different values must not be pooled."""
     prepares: bool = False
-    """Whether it is a field of `Preparation`, where None stands for the value of the preset."""
+    """Whether it is a field of `Preparation`, in which None means the value of the preset."""
     shortcuts: Mapping[str, Any] = {}
-    """Further flags and the value that each stands for."""
+    """Further flags, each with its value."""
     synonyms: Mapping[str, str] = {}
     """Further words for choices."""
     normalise: Callable[[Any], Any] | None = None
@@ -41,7 +41,7 @@ class Option(msgspec.Struct, frozen=True):
     parse: Callable[[str], Any] | None = None
     """Turns one word of a command line into plain data. None if the word itself is the value."""
     in_file: bool = False
-    """Whether a word of a command line names a JSON file with the value, a table by task."""
+    """Whether a word of a command line is the path of a JSON file with a value for each task."""
     type: Any = None
     """The type of its values, without None. Set from the annotation of the field."""
 
@@ -51,14 +51,14 @@ class Option(msgspec.Struct, frozen=True):
         return self.flags.partition("/")[0]
 
     @property
-    def also(self) -> dict[str, Any]:
-        """Further flags and the value that each stands for, the opposite of a switch included."""
+    def further_flags(self) -> dict[str, Any]:
+        """Further flags, each with its value, including the opposite of a switch."""
         opposite = self.flags.partition("/")[2]
         return {**self.shortcuts, **({opposite: False} if opposite else {})}
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The words that it takes, if it takes only certain words."""
+        """The accepted words; empty if others are accepted too."""
         return (*get_args(self.type), *self.synonyms) if get_origin(self.type) is Literal else ()
 
     @property
@@ -86,14 +86,14 @@ class Option(msgspec.Struct, frozen=True):
 
     @property
     def expected(self) -> str:
-        """Completes "expected …"."""
+        """The end of the message "expected …"."""
         if self.words:
             return self.words
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if self.type is bool:
             return "true or false"
-        limits = next(one for one in self.type.__metadata__ if isinstance(one, msgspec.Meta))
+        limits = next(item for item in self.type.__metadata__ if isinstance(item, msgspec.Meta))
         if limits.le is None:
             return f"a number, {limits.ge:g} or more"
         return f"a number from {limits.ge:g} to {limits.le:g}"
@@ -104,7 +104,7 @@ class Option(msgspec.Struct, frozen=True):
         return {"enum": [*self.choices]} if self.choices else msgspec.json.schema(self.type)
 
     def read(self, value: Any) -> Any:
-        """Return the setting that plain data gives. Raise ValueError if it does not fit."""
+        """Convert plain data to the setting. Raise ValueError if it does not fit."""
         if isinstance(value, str) and value in self.synonyms:
             return self.synonyms[value]
         try:
@@ -114,7 +114,7 @@ class Option(msgspec.Struct, frozen=True):
         return self.normalise(converted) if self.normalise else converted
 
     def read_text(self, word: str) -> Any:
-        """Return the setting that a word of a command line gives. Raise ValueError if it does not fit."""
+        """Convert a word of a command line to the setting. Raise ValueError if it does not fit."""
         if self.in_file:
             return self._read_file(Path(word))
         value = self.parse(word) if self.parse else word
@@ -150,9 +150,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str) and not value.strip():
         raise ValueError("empty")
     if isinstance(value, Mapping):
-        return {_plain(key): _plain(one) for key, one in value.items()}
+        return {_plain(key): _plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value
 
 

@@ -79,7 +79,7 @@ class IdealLearner(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, **traits)
 
     def without_noise(self) -> IdealLearner:
-        """Return the same learner without noise, which logs its performance itself."""
+        """Return the same learner without noise, which logs its performance unchanged."""
         return msgspec.structs.replace(self, noise=0.0, rewards="normal")
 
 

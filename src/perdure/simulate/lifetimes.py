@@ -25,8 +25,8 @@ _TYPES = {"learn": "train", "evaluate": "test"}
 def lifetime(learner: IdealLearner, scenario: Scenario, seed: int = 0, id: str | None = None) -> Lifetime:  # noqa: A002
     """Return one lifetime of `learner` in `scenario`; the same seed gives the same noise in any other scenario."""
     values = performance(learner, scenario, 1, np.random.default_rng([seed, 1]))
-    (made,) = as_lifetimes(learner, scenario, values, seed)
-    return made if id is None else replace(made, id=id)
+    (simulated,) = as_lifetimes(learner, scenario, values, seed)
+    return simulated if id is None else replace(simulated, id=id)
 
 
 def lifetimes(learner: IdealLearner, scenario: Scenario, count: int, seed: int = 0) -> tuple[Lifetime, ...]:
@@ -35,8 +35,8 @@ def lifetimes(learner: IdealLearner, scenario: Scenario, count: int, seed: int =
 
 
 def expert(learner: IdealLearner, task: str, length: int, seed: int = 0) -> Lifetime:
-    """Return the same learner on one task only; each task and each seed is another draw."""
-    scenario = alone(task, length)
+    """Return a lifetime of the same learner in one task; each task and each seed has another draw."""
+    scenario = expert_scenario(task, length)
     values = performance(learner, scenario, 1, np.random.default_rng([seed, 2, crc32(task.lower().encode())]))
     return as_lifetimes(learner, scenario, values, seed, role="expert")[0]
 
@@ -53,16 +53,16 @@ def experts(
 
     `lengths` are shares of the length for which the task is learned; the experts of a task take them in turn.
     """
-    made: list[Lifetime] = []
+    simulated: list[Lifetime] = []
     for task, length in learned_lengths(scenario).items():
         for number in range(each if isinstance(each, int) else each[task]):
             share = lengths[number % len(lengths)]
-            made.append(expert(learner, task, max(1, round(share * length)), seed + number))
-    return tuple(made)
+            simulated.append(expert(learner, task, max(1, round(share * length)), seed + number))
+    return tuple(simulated)
 
 
-def alone(task: str, length: int) -> Scenario:
-    """Return the scenario of an expert: one task, nothing else."""
+def expert_scenario(task: str, length: int) -> Scenario:
+    """Return the scenario of an expert, which learns only one task."""
     return Scenario.of(f"{task} alone", [Block("learn", task, length)])
 
 
@@ -75,18 +75,18 @@ def learned_lengths(scenario: Scenario) -> dict[str, int]:
     return lengths
 
 
-def write_log(lived: Lifetime, into: str | os.PathLike[str], protocol: str | None = None) -> Path:
-    """Write the lifetime as a log `into/<id>`, as a real learner does."""
-    rows = lived.experiences
+def write_log(simulated: Lifetime, into: str | os.PathLike[str], protocol: str | None = None) -> Path:
+    """Write the lifetime as a log `into/<id>`, like a real learner."""
+    rows = simulated.experiences
     with Journal(
         into,
-        lived.id,
-        lived.measures,
-        learner=lived.learner,
-        seed=lived.seed,
-        scenario=lived.scenario,
-        info=lived.info,
-        role=lived.role,
+        simulated.id,
+        simulated.measures,
+        learner=simulated.learner,
+        seed=simulated.seed,
+        scenario=simulated.scenario,
+        info=simulated.info,
+        role=simulated.role,
         protocol=protocol,
     ) as journal:
         for part in rows.partition_by("block_num", maintain_order=True):
@@ -96,9 +96,9 @@ def write_log(lived: Lifetime, into: str | os.PathLike[str], protocol: str | Non
                 block_type=part["block_type"][0],
                 task_name=part["task_name"][0],
                 block_subtype=part["block_subtype"][0],
-                **{name: part[name].to_numpy() for name in lived.measures},
+                **{name: part[name].to_numpy() for name in simulated.measures},
             )
-    return Path(into) / lived.id
+    return Path(into) / simulated.id
 
 
 def as_lifetimes(

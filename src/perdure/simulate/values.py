@@ -1,4 +1,4 @@
-"""Values of the headline metrics in simulated lifetimes, and what they come to without noise."""
+"""Values of the headline metrics in simulated lifetimes, with and without noise."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def metric_values(
 ) -> dict[str, Array]:
     """Return PM, FT, BT, RP and SE of `count` lifetimes with bounds 0 … 1; NaN if a lifetime has no value.
 
-    Each task has one expert, `expert` without noise or spread, as long as the task is learned. A metric without a
-    value in any lifetime has an empty array.
+    The expert of each task is `expert` without noise or spread, and learns the task for the same length. A metric
+    without a value in any lifetime has an empty array.
     """
-    alone = (expert or learner).without_noise().but(spread=0.0, failing=0.0)
+    task_expert = (expert or learner).without_noise().but(spread=0.0, failing=0.0)
     bounds = {task.label: (0.0, CEILING) for task in scenario.tasks}
-    scorer = Scorer(Settings(metrics=_NAMES, prep=Preparation(bounds=bounds)), Experts(experts(alone, scenario)))
+    scorer = Scorer(Settings(metrics=_NAMES, prep=Preparation(bounds=bounds)), Experts(experts(task_expert, scenario)))
     lifetimes = as_lifetimes(learner, scenario, performance(learner, scenario, count, rng))
     scores = [scorer.score(lifetime) for lifetime in lifetimes]
-    found = {name: np.array([score.value(name) for score in scores], dtype=np.float64) for name in _NAMES}
-    return {name: values if not np.isnan(values).all() else values[:0] for name, values in found.items()}
+    columns = {name: np.array([score.value(name) for score in scores], dtype=np.float64) for name in _NAMES}
+    return {name: values if not np.isnan(values).all() else values[:0] for name, values in columns.items()}
 
 
 def truth(
@@ -59,10 +59,10 @@ def truth(
     They are compared with the same `expert` without noise. Without forgetting and transfer all are at their
     thresholds.
     """
-    found = metric_values(learner.without_noise(), scenario, lives, np.random.default_rng(seed), expert)
+    values_by_metric = metric_values(learner.without_noise(), scenario, lives, np.random.default_rng(seed), expert)
     means: dict[str, float] = {}
     for metric in _METRICS:
-        values = found[metric.name]
+        values = values_by_metric[metric.name]
         if not len(values):
             means[metric.name] = np.nan
         else:

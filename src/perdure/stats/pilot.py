@@ -250,7 +250,7 @@ def _from_pilot(
     try:
         made = _with_numbers(made, effect, lifetimes, plain, upper)
     except PerdureError as problem:
-        return replace(made, why=problem.said)
+        return replace(made, why=problem.detail)
     # Values redrawn from n values have a smaller spread than the population of those n.
     shapes = [
         bar.sign * (values - values.mean()) * bound * math.sqrt(len(values) / (len(values) - 1))

@@ -221,7 +221,7 @@ def validate_curriculum(curriculum: AbstractCurriculum) -> None:
                 try:
                     variant.validate()
                 except ValidationError as problem:
-                    raise problem.at(where=f"{where.lower()}, task variant #{place}") from None
+                    raise problem.with_place(where=f"{where.lower()}, task variant #{place}") from None
                 if not repeated and place and variant.variant_label == variants[place - 1].variant_label:
                     repeated = True
                     warnings.warn(

@@ -314,7 +314,7 @@ def _from_json(path: Path, content: bytes, _limit: float) -> Iterator[RawMatrix]
     document: Mapping[str, Any] = found if isinstance(found, dict) else {"matrix": found}
     for key in document:
         if key not in _KEYS:
-            raise UnknownNameError("key", key, _KEYS).at(file=path)
+            raise UnknownNameError("key", key, _KEYS).with_place(file=path)
     given = [key for key in ("matrix", "matrices") if key in document]
     if len(given) != 1:
         raise LogError(

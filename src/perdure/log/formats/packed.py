@@ -86,7 +86,7 @@ def trouble(path: Path) -> tuple[str, str] | None:
         with _opened(path) as (file, suffix):
             head = file.readline(_GLANCE)
     except LogError as problem:
-        return problem.said, problem.fix
+        return problem.detail, problem.fix
     except _BROKEN as problem:
         return f"does not unpack ({problem})", "pack it again, or give the file itself"
     if not head.strip():

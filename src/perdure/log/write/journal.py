@@ -176,7 +176,7 @@ class Journal:
         """
         with self._lock:
             if self._refusal is not None:
-                raise self._refusal.at()
+                raise self._refusal.with_place()
             if type(block_num) is not int or not 0 <= block_num < BEYOND:
                 block_num = whole_number("block_num", block_num)
             if type(exp_num) is not int or not 0 <= exp_num < BEYOND:
@@ -234,7 +234,7 @@ class Journal:
 
         with self._lock:
             if self._refusal is not None:
-                raise self._refusal.at()
+                raise self._refusal.with_place()
             columns = self._columns or value_columns(values, self.measures)
             if values.keys() != set(columns):
                 raise changed_columns(columns, values)
