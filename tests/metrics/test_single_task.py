@@ -74,7 +74,7 @@ def test_a_change_of_regime_is_a_change_however_variants_count(tmp_path: Path, v
 
 def test_the_syllabus_of_the_table_has_its_blocks_and_places_for_recovery() -> None:
     from perdure.scenario import sites
-    from perdure.scenario.model import under
+    from perdure.scenario.model import apply_variants
 
     scenario = read_syllabus(SYLLABUS).scenario
     assert [(block.mode, block.length) for block in scenario.blocks] == [
@@ -82,8 +82,8 @@ def test_the_syllabus_of_the_table_has_its_blocks_and_places_for_recovery() -> N
         ("learn", 500),
         ("learn", 1000),
     ]
-    assert len(list(sites.between_learning_blocks(under(scenario, "agnostic")))) == 2
-    assert len(list(sites.after_a_change(under(scenario, "agnostic")))) == 1
+    assert len(list(sites.between_learning_blocks(apply_variants(scenario, "agnostic")))) == 2
+    assert len(list(sites.after_a_change(apply_variants(scenario, "agnostic")))) == 1
 
 
 def _slope(values: list[float]) -> float:

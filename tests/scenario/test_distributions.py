@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.scenario.model import Block, Scenario
-from perdure.scenario.parameters import distribution_problem, drawn, episodes, is_drawn, iterate
+from perdure.scenario.parameters import distribution_problem, draw_parameters, episodes, is_drawn, iterate
 
 PARAMS: dict[str, Any] = {
     "width": {"$uniform": [0.1, 0.3]},
@@ -26,16 +26,16 @@ PARAMS: dict[str, Any] = {
 @given(st.integers(0, 2**64), st.integers(0, 500), st.integers(0, 10**9))
 @settings(max_examples=50, deadline=None)
 def test_the_same_episode_is_drawn_the_same_whatever_was_drawn_before(seed: int, block: int, index: int) -> None:
-    again = drawn(PARAMS, seed, block, index)
-    drawn(PARAMS, seed, block, index + 1)
-    assert drawn(PARAMS, seed, block, index) == again
-    assert drawn(dict(reversed(PARAMS.items())), seed, block, index) == again
+    again = draw_parameters(PARAMS, seed, block, index)
+    draw_parameters(PARAMS, seed, block, index + 1)
+    assert draw_parameters(PARAMS, seed, block, index) == again
+    assert draw_parameters(dict(reversed(PARAMS.items())), seed, block, index) == again
 
 
 @given(st.integers(0, 1000))
 @settings(max_examples=50, deadline=None)
 def test_a_draw_stays_within_its_distribution(index: int) -> None:
-    params = drawn(PARAMS, 1, 2, index, 0.25)
+    params = draw_parameters(PARAMS, 1, 2, index, 0.25)
     assert 0.1 <= params["width"] <= 0.3
     assert params["ghost"] in ("red", "blue", 3)
     assert params["light"] == 2.5
@@ -46,12 +46,14 @@ def test_a_draw_stays_within_its_distribution(index: int) -> None:
 
 
 def test_seed_block_and_index_each_change_the_draw() -> None:
-    widths = {drawn(PARAMS, *place)["width"] for place in [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 1)]}
+    widths = {
+        draw_parameters(PARAMS, *place)["width"] for place in [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 1)]
+    }
     assert len(widths) == 5
 
 
 def test_draws_have_the_moments_of_their_distribution() -> None:
-    many = [drawn(PARAMS, 7, 0, index) for index in range(2000)]
+    many = [draw_parameters(PARAMS, 7, 0, index) for index in range(2000)]
     assert np.mean([one["width"] for one in many]) == pytest.approx(0.2, abs=4 * 0.2 / np.sqrt(12 * 2000))
     assert np.mean([one["speed"] for one in many]) == pytest.approx(5, abs=4 * 2 / np.sqrt(2000))
     assert np.std([one["speed"] for one in many]) == pytest.approx(2, rel=0.1)
@@ -82,7 +84,7 @@ def test_episodes_do_not_share_their_parameters() -> None:
 def test_iterating_a_scenario_gives_each_block_with_its_episodes() -> None:
     blocks = (Block("evaluate", "pong", 2, {"w": {"$uniform": [0, 1]}}), Block("learn", "pong", 3, {"w": 2}, group=1))
     lived = [(block.mode, [params["w"] for params in one]) for block, one in iterate(Scenario.of("s", blocks), seed=4)]
-    assert lived[0][1] == [drawn(blocks[0].params, 4, 0, index)["w"] for index in range(2)]
+    assert lived[0][1] == [draw_parameters(blocks[0].params, 4, 0, index)["w"] for index in range(2)]
     assert lived[1] == ("learn", [2, 2, 2])
 
 

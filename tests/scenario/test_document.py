@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.errors import ScenarioError
-from perdure.scenario.document import LARGEST_BYTES, MOST_LEVELS, DuplicateKeys, decode, is_finite, read_source, where
+from perdure.scenario.document import (
+    LARGEST_BYTES,
+    MOST_LEVELS,
+    DuplicateKeys,
+    decode,
+    is_finite,
+    place_text,
+    read_source,
+)
 
 values = st.recursive(
     st.none()
@@ -47,8 +55,8 @@ def test_any_text_is_decoded_or_refused_as_json_does(text: str) -> None:
 
 
 def test_places_are_written_as_a_reader_would_look_them_up() -> None:
-    assert where(("instructions", 3, "$repeat", 1)) == "instructions[3].$repeat[1]"
-    assert where(("tasks", "odd name\ud800")) == 'tasks["odd name\\ud800"]'
+    assert place_text(("instructions", 3, "$repeat", 1)) == "instructions[3].$repeat[1]"
+    assert place_text(("tasks", "odd name\ud800")) == 'tasks["odd name\\ud800"]'
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from perdure.scenario.document import SyllabusProblem
-from perdure.scenario.model import Block, Scenario, Task, under
+from perdure.scenario.model import Block, Scenario, Task, apply_variants
 from perdure.scenario.syllabus import parse_syllabus
 
 
@@ -99,7 +99,7 @@ def test_a_scenario_without_variants_joins_only_blocks_of_one_number() -> None:
         Block("evaluate", "pong_wide", 1, group=2),
         Block("evaluate", "pong_slim", None, group=2),
     ]
-    found = under(Scenario.of("s", made, tasks), "agnostic")
+    found = apply_variants(Scenario.of("s", made, tasks), "agnostic")
     assert [task.label for task in found.tasks] == ["pong"]
     assert [(block.mode, block.task, block.length) for block in found.blocks] == [
         ("learn", "pong", 3), ("learn", "pong", 4), ("evaluate", "pong", None)
@@ -109,7 +109,7 @@ def test_a_scenario_without_variants_joins_only_blocks_of_one_number() -> None:
 def test_a_scenario_by_parameters_has_a_task_for_each_set() -> None:
     made = [Block("learn", "pong", 1, {"w": w}, group=at) for at, w in enumerate((1, 2, 1.0))]
     made.append(Block("learn", "pong_v1", 1, group=3))
-    found = under(Scenario.of("s", made), "params")
+    found = apply_variants(Scenario.of("s", made), "params")
     assert [block.task for block in found.blocks] == ["pong_v2", "pong_v3", "pong_v2", "pong_v1"]
     assert found.tasks[0] == Task("pong", "v2", params={"w": 1})
-    assert under(Scenario.of("s", made), "aware") == Scenario.of("s", made)
+    assert apply_variants(Scenario.of("s", made), "aware") == Scenario.of("s", made)

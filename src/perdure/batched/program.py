@@ -17,7 +17,7 @@ from perdure.batched.tasks.family import FamilySwitch, family_of, kind_of
 from perdure.errors import ProtocolError
 from perdure.runner.plan import Job, RunPlan
 from perdure.scenario.model import Block, Task
-from perdure.scenario.parameters import drawn, is_drawn
+from perdure.scenario.parameters import draw_parameters, is_drawn
 
 
 class Program(Struct, frozen=True, dict=True):
@@ -132,7 +132,7 @@ class Program(Struct, frozen=True, dict=True):
         if self._draws and is_drawn(block.params):
             last = (block.length or 1) - 1
             sets = [
-                drawn(block.params, job.seeds.scenario, index, number, number / last if last else 0.0)
+                draw_parameters(block.params, job.seeds.scenario, index, number, number / last if last else 0.0)
                 for number in range(last + 1)
             ]
             return np.concatenate([self._row(block.task, params) for params in sets])

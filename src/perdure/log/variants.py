@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from perdure.errors import LogError
 from perdure.lazy import pl
-from perdure.scenario.model import Task, numbered
+from perdure.scenario.model import Task, numbered_labels
 from perdure.scenario.parameters import same_value, set_text
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def settle(several: Sequence[Sets]) -> Settled:
                 if here.setdefault(home, label) != label:
                     divided.add(home)
     alone = {label for label, found in sets.items() if len(found) == 1}
-    counters = {label: numbered(label, alone) for label in sets}
+    counters = {label: numbered_labels(label, alone) for label in sets}
     called: dict[tuple[str, str], str] = {}
     names: dict[str, dict[str, str]] = {}
     for label, found_here in sets.items():

@@ -25,7 +25,7 @@ from perdure.runner.folder import RunFolder
 from perdure.runner.job import describe_failure
 from perdure.runner.plan import PRE_DEPLOYMENT, Job, RunPlan, Shard
 from perdure.runner.protocol import Protocol, parse_protocol, read_protocol
-from perdure.scenario.parameters import drawn
+from perdure.scenario.parameters import draw_parameters
 from perdure.stopping import Stopped
 from perdure.tasks.catalogue import check_params, task_kind
 
@@ -103,7 +103,7 @@ def _task_problems(jobs: Sequence[Job]) -> Iterator[PerdureError | None]:
                 unknown.add(named)
                 yield problem
                 continue
-            params = drawn(block.params, job.seeds.scenario, at, 0)
+            params = draw_parameters(block.params, job.seeds.scenario, at, 0)
             yield _problem(partial(check_params, task_kind(task), task.label, params), task.label)
 
 

@@ -1,4 +1,4 @@
-"""What a learner goes through: tasks, blocks, scenarios."""
+"""Scenarios of tasks and blocks, and syllabi, their files."""
 
 import lazy_loader
 

@@ -80,9 +80,9 @@ def compose(
     seed = _whole_number("seed", seed, 0, most=2**128)
     if name is not None and not (name and name.isprintable()):
         raise ScenarioError(f"name is {name!r}", "give printable text")
-    given = _folded(tasks)
-    _check_tasks(given, layout)
-    request = Request(given, learn, evaluate, superblocks, seed, np.random.default_rng(seed))
+    folded = _fold_tasks(tasks)
+    _check_tasks(folded, layout)
+    request = Request(folded, learn, evaluate, superblocks, seed, np.random.default_rng(seed))
     phases = tuple(declared.phases(request))
     if sum(len(phase.learned) + bool(evaluate) * len(phase.evaluated) for phase in phases) > MOST_BLOCKS:
         raise ScenarioError(
@@ -99,11 +99,11 @@ def compose(
         "order": order,
     }
     info = {"scenario_type": declared.scenario_type, "composed": record}
-    return _assembled(name or f"{layout}-{seed}", phases, evaluate, given, info)
+    return _assemble(name or f"{layout}-{seed}", phases, evaluate, folded, info)
 
 
 def single(task: Task | str, *, learn: int, evaluate: int = 0, name: str | None = None) -> Syllabus:
-    """Compose the syllabus of an expert: one task variant, nothing else."""
+    """Compose the syllabus of an expert, which learns only one task variant."""
     return compose("single", (task,), learn=learn, evaluate=evaluate, name=name)
 
 
@@ -149,7 +149,7 @@ def single_task_syllabus(syllabus: Syllabus, task: str, *, evaluate: int = 0, na
     if not rows:
         raise ScenarioError(
             f"{chosen.label!r} is never learned, so no expert can match it",
-            f"choose one that is: {', '.join(sorted({one.task for one in blocks if one.mode == 'learn'}))}",
+            f"choose one that is: {', '.join(sorted({block.task for block in blocks if block.mode == 'learn'}))}",
             where=syllabus.scenario.name,
         )
     lengths, steps = [row[0] for row in rows], [row[1] for row in rows]
@@ -164,18 +164,21 @@ def single_task_syllabus(syllabus: Syllabus, task: str, *, evaluate: int = 0, na
         )
     total = sum(step or 0 for step in steps)
     expert = single(chosen, learn=1, evaluate=evaluate, name=title)
-    at = expert.scenario.where("learn")[0]
-    blocks = tuple(replace(block, length=None) if i == at else block for i, block in enumerate(expert.scenario.blocks))
+    learning = expert.scenario.where("learn")[0]
+    blocks = tuple(
+        replace(block, length=None) if index == learning else block
+        for index, block in enumerate(expert.scenario.blocks)
+    )
     info = {**expert.scenario.info, "composed": {**expert.scenario.info["composed"], "learn": None, "steps": total}}
     return replace(
         expert,
         scenario=replace(expert.scenario, blocks=blocks, info=info),
-        steps=tuple(total if i == at else None for i in range(len(blocks))),
+        steps=tuple(total if index == learning else None for index in range(len(blocks))),
     )
 
 
 def chosen_tasks(syllabus: Syllabus | None, texts: Sequence[str]) -> tuple[Task, ...]:
-    """Return the tasks that `texts` name: new ones, or those of a syllabus (all if none is named)."""
+    """Return the tasks that `texts` name: new tasks, or tasks of a syllabus (all if `texts` is empty)."""
     if syllabus is None:
         return tuple(parse_task(text) for text in texts)
     tasks = {task.label: task for task in syllabus.scenario.tasks}
@@ -187,7 +190,7 @@ def chosen_tasks(syllabus: Syllabus | None, texts: Sequence[str]) -> tuple[Task,
 
 
 def only_task(tasks: Sequence[Task]) -> Task:
-    """Return the only task; refuse more than one, or none."""
+    """Return the only task; refuse any other number of tasks."""
     if len(tasks) != 1:
         raise ScenarioError(
             f"an expert learns one task variant, not {len(tasks)}",
@@ -204,7 +207,7 @@ def parse_task(text: str) -> Task:
     return Task(name, variant) if colon else Task(text)
 
 
-def _assembled(
+def _assemble(
     name: str, phases: Sequence[Phase], evaluate: int, tasks: tuple[Task, ...], info: Mapping[str, Any]
 ) -> Syllabus:
     blocks: list[Block] = []
@@ -225,22 +228,22 @@ def _assembled(
 @lru_cache(maxsize=64)  # a run composes thousands of lifetimes of the same tasks
 def _check_tasks(tasks: tuple[Task, ...], layout: str) -> None:
     """Refuse tasks that a syllabus cannot describe: write a short one and read it back."""
-    short = _assembled(layout, (Phase(tuple((task, 1) for task in tasks), ()),), 0, tasks, {})
+    short = _assemble(layout, (Phase(tuple((task, 1) for task in tasks), ()),), 0, tasks, {})
     for problem in parse_syllabus(syllabus_text(short), layout)[1]:
         if problem.level == "error":
             raise ScenarioError(f"cannot compose {layout}: {problem.what}", problem.fix)
 
 
-def _folded(tasks: Iterable[Task | str]) -> tuple[Task, ...]:
+def _fold_tasks(tasks: Iterable[Task | str]) -> tuple[Task, ...]:
     """Return tasks as a scenario holds them: case folded, spelled in `env`, each once."""
     if isinstance(tasks, str):
         raise ScenarioError(f"tasks is the text {tasks!r}", f"give a list of tasks, [{tasks!r}]")
-    given = [parse_task(task) if isinstance(task, str) else task for task in tasks]
-    if not given:
+    parsed = [parse_task(task) if isinstance(task, str) else task for task in tasks]
+    if not parsed:
         raise ScenarioError("no task to compose from", "name at least one, as in pong or pong:wide")
     result: dict[str, Task] = {}
     first: dict[str, Task] = {}
-    for task in given:
+    for task in parsed:
         folded = Task(
             task.name.lower(),
             task.variant.lower(),
@@ -248,20 +251,20 @@ def _folded(tasks: Iterable[Task | str]) -> tuple[Task, ...]:
             _as_json(task.params, task.label),
             task.bounds,
         )
-        kin = first.setdefault(folded.name, folded)
-        folded = replace(folded, env=kin.env if not task.env else task.env)
+        sibling = first.setdefault(folded.name, folded)
+        folded = replace(folded, env=sibling.env if not task.env else task.env)
         if folded.label in result:
             raise ScenarioError(f"task {folded.label!r} is named twice", "name each variant once")
-        if bool(kin.variant) != bool(folded.variant):
-            raise ScenarioError(f"task {kin.name!r} is named with and without a variant", "give each a variant")
-        if (kin.env, kin.bounds) != (folded.env, folded.bounds):
-            raise ScenarioError(f"the variants of {kin.name!r} differ in env or bounds", "give a task one of each")
+        if bool(sibling.variant) != bool(folded.variant):
+            raise ScenarioError(f"task {sibling.name!r} is named with and without a variant", "give each a variant")
+        if (sibling.env, sibling.bounds) != (folded.env, folded.bounds):
+            raise ScenarioError(f"the variants of {sibling.name!r} differ in env or bounds", "give a task one of each")
         result[folded.label] = folded
     return tuple(result.values())
 
 
 def _as_json(params: Mapping[str, Any], label: str) -> dict[str, Any]:
-    """Return parameters as a file gives them back: tuples as lists, everything else unchanged."""
+    """Return parameters as they would be read from a file: tuples as lists, other values unchanged."""
     try:
         parameter_key(params)
         return dict(json.loads(json.dumps(dict(params), allow_nan=False)))

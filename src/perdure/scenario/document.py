@@ -1,4 +1,4 @@
-"""Read the JSON of a syllabus, guarded against duplicate keys, deep nesting and huge files; and note its problems."""
+"""Read the JSON of a syllabus, with limits on nesting and size, and collect its problems."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DuplicateKeys(dict[str, Any]):
 
 
 def read_source(place: str | os.PathLike[str], folder: Path = _HERE) -> tuple[str, str]:
-    """Return the text of a syllabus and the place where it was found.
+    """Return the text of a syllabus and its place.
 
     `place` is a file, a log's folder (its `scenario_info.json` is read), or "-" for standard input. A bare name that
     is not a file in `folder` is looked up in `$L2DATA/syllabi`, with or without `.json`.
@@ -95,7 +95,7 @@ def decode(content: str | bytes, name: str = "syllabus") -> dict[str, Any]:
 
 
 def duplicate_key(value: Any) -> str | None:
-    """Return a key that occurs twice in one object, at any depth of a decoded value; None if there is none."""
+    """Return a key that occurs twice in one object, at any depth of a decoded value, or None."""
     if isinstance(value, DuplicateKeys):
         return value.duplicates[0]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -197,15 +197,15 @@ class Notes:
 
     def __call__(self, level: Level, steps: Steps, what: str, fix: str) -> None:
         """Add a problem of the instruction at `steps`."""
-        steps = of_instruction(steps)
-        self._problems.setdefault((steps, what), SyllabusProblem(level, where(steps), what, fix))
+        steps = instruction_steps(steps)
+        self._problems.setdefault((steps, what), SyllabusProblem(level, place_text(steps), what, fix))
 
     def problems(self) -> tuple[SyllabusProblem, ...]:
         """Return all problems in the order found."""
         return tuple(self._problems.values())
 
 
-def where(steps: Steps) -> str:
+def place_text(steps: Steps) -> str:
     """Return `instructions[3].$repeat[1]` for `("instructions", 3, "$repeat", 1)`."""
     return "".join(
         f"[{step}]" if isinstance(step, int) else f".{step}" if _WORD.fullmatch(step) else f"[{json.dumps(step)}]"
@@ -213,13 +213,13 @@ def where(steps: Steps) -> str:
     ).removeprefix(".")
 
 
-def shown(value: Any) -> str:
+def quote(value: Any) -> str:
     """Return a value as messages quote it: at most 58 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def of_instruction(steps: Steps) -> Steps:
+def instruction_steps(steps: Steps) -> Steps:
     """Return the place of the whole instruction: the only content of a `$repeat` belongs to it."""
     while steps and steps[-1] == "$repeat":
         steps = steps[:-1]

@@ -16,7 +16,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure.errors import closest, nearest
-from perdure.scenario.document import DuplicateKeys, Notes, Steps, duplicate_key, is_finite, of_instruction, shown
+from perdure.scenario.document import (
+    DuplicateKeys,
+    Notes,
+    Steps,
+    duplicate_key,
+    instruction_steps,
+    is_finite,
+    quote,
+)
 from perdure.scenario.layouts import LAYOUTS
 from perdure.scenario.model import LONGEST_NAME, UNSAFE_PATH, Subtype
 from perdure.scenario.parameters import UnfitParameterError, is_drawn, parameter_key
@@ -27,7 +35,7 @@ MOST_BLOCKS = 200_000
 
 _PHASE = re.compile(r"(0|[1-9][0-9]{0,8})\.(train|test)")
 _EPISODE_WORDS = ("$episode", "$variant")
-SCENARIO_TYPES = (*dict.fromkeys(one.scenario_type for one in LAYOUTS.values()), "custom")
+SCENARIO_TYPES = (*dict.fromkeys(layout.scenario_type for layout in LAYOUTS.values()), "custom")
 
 # L2Logger compares these three without case, and so do we.
 _WORDS: Mapping[str, tuple[str, ...]] = {
@@ -63,7 +71,7 @@ class Declared(Struct, frozen=True):
 
 
 class Header(Struct, frozen=True):
-    """The top of a syllabus; `tasks` by folded name, `info` everything else, verbatim."""
+    """The header of a syllabus: `tasks` by folded name, other keys unchanged in `info`."""
 
     name: str
     tasks: Mapping[str, Declared]
@@ -71,7 +79,7 @@ class Header(Struct, frozen=True):
 
 
 def read_header(value: Mapping[str, Any], name: str, note: Notes) -> Header:
-    """Read the header of a decoded syllabus. Whatever is wrong in it is noted and left out."""
+    """Read the header of a decoded syllabus. Note its problems, and leave out faulty entries."""
     info: dict[str, Any] = {}
     for key, content in value.items():
         if key != "instructions" and duplicate_key(content) is not None:
@@ -82,14 +90,18 @@ def read_header(value: Mapping[str, Any], name: str, note: Notes) -> Header:
             note("error", (key,), f"{key!r} holds a number that is not finite", "write a finite number, or null")
             continue
         if key not in _KNOWN:
-            near = closest(key, [known for known in _KNOWN if known not in value])
-            hint = f"did you mean {near!r}?" if near else "remove it, or keep it: it is recorded and otherwise ignored"
+            similar = closest(key, [known for known in _KNOWN if known not in value])
+            hint = (
+                f"did you mean {similar!r}?"
+                if similar
+                else "remove it, or keep it: it is recorded and otherwise ignored"
+            )
             note("warning", (key,), f"the header has no {key!r}", hint)
         elif key in _TEXTS and not isinstance(content, str):
-            note("error", (key,), f"{key!r} is {shown(content)}", "write it as text, in double quotes")
+            note("error", (key,), f"{key!r} is {quote(content)}", "write it as text, in double quotes")
             continue
         elif key in _WORDS and (not isinstance(content, str) or content.lower() not in map(str.lower, _WORDS[key])):
-            note("warning", (key,), f"{key!r} is {shown(content)}", f"L2Logger knows {', '.join(_WORDS[key])}")
+            note("warning", (key,), f"{key!r} is {quote(content)}", f"L2Logger knows {', '.join(_WORDS[key])}")
         if key != "name":
             info[key] = content
     for key in value.duplicates if isinstance(value, DuplicateKeys) else ():
@@ -104,13 +116,13 @@ def read_header(value: Mapping[str, Any], name: str, note: Notes) -> Header:
 
 def _tasks(value: Any, note: Notes) -> dict[str, Declared]:
     if not isinstance(value, dict):
-        note("error", ("tasks",), f"'tasks' is {shown(value)}", 'write {"Pong": {"env": …, "bounds": [low, high]}}')
+        note("error", ("tasks",), f"'tasks' is {quote(value)}", 'write {"Pong": {"env": …, "bounds": [low, high]}}')
         return {}
     tasks: dict[str, Declared] = {}
     for name, content in value.items():
         steps: Steps = ("tasks", name)
         if not isinstance(content, dict):
-            note("error", steps, f"task {name!r} is {shown(content)}", 'write {"env": …, "bounds": [low, high]}')
+            note("error", steps, f"task {name!r} is {quote(content)}", 'write {"env": …, "bounds": [low, high]}')
             continue
         if name.lower() in tasks:
             note("error", steps, f"task {name!r} is described twice (names fold case)", "keep one description")
@@ -120,7 +132,7 @@ def _tasks(value: Any, note: Notes) -> dict[str, Declared]:
                 note("warning", (*steps, key), f"a task has no {key!r}", nearest(key, _TASK_KEYS))
         env = content.get("env")
         if env is not None and not isinstance(env, str):
-            note("error", (*steps, "env"), f"'env' is {shown(env)}", "write the environment's name as text")
+            note("error", (*steps, "env"), f"'env' is {quote(env)}", "write the environment's name as text")
             env = None
         tasks[name.lower()] = Declared(
             env,
@@ -141,7 +153,7 @@ def _bounds(value: Any, steps: Steps, note: Notes) -> tuple[float, float] | None
         and value[0] < value[1]
     ):
         return float(value[0]), float(value[1])
-    note("error", (*steps, "bounds"), f"'bounds' is {shown(value)}", "write [low, high], two increasing numbers")
+    note("error", (*steps, "bounds"), f"'bounds' is {quote(value)}", "write [low, high], two increasing numbers")
     return None
 
 
@@ -150,7 +162,7 @@ def _variants(value: Any, steps: Steps, note: Notes) -> dict[str, Mapping[str, A
         note(
             "error",
             (*steps, "variants"),
-            f"'variants' is {shown(value)}",
+            f"'variants' is {quote(value)}",
             'name each variant with its parameters: {"wide": {"bot/paddle/width": 0.3}}',
         )
         return {}
@@ -220,7 +232,7 @@ class _Reader:
     def read(self, instruction: Any, steps: Steps, times: int, in_steps: bool = False) -> None:
         """Follow one instruction `times` times, or an episode for that many steps."""
         if not isinstance(instruction, dict):
-            self._error(steps, f"an instruction is an object, not {shown(instruction)}", 'write {"$episode": "Pong"}')
+            self._error(steps, f"an instruction is an object, not {quote(instruction)}", 'write {"$episode": "Pong"}')
             return
         for key in instruction.duplicates if isinstance(instruction, DuplicateKeys) else ():
             self._error(steps, f"the key {key!r} occurs twice", "keep one of them: only the last would count")
@@ -240,11 +252,13 @@ class _Reader:
         phase, subtype = instruction["$phase"], instruction.get("subtype", "wake")
         match = _PHASE.fullmatch(phase) if isinstance(phase, str) else None
         if subtype not in ("wake", "sleep"):
-            self._error(steps, f"'subtype' is {shown(subtype)}", 'write "wake" or "sleep"')
+            self._error(steps, f"'subtype' is {quote(subtype)}", 'write "wake" or "sleep"')
             subtype = "wake"
         if match is None:
             self._error(
-                steps, f"$phase is {shown(phase)}", 'write a number and "train" or "test", as in "1.train" or "1.test"'
+                steps,
+                f"$phase is {quote(phase)}",
+                'write a number and "train" or "test", as in "1.train" or "1.test"',
             )
             return
         if times > 1 or self._looping:
@@ -287,11 +301,11 @@ class _Reader:
         self._only(instruction, steps, ("$info",))
         info = instruction["$info"]
         if not isinstance(info, dict):
-            self._error(steps, f"$info is {shown(info)}", 'write an object: {"disable_updates": true}, or {} to end it')
+            self._error(steps, f"$info is {quote(info)}", 'write an object: {"disable_updates": true}, or {} to end it')
             return
         frozen = info.get("disable_updates", False)
         if not isinstance(frozen, bool):
-            self._error(steps, f"'disable_updates' is {shown(frozen)}", "write true or false")
+            self._error(steps, f"'disable_updates' is {quote(frozen)}", "write true or false")
         elif not is_finite(info):
             self._error(steps, "$info holds a number that is not finite", "write a finite number")
         elif duplicate_key(info) is not None:
@@ -317,16 +331,16 @@ class _Reader:
             self.read(body, inner, times * count, in_steps)
 
     def _count(self, instruction: dict[str, Any], steps: Steps) -> int | None:
-        given = [key for key in ("count", "steps") if key in instruction]
-        if len(given) != 1:
-            found = "both 'count' and 'steps'" if given else "no 'count'"
-            self._error(steps, f"$repeat with {found}", 'write {"$repeat": …, "count": N}')
+        keys = [key for key in ("count", "steps") if key in instruction]
+        if len(keys) != 1:
+            problem = "both 'count' and 'steps'" if keys else "no 'count'"
+            self._error(steps, f"$repeat with {problem}", 'write {"$repeat": …, "count": N}')
             return None
-        count = instruction[given[0]]
+        count = instruction[keys[0]]
         if isinstance(count, float) and count.is_integer():
             count = int(count)
         if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            self._error(steps, f"{given[0]!r} is {shown(count)}", "write a whole number from 1")
+            self._error(steps, f"{keys[0]!r} is {quote(count)}", "write a whole number from 1")
             return None
         return count
 
@@ -342,7 +356,7 @@ class _Reader:
             self.read(instruction, (*steps, index), 1)
         # From the second round on, the runs before the first $info have the info that the previous round left.
         first = self.runs
-        again = [replace(run, info=self._info) if run.info is info else run for run in first]
+        repeated = [replace(run, info=self._info) if run.info is info else run for run in first]
         self.runs, self._looping = outer, was_looping
         if not first:
             return
@@ -356,7 +370,7 @@ class _Reader:
             )
         else:
             for number in range(times):
-                for run in again if number else first:
+                for run in repeated if number else first:
                     self._append(run)
 
     def _read_episode(self, instruction: dict[str, Any], steps: Steps, times: int, in_steps: bool) -> None:
@@ -371,7 +385,7 @@ class _Reader:
             self._error(steps, "$linear in a block measured in steps", "give the block a count: $linear needs its end")
         if self._info.get("disable_updates") is True and self._phase.endswith("train"):
             self._warn(steps, f"disable_updates in {self._phase}", "the phase decides: these episodes are learned from")
-        place = of_instruction(steps)
+        place = instruction_steps(steps)
         self._append(Run(self._phase, self._subtype, episode, times, in_steps, self._info, place))
 
     def _episode(self, instruction: dict[str, Any], steps: Steps) -> EpisodeSpec | None:
@@ -415,13 +429,13 @@ class _Reader:
 
     def _is_name(self, name: Any, word: str, steps: Steps) -> bool:
         if not isinstance(name, str) or not name or name != name.strip() or not name.isprintable():
-            self._error(steps, f"{word} is {shown(name)}", "write a name: text, without spaces around it")
+            self._error(steps, f"{word} is {quote(name)}", "write a name: text, without spaces around it")
             return False
         if len(name) > LONGEST_NAME:
-            self._error(steps, f"{word} is {shown(name)}", f"write a name of at most {LONGEST_NAME} characters")
+            self._error(steps, f"{word} is {quote(name)}", f"write a name of at most {LONGEST_NAME} characters")
             return False
         if re.search(UNSAFE_PATH, name):
-            self._error(steps, f"{word} is {shown(name)}", "write a name without '../': it may become a folder's")
+            self._error(steps, f"{word} is {quote(name)}", "write a name without '../': it may become a folder's")
             return False
         if word == "$variant" and "_" in name:
             self._error(

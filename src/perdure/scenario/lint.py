@@ -1,4 +1,4 @@
-"""Check a syllabus: its problems, and the metrics that it can answer, before any compute is spent."""
+"""Check a syllabus before a run: report its problems, and the metrics that it can answer."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from msgspec import Struct
 from perdure.errors import UnknownNameError
 from perdure.lazy import pl
 from perdure.results import Tabular
-from perdure.scenario.document import LEVELS, Level, SyllabusProblem, where
-from perdure.scenario.model import Scenario, Variants, under
+from perdure.scenario.document import LEVELS, Level, SyllabusProblem, place_text
+from perdure.scenario.model import Scenario, Variants, apply_variants
 from perdure.scenario.parameters import is_drawn, parameter_key
 from perdure.scenario.sites import confounded, key_text
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
@@ -40,13 +40,13 @@ class Sited(Protocol):
 
 
 class Eligibility(Struct, frozen=True):
-    """The number of values of a metric that a scenario gives, for which tasks or pairs, or why none."""
+    """The values of a metric that a scenario gives: their number, their tasks or pairs, or the reason for none."""
 
     sites: int
     keys: tuple[str, ...]
     why: str | None
     expert: bool = False
-    """Whether an expert is needed besides."""
+    """Whether the metric also needs an expert."""
 
 
 class LintReport(Tabular, Struct, frozen=True):
@@ -73,9 +73,9 @@ class LintReport(Tabular, Struct, frozen=True):
     tasks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        answered = sum(one.sites > 0 for one in self.metrics.values())
-        told = f"{plural(len(self), 'problem')}, {answered} of {len(self.metrics)} metrics"
-        return f"LintReport({self.syllabus.scenario.name!r}, {'ok' if self.ok else 'not ok'}, {told})"
+        answered = sum(metric.sites > 0 for metric in self.metrics.values())
+        counts = f"{plural(len(self), 'problem')}, {answered} of {len(self.metrics)} metrics"
+        return f"LintReport({self.syllabus.scenario.name!r}, {'ok' if self.ok else 'not ok'}, {counts})"
 
     def __len__(self) -> int:
         return len(self.problems)
@@ -88,14 +88,17 @@ class LintReport(Tabular, Struct, frozen=True):
         return self.facts
 
     def table(self) -> pl.DataFrame:
-        """Return one row per metric: the number of values that the scenario gives, or why none."""
-        rows = [(name, one.sites, ", ".join(one.keys), one.why, one.expert) for name, one in self.metrics.items()]
+        """Return one row per metric: the number of values that the scenario gives, or the reason for none."""
+        rows = [
+            (name, metric.sites, ", ".join(metric.keys), metric.why, metric.expert)
+            for name, metric in self.metrics.items()
+        ]
         kinds = {"metric": pl.String(), "sites": pl.Int64(), "keys": pl.String(), "why": pl.String()}
         return pl.DataFrame(rows, schema={**kinds, "expert": pl.Boolean()}, orient="row")
 
     @property
     def ok(self) -> bool:
-        """Whether there is no error."""
+        """Whether no problem is an error."""
         return all(problem.level != "error" for problem in self.problems)
 
     @property
@@ -112,12 +115,12 @@ class LintReport(Tabular, Struct, frozen=True):
             "phases": list(dict.fromkeys(self.syllabus.phases)),
             "tasks": list(self.tasks),
             "problems": [
-                {"level": found.level, "where": found.where, "what": found.what, "fix": found.fix}
-                for found in self.problems
+                {"level": problem.level, "where": problem.where, "what": problem.what, "fix": problem.fix}
+                for problem in self.problems
             ],
             "metrics": {
-                name: {"sites": found.sites, "keys": list(found.keys), "why": found.why}
-                for name, found in self.metrics.items()
+                name: {"sites": metric.sites, "keys": list(metric.keys), "why": metric.why}
+                for name, metric in self.metrics.items()
             },
         }
 
@@ -130,10 +133,10 @@ def lint(
     place: str = "syllabus",
     variants: Variants = "name",
 ) -> LintReport:
-    """Return the problems of a syllabus (as text, or as data), and which of `metrics` it can answer.
+    """Report the problems of a syllabus, as text or as data, and the `metrics` that it can answer.
 
     `kind` is one of the 2019 types, whose structure rules then apply; without it the header's `scenario_type` decides.
-    `metrics` may be a function of the type. `place` is where the text was found, and `variants` decides what counts as
+    `metrics` may be a function of the type. `place` is the source of the text, and `variants` decides what counts as
     a task when a lifetime is scored. Raise a ScenarioError if it is not a syllabus.
     """
     text = syllabus_text(syllabus) if isinstance(syllabus, Syllabus) else syllabus
@@ -142,15 +145,15 @@ def lint(
     findings = [finding for rule in KIND_RULES.get(chosen or "", ()) for finding in rule(parsed)]
     if parsed.scenario.blocks:
         findings += advice(parsed, chosen)
-    scored = under(parsed.scenario, variants)
+    scored = apply_variants(parsed.scenario, variants)
     everything = [*problems]
     for finding in findings:
         steps = ("instructions",) if finding.block is None else parsed.places[finding.block]
-        everything.append(SyllabusProblem(finding.level, where(steps), finding.what, finding.fix))
+        everything.append(SyllabusProblem(finding.level, place_text(steps), finding.what, finding.fix))
     return LintReport(
         parsed,
         tuple(sorted(everything, key=lambda problem: LEVELS.index(problem.level))),
-        {one.name: _eligibility(one, scored) for one in (metrics(chosen) if callable(metrics) else metrics)},
+        {metric.name: _eligibility(metric, scored) for metric in (metrics(chosen) if callable(metrics) else metrics)},
         chosen,
         tuple(task.label for task in scored.tasks),
     )
@@ -169,7 +172,7 @@ def _eligibility(metric: Sited, scenario: Scenario) -> Eligibility:
         # Some sites know which evaluation is missing, which is more precise than the general need.
         missing = getattr(metric.sites, "missing", None)
         why = None if keys else (missing and missing(scenario)) or f"needs {metric.needs}"
-    except Exception as problem:  # a plug-in's sites may raise anything; name it rather than hide it
+    except Exception as problem:  # a plug-in's sites may raise anything, which the report shows
         keys, why = [], f"its sites cannot be found: {type(problem).__name__}: {problem}"
     return Eligibility(len(keys), tuple(map(key_text, dict.fromkeys(keys))), why, metric.expert)
 
@@ -188,7 +191,7 @@ _SHORTEST_TERMINAL = 10
 
 
 class Finding(Struct, frozen=True):
-    """A problem of a block (None: of the whole), before its place in the file is looked up."""
+    """A problem of a block, or of the whole syllabus if `block` is None, without its place in the file."""
 
     level: Level
     block: int | None
@@ -236,7 +239,7 @@ def _several_tasks(syllabus: Syllabus) -> Iterator[Finding]:
 
 
 def _no_variation(syllabus: Syllabus) -> Iterator[Finding]:
-    """Subtypes A and B vary no parameter, within a task or across tasks."""
+    """Report parameters that vary within a task or across tasks, because subtypes A and B vary none."""
     labels: dict[str, str] = {}
     values: dict[str, tuple[str, object]] = {}
     seen: set[str] = set()
@@ -259,7 +262,7 @@ def _no_variation(syllabus: Syllabus) -> Iterator[Finding]:
 
 
 def _maintenance_tests(syllabus: Syllabus) -> Iterator[Finding]:
-    """After each new task, subtype A tests what was learned so far."""
+    """Report missing tests of subtype A: after each new task, it tests all tasks learned so far."""
     learned: dict[str, int] = {}
     for name, block, tested in _stretches(syllabus):
         learned.setdefault(name, block)
@@ -274,7 +277,7 @@ def _maintenance_tests(syllabus: Syllabus) -> Iterator[Finding]:
 
 
 def _transfer_tests(syllabus: Syllabus) -> Iterator[Finding]:
-    """After each task, every other one is tested: the columns of a transfer matrix."""
+    """Report missing tests of the other tasks after each task, the columns of a transfer matrix."""
     names = dict.fromkeys(_names(syllabus))
     for name, block, tested in _stretches(syllabus):
         missing = [task for task in names if task != name and task not in tested]
@@ -448,11 +451,11 @@ def _without_evaluation_between(syllabus: Syllabus) -> Iterator[Finding]:
 
 
 def _unattributable(syllabus: Syllabus) -> Iterator[Finding]:
-    found = confounded(syllabus.scenario)
-    shown = list(islice(found, 3))
+    cases = confounded(syllabus.scenario)
+    shown = list(islice(cases, 3))
     if not shown:
         return
-    count = len(shown) + sum(1 for _ in found)
+    count = len(shown) + sum(1 for _ in cases)
     texts = [f"{_tasks(syllabus, case.learned)} before block {case.after} ({case.task})" for case in shown]
     yield Finding(
         "advice",
@@ -468,8 +471,8 @@ def _tasks(syllabus: Syllabus, blocks: Sequence[int]) -> str:
     return "blocks " + ", ".join(names) + (", …" if len(blocks) > 4 else "")
 
 
-def _blocks(found: Sequence[int], what: str) -> str:
-    return f"a {what}" if len(found) == 1 else f"{len(found):,} {what}s, the first here,"
+def _blocks(indices: Sequence[int], noun: str) -> str:
+    return f"a {noun}" if len(indices) == 1 else f"{len(indices):,} {noun}s, the first here,"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -196,12 +196,12 @@ def variant_mode(word: str) -> VariantMode:
     return "name" if word == "aware" else cast("VariantMode", word)
 
 
-def numbered(label: str, taken: Collection[str]) -> Iterator[str]:
+def numbered_labels(label: str, taken: Collection[str]) -> Iterator[str]:
     """Yield `label_v1`, `label_v2`, … without the names that are taken."""
     return (name for number in itertools.count(1) if (name := f"{label}_v{number}") not in taken)
 
 
-def under(scenario: Scenario, variants: Variants) -> Scenario:
+def apply_variants(scenario: Scenario, variants: Variants) -> Scenario:
     """Return the scenario as it is scored if variants count in this way.
 
     Blocks that become one task become one block only if a log would give them one number.
@@ -221,9 +221,11 @@ def _by_params(scenario: Scenario) -> Scenario:
     several = {label: by_text for label, by_text in sets.items() if len(by_text) > 1}
     if not several:
         return scenario
-    kept = sets.keys() - several.keys()
-    names = {label: dict(zip(by_text, numbered(label, kept), strict=False)) for label, by_text in several.items()}
-    tasks = [task for task in scenario.tasks if task.label in kept]
+    unchanged = sets.keys() - several.keys()
+    names = {
+        label: dict(zip(by_text, numbered_labels(label, unchanged), strict=False)) for label, by_text in several.items()
+    }
+    tasks = [task for task in scenario.tasks if task.label in unchanged]
     for label, by_text in several.items():
         env = next(task.env for task in scenario.tasks if task.label == label)
         tasks += [

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from perdure.errors import ScenarioError, nearest
-from perdure.scenario.document import DuplicateKeys, shown
+from perdure.scenario.document import DuplicateKeys, quote
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,9 +37,9 @@ def set_text(params: Mapping[str, Any]) -> str:
     return json.dumps(_plain(params), sort_keys=True, separators=(",", ":"))
 
 
-def same_value(one: Any, other: Any) -> bool:
+def same_value(value: Any, other: Any) -> bool:
     """Return whether two logged values of a parameter are equal, as `set_text` compares them."""
-    return set_text({"": one}) == set_text({"": other})
+    return set_text({"": value}) == set_text({"": other})
 
 
 def _plain(value: Any) -> Any:
@@ -57,7 +57,7 @@ def _canonical(value: Any, name: str) -> Any:
         return "bool", value
     if isinstance(value, float) and not math.isfinite(value):
         raise UnfitParameterError(f"parameter {name!r} is {value}, which is not finite", "write a finite number")
-    if isinstance(value, str) and not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
         raise UnfitParameterError(f"parameter {name!r} holds half a character ({value!r})", "write whole characters")
     if isinstance(value, list | tuple):
         return "list", *(_canonical(inner, name) for inner in value)
@@ -95,29 +95,29 @@ def _is_pair_of_numbers(arguments: list[Any]) -> bool:
 DISTRIBUTIONS: Mapping[str, Distribution] = {
     "$choice": Distribution(
         "[value, value, …], at least one",
-        lambda given: len(given) > 0,
-        lambda given, rng, _: given[int(rng.integers(len(given)))],
+        lambda arguments: len(arguments) > 0,
+        lambda arguments, rng, _: arguments[int(rng.integers(len(arguments)))],
     ),
     "$linear": Distribution(
         "[first, last], two numbers",
         _is_pair_of_numbers,
-        lambda given, _, fraction: float(given[0] * (1 - fraction) + given[1] * fraction),
+        lambda arguments, _, fraction: float(arguments[0] * (1 - fraction) + arguments[1] * fraction),
     ),
     "$normal": Distribution(
         "[mean, standard deviation], the second not negative",
-        lambda given: _is_pair_of_numbers(given) and given[1] >= 0,
-        lambda given, rng, _: float(rng.normal(*given)),
+        lambda arguments: _is_pair_of_numbers(arguments) and arguments[1] >= 0,
+        lambda arguments, rng, _: float(rng.normal(*arguments)),
     ),
     "$uniform": Distribution(
         "[low, high], low not above high",
-        lambda given: _is_pair_of_numbers(given) and given[0] <= given[1],
-        lambda given, rng, _: float(rng.uniform(*given)),
+        lambda arguments: _is_pair_of_numbers(arguments) and arguments[0] <= arguments[1],
+        lambda arguments, rng, _: float(rng.uniform(*arguments)),
     ),
 }
 
 
 def distribution_problem(value: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the problem of an object that has a `$` key, and its fix; None if it is a distribution."""
+    """Return the problem and the fix of an object that has a `$` key, or None if it is a distribution."""
     word = next(key for key in value if key.startswith("$"))
     if word not in DISTRIBUTIONS:
         return f"unknown distribution {word!r}", nearest(word, DISTRIBUTIONS)
@@ -126,7 +126,7 @@ def distribution_problem(value: Mapping[str, Any]) -> tuple[str, str] | None:
         return f"{word} stands beside {others}", f"leave {word} alone in its object"
     arguments = value[word]
     if not isinstance(arguments, list) or not DISTRIBUTIONS[word].fits(arguments):
-        return f"{word} cannot be drawn from {shown(arguments)}", f"write {word}: {DISTRIBUTIONS[word].form}"
+        return f"{word} cannot be drawn from {quote(arguments)}", f"write {word}: {DISTRIBUTIONS[word].form}"
     return None
 
 
@@ -139,7 +139,9 @@ def is_drawn(value: Any, word: str | None = None) -> bool:
     return isinstance(value, list) and any(is_drawn(inner, word) for inner in value)
 
 
-def drawn(params: Mapping[str, Any], seed: int, block: int, index: int, fraction: float = 0.0) -> dict[str, Any]:
+def draw_parameters(
+    params: Mapping[str, Any], seed: int, block: int, index: int, fraction: float = 0.0
+) -> dict[str, Any]:
     """Return the parameters of one episode, with every distribution replaced by a drawn value.
 
     `fraction` is the position of the episode in its block, from 0 for the first to 1 for the last; `$linear` follows
@@ -157,12 +159,12 @@ def drawn(params: Mapping[str, Any], seed: int, block: int, index: int, fraction
 def episodes(block: Block, position: int, seed: int) -> Iterator[dict[str, Any]]:
     """Yield the parameters of each episode of a block.
 
-    `position` is the block's index in its scenario. A block whose length is given in steps yields forever: its runner
-    stops when the steps are used up.
+    `position` is the block's index in its scenario. The iterator is infinite for a block whose length is given in
+    steps: its runner stops when the steps are used up.
     """
     last = (block.length or 0) - 1
     for index in itertools.count() if block.length is None else range(block.length):
-        yield drawn(block.params, seed, position, index, index / last if last > 0 else 0.0)
+        yield draw_parameters(block.params, seed, position, index, index / last if last > 0 else 0.0)
 
 
 def iterate(scenario: Scenario, seed: int) -> Iterator[tuple[Block, Iterator[dict[str, Any]]]]:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from perdure.scenario.model import Block, Scenario, under
+from perdure.scenario.model import Block, Scenario, apply_variants
 
 Key = str | tuple[str, str]
 
@@ -144,7 +144,7 @@ def _suggest_agnostic(sites: Callable[[Scenario], Iterator[Site]]) -> Callable[[
     """Return a function that suggests `--variants agnostic` if that would give sites."""
 
     def missing(scenario: Scenario) -> str | None:
-        found = dict.fromkeys(key_text(site.key) for site in sites(under(scenario, "agnostic")))
+        found = dict.fromkeys(key_text(site.key) for site in sites(apply_variants(scenario, "agnostic")))
         if not found:
             return None
         tasks = ", ".join(found)

@@ -1,4 +1,4 @@
-"""Syllabus: a scenario as its JSON file has it, read and written.
+"""Read and write syllabi, the JSON form of scenarios.
 
 The language is that of the 2019 metrics framework (`$phase`, `$repeat`, `$episode`, `$info`); the header, `$variant`,
 distributions, wake and sleep, and lengths in steps are Perdure's additions. Every distinct parameter set of a task is
@@ -90,27 +90,27 @@ def read_syllabus(path: str | os.PathLike[str]) -> Syllabus:
     syllabus, problems = parse_syllabus(*read_source(path))
     errors = [problem for problem in problems if problem.level == "error"]
     if errors:
-        listed = "".join(f"\n  {problem}" for problem in errors[:5])
-        rest = f"\n  and {len(errors) - 5} more" if len(errors) > 5 else ""
+        lines = "".join(f"\n  {problem}" for problem in errors[:5])
+        more = f"\n  and {len(errors) - 5} more" if len(errors) > 5 else ""
         raise ScenarioError(
-            f"not a valid syllabus, {plural(len(errors), 'error')}", f"perdure lint shows all:{listed}{rest}", file=path
+            f"not a valid syllabus, {plural(len(errors), 'error')}", f"perdure lint shows all:{lines}{more}", file=path
         )
     return syllabus
 
 
 def parse_syllabus(text: str | bytes, place: str = "syllabus") -> tuple[Syllabus, tuple[SyllabusProblem, ...]]:
-    """Return the syllabus that `text` describes, and every problem of the language in it.
+    """Return the syllabus that `text` describes, and all of its language problems.
 
-    `place` names the source in messages; its last part is the name if the header gives none. Instructions with errors
+    `place` names the source in messages; its last part is the default of the name. Instructions with errors
     are left out. Raise a ScenarioError if it is not a syllabus.
     """
     document = decode(text, place)
     note = Notes()
     instructions = _instructions(document, place)
     header = read_header(document, name_of(place), note)
-    found = runs(instructions, header, note)
-    tasks = _tasks_of(found, header.tasks, note)
-    if not found and not any(problem.level == "error" for problem in note.problems()):
+    episode_runs = runs(instructions, header, note)
+    tasks = _tasks_of(episode_runs, header.tasks, note)
+    if not episode_runs and not any(problem.level == "error" for problem in note.problems()):
         note(
             "error",
             ("instructions",),
@@ -124,7 +124,7 @@ def parse_syllabus(text: str | bytes, place: str = "syllabus") -> tuple[Syllabus
             f"the task {declared!r} is described and never occurs",
             "remove it, or check its name",
         )
-    return _syllabus(header.name, header.info, found, tasks), note.problems()
+    return _syllabus(header.name, header.info, episode_runs, tasks), note.problems()
 
 
 def _instructions(value: dict[str, Any], place: str) -> Iterable[tuple[Steps, Any]]:
@@ -148,18 +148,18 @@ def _instructions(value: dict[str, Any], place: str) -> Iterable[tuple[Steps, An
 
 
 def _l2logger_instructions(value: Mapping[str, Any]) -> list[tuple[Steps, Any]] | None:
-    """Return the instructions in L2Logger's `scenario_info.json`; None if it has none.
+    """Return the instructions in L2Logger's `scenario_info.json`, or None if it has no scenario.
 
-    It may hold the scenario under `input_file`: a list of blocks, each a type and its regimes, each of which is a task,
-    its parameters and a count. Train blocks number the phases. A list of instructions is taken as it is.
+    The file may hold the scenario under `input_file`: a list of blocks, each with a type and regimes. A regime is a
+    task with parameters and a count. Train blocks number the phases. A list of instructions is returned unchanged.
     """
     root: Steps = ()
     content: Any = value
     if isinstance(value.get("input_file"), Mapping):
         root, content = ("input_file",), value["input_file"]
     if isinstance(content.get("instructions"), list):
-        listed = content["instructions"]
-        return [((*root, "instructions", index), instruction) for index, instruction in enumerate(listed)]
+        listing = content["instructions"]
+        return [((*root, "instructions", index), instruction) for index, instruction in enumerate(listing)]
     if not isinstance(content.get("scenario"), list):
         return None
     instructions: list[tuple[Steps, Any]] = []
@@ -199,9 +199,9 @@ def _tasks_of(runs: Sequence[Run], declared: Mapping[str, Declared], note: Notes
     for name, group in by_name.items():
         known = declared.get(name, Declared())
         env = known.env or group[0].episode.name
-        made: dict[str, Task] = {}
+        by_variant: dict[str, Task] = {}
         for run, variant in zip(group, _variants(name, group, note), strict=True):
-            task = made.setdefault(variant, Task(name, variant, env, dict(run.episode.params), known.bounds))
+            task = by_variant.setdefault(variant, Task(name, variant, env, dict(run.episode.params), known.bounds))
             if labels.setdefault(task.label, name) != name:
                 note(
                     "error",
@@ -210,7 +210,7 @@ def _tasks_of(runs: Sequence[Run], declared: Mapping[str, Declared], note: Notes
                     "rename the task, or its variant",
                 )
             tasks[id(run.episode)] = task
-        _check_variants(name, group[0], made, known, note)
+        _check_variants(name, group[0], by_variant, known, note)
     return [tasks[id(run.episode)] for run in runs]
 
 
@@ -234,15 +234,15 @@ def _variants(name: str, group: Sequence[Run], note: Notes) -> list[str]:
     return [run.episode.variant or by_key.get(run.episode.key) or next(unused) for run in group]
 
 
-def _check_variants(name: str, first: Run, made: Mapping[str, Task], known: Declared, note: Notes) -> None:
-    if "_" in name and "" in made:
+def _check_variants(name: str, first: Run, by_variant: Mapping[str, Task], known: Declared, note: Notes) -> None:
+    if "_" in name and "" in by_variant:
         note(
             "warning",
             first.steps,
             f"the task {name!r} has an underscore and no variant",
             "logs divide task and variant at the last underscore; use a dash, or name a $variant",
         )
-    for variant in made:
+    for variant in by_variant:
         if known.variants and variant not in known.variants:
             note(
                 "warning",
@@ -252,15 +252,15 @@ def _check_variants(name: str, first: Run, made: Mapping[str, Task], known: Decl
             )
 
 
-def _syllabus(name: str, info: Mapping[str, Any], found: list[Run], tasks: list[Task]) -> Syllabus:
-    kept: list[Run] = []
+def _syllabus(name: str, info: Mapping[str, Any], episode_runs: list[Run], tasks: list[Task]) -> Syllabus:
+    merged: list[Run] = []
     owners: list[Task] = []
-    for run, task in zip(found, tasks, strict=True):
+    for run, task in zip(episode_runs, tasks, strict=True):
         # An unnamed set next to the same set with a name is one variant, hence one block.
-        if kept and owners[-1] is task and run.place == kept[-1].place:
-            kept[-1] = replace(kept[-1], length=kept[-1].length + run.length)
+        if merged and owners[-1] is task and run.place == merged[-1].place:
+            merged[-1] = replace(merged[-1], length=merged[-1].length + run.length)
         else:
-            kept.append(run)
+            merged.append(run)
             owners.append(task)
     blocks = [
         Block(
@@ -271,15 +271,15 @@ def _syllabus(name: str, info: Mapping[str, Any], found: list[Run], tasks: list[
             run.subtype,
             group,
         )
-        for group, (run, task) in enumerate(zip(kept, owners, strict=True))
+        for group, (run, task) in enumerate(zip(merged, owners, strict=True))
     ]
     described = {task.label: task for task in reversed(tasks)}
     return Syllabus(
         Scenario.of(name, blocks, described.values(), info),
-        tuple(run.phase for run in kept),
-        tuple(run.length if run.in_steps else None for run in kept),
-        tuple(run.info for run in kept),
-        tuple(run.steps for run in kept),
+        tuple(run.phase for run in merged),
+        tuple(run.length if run.in_steps else None for run in merged),
+        tuple(run.info for run in merged),
+        tuple(run.steps for run in merged),
     )
 
 

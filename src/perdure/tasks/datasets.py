@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Struct
 
 from perdure.scenario.model import Mode, Task
-from perdure.scenario.parameters import drawn
+from perdure.scenario.parameters import draw_parameters
 from perdure.tasks.catalogue import task_kind
 from perdure.tasks.interface import BatchTask, Parameter, TaskError, guarded, settled
 
@@ -75,7 +75,7 @@ class Dataset:
         self.kind = found
         self.mode = mode
         self.updates = mode == "learn"
-        self.settled(drawn(task.params, 0, 0, 0))  # a misspelt parameter is said before anything is lived
+        self.settled(draw_parameters(task.params, 0, 0, 0))  # a misspelt parameter is said before anything is lived
         self._on_answer = on_answer
         self._experiences = iter(experiences)
         self._upcoming = next(self._experiences, None)

@@ -16,7 +16,7 @@ import numpy as np
 
 from perdure.errors import PerdureError
 from perdure.scenario.model import Task
-from perdure.scenario.parameters import drawn
+from perdure.scenario.parameters import draw_parameters
 from perdure.tasks.catalogue import task_kind
 from perdure.tasks.interface import EpisodeEnd, EpisodeTask, TaskError, guarded, settled
 
@@ -41,7 +41,7 @@ class Episodes:
         self.kind = found
         self.task = task
         self.step_limit = step_limit
-        self.settled(drawn(task.params, seed, 0, 0))
+        self.settled(draw_parameters(task.params, seed, 0, 0))
         self.env = guarded(task.label, "make", lambda: found.make(task, seed))
         if not isinstance(self.env, gymnasium.Env):
             raise TaskError(

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from perdure.errors import nearest
 from perdure.scenario.model import Task
-from perdure.scenario.parameters import drawn
+from perdure.scenario.parameters import draw_parameters
 from perdure.tasks.interface import Direction, EpisodeEnd, EpisodeTask, Parameter, TaskError
 
 Env = gymnasium.Env[Any, Any]
@@ -79,7 +79,7 @@ class GymnasiumTask(Struct, frozen=True):
         """Make an environment; one that takes keywords is wrapped in `Remade`."""
         if self.told_by_reset:
             return self.create()
-        return Remade(self.created, drawn(task.params, seed, 0, 0))
+        return Remade(self.created, draw_parameters(task.params, seed, 0, 0))
 
     def get_episode_log_info(self, env: Env, end: EpisodeEnd) -> Mapping[str, float]:
         """Return the total reward, the number of steps, and the environment's own log info."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from perdure.errors import MissingExtraError
 from perdure.scenario.model import Task
-from perdure.scenario.parameters import drawn
+from perdure.scenario.parameters import draw_parameters
 from perdure.tasks.interface import Direction, EpisodeEnd, Parameter, TaskError, settled
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class EmptyRoom:
         from perdure.tasks.gymnasium import GymnasiumTask, Remade
 
         room = GymnasiumTask.of_id("MiniGrid-Empty-5x5-v0", SPELLINGS)
-        params = settled(self._declared, drawn(task.params, seed, 0, 0), task.label)
+        params = settled(self._declared, draw_parameters(task.params, seed, 0, 0), task.label)
         return Remade(lambda params: room.created(self._keywords(params)), params)
 
     def get_episode_log_info(self, env: gymnasium.Env[Any, Any], end: EpisodeEnd) -> Mapping[str, float]:  # noqa: ARG002

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from perdure.errors import UnknownNameError
 from perdure.scenario.model import Task
-from perdure.scenario.parameters import drawn, is_drawn
+from perdure.scenario.parameters import draw_parameters, is_drawn
 from perdure.tasks.arcade.freeway import Freeway
 from perdure.tasks.arcade.game import Game
 from perdure.tasks.arcade.paddle import Breakout, Pong
@@ -43,7 +43,7 @@ class ArcadeTask:
             raise TaskError(
                 "'observation' is drawn, and it decides the space", "name one of them", where=f"the task {task.label!r}"
             )
-        return make_game(self.name, drawn(task.params, seed, 0, 0))
+        return make_game(self.name, draw_parameters(task.params, seed, 0, 0))
 
     def get_episode_log_info(self, env: gymnasium.Env[Any, Any], end: EpisodeEnd) -> Mapping[str, float]:  # noqa: ARG002
         """Return the total reward and the number of steps."""
