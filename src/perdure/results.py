@@ -84,9 +84,9 @@ class Shown:
 
     def _repr_html_(self) -> str:
         # The display uses modules of later stages, which are imported only when needed.
-        from perdure.notebook import shown
+        from perdure.notebook import result_html
 
-        return shown(self)
+        return result_html(self)
 
 
 class Tabular(Shown):

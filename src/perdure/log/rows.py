@@ -171,7 +171,7 @@ def _spans(
     header: tuple[str, ...] = ()
     rest, line, crc, position = b"", 1, 0, 0
     length = checksums.lengths.get(source.relative)
-    with reading(source.name), open_regular(source) as stream:
+    with reading(source.name), opened(source) as stream:
         while chunk := stream.read(min(_PIECE_BYTES, source.size - position)):
             if length is not None and position < length:
                 crc = zlib.crc32(chunk[: length - position], crc)
@@ -491,7 +491,7 @@ def _names(text: str, separator: str) -> list[str]:
 
 def header_of(path: Path) -> tuple[tuple[str, ...], int]:
     """Return the column names of a journal's data file and the offset of its first record."""
-    with files.opened(path) as file:
+    with files.open_regular(path) as file:
         begin = file.read(_PIECE_BYTES)
     end = begin.find(b"\n")
     return (header_names(begin[:end], path=path), end + 1) if end >= 0 else ((), len(begin))
@@ -544,7 +544,7 @@ def unreadable() -> tuple[type[BaseException], ...]:
 
 
 def _open(source: Source) -> IO[bytes]:
-    return files.opened(source.name)
+    return files.open_regular(source.name)
 
 
 @contextlib.contextmanager
