@@ -1,4 +1,4 @@
-"""The `perdure` command: one file per verb, gathered here."""
+"""The `perdure` command. Each verb has a module."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ VERBS = (
     "list",
     "new",
 )
-_LIVING = ("demo", "run")  # the verbs that learners live in, who may multiply as they like
+_LIVING = ("demo", "run")  # run learners, which may need NumPy's threads
 
 
 def main() -> None:
-    """Run the command; what goes wrong is said in a line, never as a traceback."""
+    """Run the command. Report errors in one line, without a traceback."""
     from perdure.cli.terminal import guard, say_last
     from perdure.errors import PerdureError
     from perdure.stopping import Stopped
 
     guard()
-    # A command makes many objects that live to its end; Python's default looks for dead ones after every 700.
+    # Most objects live until the command ends; by default, Python would search for garbage after every 700.
     gc.set_threshold(100_000)
-    asked = next((one for one in sys.argv[1:] if not one.startswith("-")), None)
-    if asked not in _LIVING:
-        # NumPy starts a thread per core that waits by spinning, for products that are never long enough here.
+    verb = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+    if verb not in _LIVING:
+        # NumPy starts one thread per core, which spins while it waits; the products here are too small for threads.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from perdure.cli.app import application
 
-        application((asked,) if asked in VERBS else VERBS)()
+        application((verb,) if verb in VERBS else VERBS)()
     except PerdureError as problem:
         _end(str(problem))
     except Stopped:
         say_last("perdure: stopped")
         raise
     except OSError as problem:
-        # What is ours to open is looked after where it is opened; this is stdout, or a file that was taken away.
-        where = f"{problem.filename}: " if problem.filename else ""
-        _end(f"{where}{problem.strerror or problem}", problem)
+        # Errors of our own files are handled where they are opened. This is stdout, or a file that was removed.
+        place = f"{problem.filename}: " if problem.filename else ""
+        _end(f"{place}{problem.strerror or problem}", problem)
     except Exception as problem:
         _end(
             f"internal error: {type(problem).__name__}: {problem}\n"
@@ -63,14 +63,14 @@ def main() -> None:
             problem,
         )
     finally:
-        # The process ends here; without this, Python would search everything it holds for cycles first.
+        # Without this, Python would search all objects for cycles before the process ends.
         gc.freeze()
 
 
-def _end(said: str, unforeseen: Exception | None = None) -> NoReturn:
+def _end(message: str, unexpected: Exception | None = None) -> NoReturn:
     from perdure.cli.terminal import say_last
 
-    if unforeseen and os.environ.get("PERDURE_TRACEBACK"):
-        raise unforeseen
-    say_last(f"perdure: {said}")
+    if unexpected and os.environ.get("PERDURE_TRACEBACK"):
+        raise unexpected
+    say_last(f"perdure: {message}")
     sys.exit(2)

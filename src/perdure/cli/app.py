@@ -1,4 +1,4 @@
-"""The command as Typer reads it; Typer has no options that take several values, which `_Command` adds."""
+"""The Typer application. `_Command` adds options that take several values, which Typer lacks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OUTPUTS = frozenset(("--into", "--json", "--l2data", "--out", "--picture", "--t
 
 
 def application(verbs: Sequence[str] = VERBS) -> typer.Typer:
-    """Return the command with these verbs; a call that names its verb needs only the options of that one."""
+    """Return the application with these verbs. A call that names its verb loads only that one."""
     app = typer.Typer(
         name="perdure",
         help="Does your learner keep what it learns? Test and evaluation for lifelong learning.",
@@ -40,8 +40,8 @@ def application(verbs: Sequence[str] = VERBS) -> typer.Typer:
     return app
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         from perdure import __version__
 
         echo(f"perdure {__version__}")
@@ -75,7 +75,7 @@ class _Command(TyperCommand):
 
 def _refuse_overwriting(values: Mapping[str, Any], parameters: Sequence[Any]) -> None:
     """Raise PerdureError, before anything is done, if an output of a verb is one of its inputs or part of a log."""
-    outputs = {one.name for one in parameters if _OUTPUTS.intersection(one.opts)}
+    outputs = {parameter.name for parameter in parameters if _OUTPUTS.intersection(parameter.opts)}
     targets = [values[name] for name in outputs if values.get(name) not in (None, "-")]
     if not targets:
         return
@@ -93,20 +93,20 @@ def _repeat_flags(words: Sequence[str], parameters: Sequence[Any]) -> list[str]:
 
     If the verb takes arguments, a second word before the first argument is that argument.
     """
-    options = [one for one in parameters if one.param_type_name == "option"]
+    options = [parameter for parameter in parameters if parameter.param_type_name == "option"]
     with_value = {flag for option in options if not option.is_flag for flag in option.opts}
     with_values = {flag for option in options if str(option.metavar).endswith("...") for flag in option.opts}
     argument_seen = len(options) == len(parameters)
     repeated: list[str] = []
     waiting: str | None = None  # the flag whose first value comes next
     current: str | None = None  # the flag that further values belong to
-    for at, word in enumerate(words):
+    for index, word in enumerate(words):
         if waiting:
             repeated.append(word)
             current = waiting if waiting in with_values and argument_seen else None
             waiting = None
         elif word == "--":
-            return [*repeated, *words[at:]]
+            return [*repeated, *words[index:]]
         elif word.startswith("-") and word != "-":
             repeated.append(word)
             flag, equals, _ = word.partition("=")

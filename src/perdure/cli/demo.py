@@ -1,4 +1,4 @@
-"""`perdure demo`: two evaluation protocols, two learners each, lived, scored and compared."""
+"""`perdure demo`: run, score and compare two learners on each of two protocols."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RIVALS: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]
     "arcade": (("q-learning", {}), ("q-learning-per-task", {})),
     "digits": (("naive", {"rate": 0.2}), ("replay", {"rate": 0.2, "repeats": 2, "capacity": 3000, "recalled": 160})),
 }
-"""For each protocol the learner that forgets, and the one that keeps."""
+"""Protocol → a learner that forgets, and one that does not."""
 
 
 def demo(
@@ -51,16 +51,17 @@ def demo(
 
     console, started = Console(highlight=False, quiet=json == "-"), monotonic()
     prepared = [prepare_protocol(_content(name, lifetimes, seed), into / name, workers=workers) for name in _RIVALS]
-    plans = [run.plan for one in prepared for run in one.runs]
+    plans = [run.plan for protocol in prepared for run in protocol.runs]
     if not quiet:
         console.print(f"{len(plans)} learners, {cost_of(plans)}\n", soft_wrap=True)
-    found = []
-    for one in prepared:
-        results = [run_with_progress(console, run, quiet=quiet, brief=at > 0) for at, run in enumerate(one.runs)]
-        found.append(one.evaluated(results))
-        _show(console, found[-1])
+    evaluations = []
+    for protocol in prepared:
+        results = [run_with_progress(console, run, quiet=quiet, brief=i > 0) for i, run in enumerate(protocol.runs)]
+        evaluations.append(protocol.evaluated(results))
+        _show(console, evaluations[-1])
     if json:
-        emit_json({one.prepared.name: [group.as_json() for group in one.groups] for one in found if one.groups}, json)
+        facts = {done.prepared.name: [group.as_json() for group in done.groups] for done in evaluations if done.groups}
+        emit_json(facts, json)
     if not quiet:
         console.print(
             f"\n{duration(monotonic() - started)}. Open {into / 'arcade' / 'report.html'} and "
@@ -68,11 +69,11 @@ def demo(
             f"For all metrics: perdure score --all {into / 'arcade' / 'q-learning-per-task'}",
             soft_wrap=True,
         )
-    raise SystemExit(0 if all(one.whole for one in found) else 1)
+    raise SystemExit(0 if all(evaluation.whole for evaluation in evaluations) else 1)
 
 
 def _content(name: str, lifetimes: int, seed: int) -> dict[str, Any]:
-    """An embedded protocol, of both rivals."""
+    """Return the content of an embedded protocol with both learners."""
     import tomllib
     from importlib.resources import files
 
@@ -83,7 +84,7 @@ def _content(name: str, lifetimes: int, seed: int) -> dict[str, Any]:
 
 
 def _show(console: Console, evaluated: Evaluation) -> None:
-    """The tables of one protocol, and what they say, in words."""
+    """Print the answers and tables of one protocol, and the comparison of its learners."""
     from perdure.cli.answers import show_left_out
     from perdure.cli.progress import show_groups
     from perdure.metrics.presets import headline
@@ -91,32 +92,30 @@ def _show(console: Console, evaluated: Evaluation) -> None:
     from perdure.stats.sentences import sentence
     from perdure.stats.systems import compare_systems, systems_of
 
-    surveyed, found, learners = evaluated.survey, evaluated.groups, evaluated.prepared.titles
-    if surveyed is None:
+    survey, groups, learners = evaluated.survey, evaluated.groups, evaluated.prepared.titles
+    if survey is None:
         return
-    for kind in dict.fromkeys(group.scenario_type for group in found):
-        here = [group for group in found if group.scenario_type == kind]
+    for kind in dict.fromkeys(group.scenario_type for group in groups):
+        of_kind = [group for group in groups if group.scenario_type == kind]
         console.print(f"\n{evaluated.prepared.name}, {kind}", style="bold")
-        for group in here:
+        for group in of_kind:
             console.print(answer(group), soft_wrap=True)
-        show_groups(console, here, headline())
-        for said in _withheld(here):
-            console.print(said, soft_wrap=True)
-    if len({group.learner for group in found}) > 1 and min(group.n for group in found) >= 2:
-        # The family is tested whole, whatever of it is said here, so that every verb gives one p.
-        compared = compare_systems(systems_of(surveyed), learners[0], metrics=headline()[:1])
-        for one in compared.comparisons:
-            for difference in one.differences.values():
-                console.print(
-                    f"{one.scenario_type}, {sentence(difference, one.system, one.baseline)}",
-                    soft_wrap=True,
-                )
-    show_left_out(surveyed, err=console.quiet)
-    console.print(_carried_over([one for one in surveyed.scores if one.learner == learners[-1]]), soft_wrap=True)
+        show_groups(console, of_kind, headline())
+        for reason in _withheld(of_kind):
+            console.print(reason, soft_wrap=True)
+    if len({group.learner for group in groups}) > 1 and min(group.n for group in groups) >= 2:
+        # All metrics are tested together, although one is shown, so that every verb gives the same p.
+        compared = compare_systems(systems_of(survey), learners[0], metrics=headline()[:1])
+        for comparison in compared.comparisons:
+            for difference in comparison.differences.values():
+                text = sentence(difference, comparison.system, comparison.baseline)
+                console.print(f"{comparison.scenario_type}, {text}", soft_wrap=True)
+    show_left_out(survey, err=console.quiet)
+    console.print(_transfer_text([score for score in survey.scores if score.learner == learners[-1]]), soft_wrap=True)
 
 
 def _withheld(groups: Sequence[Group]) -> list[str]:
-    """Why metrics got no verdict whatever their intervals, each reason once."""
+    """Return the reasons for which metrics have no verdict, each with its metrics."""
     from perdure.metrics.presets import headline
 
     reasons: dict[str, dict[str, None]] = {}
@@ -127,12 +126,12 @@ def _withheld(groups: Sequence[Group]) -> list[str]:
     return [f"{', '.join(metrics)}: {why}" for why, metrics in reasons.items()]
 
 
-def _carried_over(scores: Sequence[Score]) -> str:
-    """Which task helps which: the forward transfer of each pair, the most helpful first."""
+def _transfer_text(scores: Sequence[Score]) -> str:
+    """Return the forward transfer of each pair of tasks as text, the largest first."""
     values: dict[str, list[float]] = {}
-    for life in scores:
-        for pair, found in life.metrics["forward_transfer"].by.items():
-            values.setdefault(pair, []).extend(found[:1])
-    means = {pair: sum(found) / len(found) for pair, found in values.items() if found}
-    said = ", ".join(f"{pair} {means[pair]:.2f}" for pair in sorted(means, key=lambda pair: -means[pair]))
-    return f"forward transfer by pair (above 1: helps, below 1: harms): {said or 'none'}"
+    for score in scores:
+        for pair, transfers in score.metrics["forward_transfer"].by.items():
+            values.setdefault(pair, []).extend(transfers[:1])
+    means = {pair: sum(transfers) / len(transfers) for pair, transfers in values.items() if transfers}
+    listed = ", ".join(f"{pair} {means[pair]:.2f}" for pair in sorted(means, key=lambda pair: -means[pair]))
+    return f"forward transfer by pair (above 1: helps, below 1: harms): {listed or 'none'}"

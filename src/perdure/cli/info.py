@@ -1,4 +1,4 @@
-"""`perdure info`: where logs are kept on this machine."""
+"""`perdure info`: show the version and the folders of data and logs."""
 
 from __future__ import annotations
 

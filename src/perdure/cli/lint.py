@@ -1,4 +1,4 @@
-"""`perdure lint`: is this syllabus, or each of a protocol, sound, and what can it answer?"""
+"""`perdure lint`: check a syllabus or a protocol, and list the metrics that it can measure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "perdure compose condensed --task pong breakout --learn 100 --evaluate 10 | perdure lint -"
 
-# The ending of each level's name, for other numbers than one, and for one.
+# Level → the ending of its plural, and of its singular.
 PLURALS: dict[Level, tuple[str, str]] = {"error": ("s", ""), "warning": ("s", ""), "advice": ("", "")}
 
 _SCREEN = 20  # rows
@@ -52,22 +52,22 @@ def lint(
     from perdure import api
 
     of_protocol = file.endswith(".toml")
-    found = api.lint_protocol(file, settings, kind=type_) if of_protocol else api.lint(file, settings, kind=type_)
+    result = api.lint_protocol(file, settings, kind=type_) if of_protocol else api.lint(file, settings, kind=type_)
     if json:
-        emit_json(found.as_json(), json)
+        emit_json(result.as_json(), json)
     if json != "-":
-        _show_all(found, settings, quiet, every or bool(settings.metrics))
-    raise SystemExit(0 if found.ok else 1)
+        _show_all(result, settings, quiet, every or bool(settings.metrics))
+    raise SystemExit(0 if result.ok else 1)
 
 
-def _show_all(found: LintReport | ProtocolLint, settings: Settings, quiet: bool, every: bool) -> None:
+def _show_all(result: LintReport | ProtocolLint, settings: Settings, quiet: bool, every: bool) -> None:
     from perdure.api import shows_2019
     from perdure.evaluation import ProtocolLint
 
-    for report in found if isinstance(found, ProtocolLint) else (found,):
+    for report in result if isinstance(result, ProtocolLint) else (result,):
         _show(report, quiet, shows_2019(settings, report.kind), every)
-    if isinstance(found, ProtocolLint) and found.few_experts:
-        echo(f"experts: {found.few_experts}")
+    if isinstance(result, ProtocolLint) and result.few_experts:
+        echo(f"experts: {result.few_experts}")
 
 
 def _show(report: LintReport, quiet: bool, of_2019: bool, every: bool) -> None:
@@ -90,7 +90,7 @@ def _show(report: LintReport, quiet: bool, of_2019: bool, every: bool) -> None:
         _show_metrics(report, console, every)
         if not quiet:
             console.print(_verdict(report))
-    # Tables are padded to their width; what is copied or compared should not be.
+    # Rich pads tables with spaces, which would be copied along.
     show("\n".join(line.rstrip() for line in drawn.get().splitlines()))
 
 
@@ -125,7 +125,7 @@ def _show_problems(report: LintReport, console: Console, most: int = 20) -> None
 
 
 def _show_metrics(report: LintReport, console: Console, every: bool) -> None:
-    """What each metric would be measured for; of too many for a screen, those that answer a question."""
+    """Print the tasks that each metric measures. If the list is long, print only metrics that answer a question."""
     from rich.table import Table
     from rich.text import Text
 
@@ -137,21 +137,21 @@ def _show_metrics(report: LintReport, console: Console, every: bool) -> None:
     table.add_column("metric", no_wrap=True)
     table.add_column("values", justify="right", no_wrap=True)
     table.add_column("measured for, or what is missing")
-    asked = {one.name for one in METRICS if one.question}
-    few = {name: one for name, one in report.metrics.items() if name in asked}
+    with_question = {metric.name for metric in METRICS if metric.question}
+    few = {name: metric for name, metric in report.metrics.items() if name in with_question}
     shown = report.metrics if every or not few or len(report.metrics) <= _SCREEN else few
     previous = ""
-    for name, found in sorted(shown.items(), key=lambda item: (item[1].sites == 0, item[1].why or "")):
-        text, style = found.why or _keys(found), "" if found.sites else "dim"
-        table.add_row(Text(name, style), Text(str(found.sites), style), Text("″" if text == previous else text, style))
+    for name, metric in sorted(shown.items(), key=lambda item: (item[1].sites == 0, item[1].why or "")):
+        text, style = metric.why or _keys(metric), "" if metric.sites else "dim"
+        table.add_row(Text(name, style), Text(str(metric.sites), style), Text("″" if text == previous else text, style))
         previous = text
     console.print(table)
     if len(shown) < len(report.metrics):
-        able = sum(one.sites > 0 for one in report.metrics.values())
+        able = sum(metric.sites > 0 for metric in report.metrics.values())
         console.print(f"In all, {able} of {len(report.metrics)} metrics can be measured; --all lists them.")
 
 
-def _keys(found: Eligibility) -> str:
-    pairs = "→" in found.keys[0]
-    keys = ", ".join(found.keys) if len(found.keys) <= 3 else f"{len(found.keys)} {'pairs' if pairs else 'tasks'}"
-    return keys + (", each with an expert" if found.expert else "")
+def _keys(metric: Eligibility) -> str:
+    pairs = "→" in metric.keys[0]
+    keys = ", ".join(metric.keys) if len(metric.keys) <= 3 else f"{len(metric.keys)} {'pairs' if pairs else 'tasks'}"
+    return keys + (", each with an expert" if metric.expert else "")

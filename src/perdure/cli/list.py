@@ -1,4 +1,4 @@
-"""`perdure list`: the metrics, presets, readers, tasks, learners and layouts there are."""
+"""`perdure list`: list the available metrics, presets, readers, tasks, learners and layouts."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def _metrics(preset: str | None) -> tuple[Facts, ...]:
     from perdure.metrics.presets import PRESETS
 
     chosen = PRESETS.get(preset or STANDARD).metrics.values()
-    everything = (*chosen, *(() if preset else (one for one in METRICS if one.preset != STANDARD)))
-    return tuple(_facts(one) for one in everything)
+    others = () if preset else (metric for metric in METRICS if metric.preset != STANDARD)
+    return tuple(_facts(metric) for metric in (*chosen, *others))
 
 
 def _facts(metric: Metric) -> Facts:
@@ -71,20 +71,20 @@ def _presets(_preset: str | None) -> tuple[Facts, ...]:
 
     return tuple(
         {
-            "name": one.name,
-            "summary": one.summary,
-            "source": one.source,
-            "metrics": [*one.metrics],
-            "fixes": dict(one.fixes),
+            "name": preset.name,
+            "summary": preset.summary,
+            "source": preset.source,
+            "metrics": [*preset.metrics],
+            "fixes": dict(preset.fixes),
         }
-        for one in PRESETS
+        for preset in PRESETS
     )
 
 
 def _readers(_preset: str | None) -> tuple[Facts, ...]:
     from perdure.log import READERS
 
-    return tuple({"name": one.name, "summary": one.summary} for one in READERS)
+    return tuple({"name": reader.name, "summary": reader.summary} for reader in READERS)
 
 
 def _tasks(_preset: str | None) -> tuple[Facts, ...]:
@@ -93,7 +93,7 @@ def _tasks(_preset: str | None) -> tuple[Facts, ...]:
     from perdure.tasks.catalogue import kind_named
     from perdure.tasks.interface import TASKS
 
-    import_module("perdure.tasks.catalogue")  # registers what is embedded
+    import_module("perdure.tasks.catalogue")  # registers the embedded tasks
     kinds = {name: kind_named(name) for name in TASKS.names()}
     return tuple(
         {
@@ -101,8 +101,13 @@ def _tasks(_preset: str | None) -> tuple[Facts, ...]:
             "summary": kind.summary,
             "measures": dict(kind.measures),
             "parameters": [
-                {"name": one.name, "default": one.default, "form": one.form, "meaning": one.meaning}
-                for one in kind.parameters or ()
+                {
+                    "name": parameter.name,
+                    "default": parameter.default,
+                    "form": parameter.form,
+                    "meaning": parameter.meaning,
+                }
+                for parameter in kind.parameters or ()
             ],
         }
         for name, kind in kinds.items()
@@ -115,18 +120,23 @@ def _learners(_preset: str | None) -> tuple[Facts, ...]:
     from perdure.learners.find import LEARNERS, REFERENCE, batched_learners, find_learner, torch_learners
 
     names = dict.fromkeys((*REFERENCE, *LEARNERS.names()))
-    made = {name: (inspect.getdoc(find_learner(name)) or "").partition("\n")[0] for name in names}
-    ordinary = tuple({"name": name, "summary": summary} for name, summary in {**made, **torch_learners()}.items())
+    embedded = {name: (inspect.getdoc(find_learner(name)) or "").partition("\n")[0] for name in names}
+    ordinary = tuple({"name": name, "summary": summary} for name, summary in {**embedded, **torch_learners()}.items())
     learners, methods = batched_learners()
-    return (*ordinary, *({"name": one, "summary": said, "methods": methods} for one, said in learners.items()))
+    return (*ordinary, *({"name": name, "summary": text, "methods": methods} for name, text in learners.items()))
 
 
 def _layouts(_preset: str | None) -> tuple[Facts, ...]:
     from perdure.scenario.layouts import LAYOUTS
 
     return tuple(
-        {"name": one.name, "summary": one.summary, "scenario_type": one.scenario_type, "in_rounds": one.in_rounds}
-        for one in LAYOUTS.values()
+        {
+            "name": layout.name,
+            "summary": layout.summary,
+            "scenario_type": layout.scenario_type,
+            "in_rounds": layout.in_rounds,
+        }
+        for layout in LAYOUTS.values()
     )
 
 
@@ -147,16 +157,20 @@ def _show(facts: tuple[Facts, ...]) -> None:
     from perdure.cli.console import Console
 
     console = Console(highlight=False)
-    for one in facts:
-        also = f"({', '.join(one['aliases'])})" if one.get("aliases") else ""
-        parts = ((one["name"], "bold"), (also, "bold"), (one.get("bar") or "", "cyan"))
+    for fact in facts:
+        also = f"({', '.join(fact['aliases'])})" if fact.get("aliases") else ""
+        parts = ((fact["name"], "bold"), (also, "bold"), (fact.get("bar") or "", "cyan"))
         console.print(*(Text(text, style) for text, style in parts if text))
-        console.print(Padding(Text(one["summary"]), (0, 0, 0, 2)))
-        details = [f"needs {one['needs']}"] if one.get("needs") else []
-        details += [f"takes {', '.join(each['name'] for each in one['parameters'])}"] if one.get("parameters") else []
-        details += [f"method = {', '.join(one['methods'])}"] if one.get("methods") else []
-        details += [f"fixes {', '.join(one['fixes'])}"] if one.get("fixes") else []
-        details += [f"good: {one['good']}"] if one.get("good") else []
-        details += [text for text in (one.get("condition"), one.get("source")) if text]
+        console.print(Padding(Text(fact["summary"]), (0, 0, 0, 2)))
+        details = [f"needs {fact['needs']}"] if fact.get("needs") else []
+        details += (
+            [f"takes {', '.join(parameter['name'] for parameter in fact['parameters'])}"]
+            if fact.get("parameters")
+            else []
+        )
+        details += [f"method = {', '.join(fact['methods'])}"] if fact.get("methods") else []
+        details += [f"fixes {', '.join(fact['fixes'])}"] if fact.get("fixes") else []
+        details += [f"good: {fact['good']}"] if fact.get("good") else []
+        details += [text for text in (fact.get("condition"), fact.get("source")) if text]
         if details:
             console.print(Padding(Text(" · ".join(details), "bright_black"), (0, 0, 0, 2)))

@@ -1,4 +1,4 @@
-"""`perdure new`: begin a metric, task, learner, reader or report of one's own."""
+"""`perdure new`: start your own metric, task, learner, reader or report."""
 
 from __future__ import annotations
 

@@ -117,24 +117,24 @@ def run(
         accept_changed_learner=accept_changed_learner,
     )
     results, written = [], True
-    for at, one in enumerate(prepared.runs):
+    for index, planned in enumerate(prepared.runs):
         if not dry_run:
-            results.append(run_with_progress(console, one, quiet=quiet, brief=at > 0, prepared=prepared))
-            # Each learner has experts of its own, and a data folder one number for each task.
-            own = l2data / one.plan.protocol.title if l2data and len(prepared) > 1 else l2data
+            results.append(run_with_progress(console, planned, quiet=quiet, brief=index > 0, prepared=prepared))
+            # A data folder holds one number per task, but each learner has its own experts.
+            own = l2data / planned.plan.protocol.title if l2data and len(prepared) > 1 else l2data
             written = _as_in_2019(results[-1], own, quiet=not talks) and written
         elif talks:
-            show_plan(console, one, brief=at > 0, prepared=prepared)
-    found = prepared.evaluated(results)
-    _show(console, found, quiet=quiet)
+            show_plan(console, planned, brief=index > 0, prepared=prepared)
+    evaluation = prepared.evaluated(results)
+    _show(console, evaluation, quiet=quiet)
     if json:
-        emit_json(found.as_json(), json)
-    show_removed(found)
-    raise SystemExit(0 if found.whole and written else 1)
+        emit_json(evaluation.as_json(), json)
+    show_removed(evaluation)
+    raise SystemExit(0 if evaluation.whole and written else 1)
 
 
 def _as_in_2019(result: RunResult, folder: Path | None, *, quiet: bool) -> bool:
-    """Write lifetimes as trees, and what their experts achieve, if a folder is given; return whether all was."""
+    """Write lifetimes and experts for the 2019 tools, if a folder is given. Return whether all were written."""
     from perdure.classic.l2data import write_run
     from perdure.cli.terminal import echo
     from perdure.errors import LogError
@@ -144,7 +144,7 @@ def _as_in_2019(result: RunResult, folder: Path | None, *, quiet: bool) -> bool:
     protocol = result.plan.protocol
     try:
         written = write_run(result.folder.path, folder, {"learner": protocol.title, "digest": protocol.digest})
-    except LogError as problem:  # what was run is scored all the same
+    except LogError as problem:  # the lifetimes are still scored
         echo(f"not written: {problem}", err=True)
         return False
     for path, why in written.left_out:
@@ -156,35 +156,35 @@ def _as_in_2019(result: RunResult, folder: Path | None, *, quiet: bool) -> bool:
     return not written.left_out
 
 
-def _show(console: Console, found: Evaluation, *, quiet: bool) -> None:
-    """What the learners scored: of one all that `score` shows, several beside each other; and where the report is."""
+def _show(console: Console, evaluation: Evaluation, *, quiet: bool) -> None:
+    """Print the score of one learner as `score` does, or a table of several, and the path of the report."""
     from perdure.cli.answers import Depth, show_answers, show_left_out
 
-    if found.survey is None:
+    if evaluation.survey is None:
         return
     if console.quiet:
-        show_left_out(found.survey, err=True)
+        show_left_out(evaluation.survey, err=True)
         return
-    if len(found) == 1:
-        show_answers(found.survey, found.groups, Depth())
+    if len(evaluation) == 1:
+        show_answers(evaluation.survey, evaluation.groups, Depth())
     else:
-        _show_learners(console, found)
-        show_left_out(found.survey)
+        _show_learners(console, evaluation)
+        show_left_out(evaluation.survey)
     if not quiet:
-        better = f". Who is better, and how sure that is: perdure compare {found.prepared.into}"
-        console.print(f"report: {found.report}{better if len(found) > 1 else ''}", soft_wrap=True)
+        better = f". Who is better, and how sure that is: perdure compare {evaluation.prepared.into}"
+        console.print(f"report: {evaluation.report}{better if len(evaluation) > 1 else ''}", soft_wrap=True)
 
 
-def _show_learners(console: Console, found: Evaluation) -> None:
+def _show_learners(console: Console, evaluation: Evaluation) -> None:
     from perdure.cli.progress import show_groups
     from perdure.metrics.score import OtherCode
     from perdure.stats.groups import changed_learners
 
-    for kind in dict.fromkeys(group.scenario_type for group in found.groups):
-        console.print(f"\n{found.prepared.name}, {kind}", style="bold", markup=False)
-        here = [group for group in found.groups if group.scenario_type == kind]
-        show_groups(console, here, found.prepared.settings.ids)
-    scores = () if found.survey is None else found.survey.scores
-    beside = (note for one in scores for note in one.notes if isinstance(note, OtherCode))
-    for note in dict.fromkeys((*changed_learners(scores).values(), *beside)):
+    for kind in dict.fromkeys(group.scenario_type for group in evaluation.groups):
+        console.print(f"\n{evaluation.prepared.name}, {kind}", style="bold", markup=False)
+        groups = [group for group in evaluation.groups if group.scenario_type == kind]
+        show_groups(console, groups, evaluation.prepared.settings.ids)
+    scores = () if evaluation.survey is None else evaluation.survey.scores
+    other_code = (note for score in scores for note in score.notes if isinstance(note, OtherCode))
+    for note in dict.fromkeys((*changed_learners(scores).values(), *other_code)):
         console.print(note, style="yellow", markup=False)

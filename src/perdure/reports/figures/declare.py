@@ -86,7 +86,7 @@ def figure(
 
 
 def figure_kind(name: str) -> FigureKind:
-    """Return the kind of this name; an unknown one offers the nearest."""
+    """Return the kind of this name. Raise `UnknownNameError` if there is none."""
     if name not in FIGURES:
         raise UnknownNameError("figure", name, FIGURES)
     return FIGURES[name]
