@@ -1,4 +1,4 @@
-"""Errors and notes are facts: their words are made of these, and they survive the way to another process."""
+"""The text of errors and notes comes from their facts, and both can be sent to another process."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ RATES = st.floats(1e-4, 0.45)
 
 
 def reached(n: int, k: float, alpha: float) -> float:
-    """The power of a two-sided test whose sd is known, the far tail aside, as the paper leaves it."""
+    """Return the power of a two-sided test with known sd, without the far tail, as in the paper."""
     return float(ndtr(k * math.sqrt(n) + ndtri(alpha / 2)))
 
 

@@ -1,4 +1,4 @@
-"""The joint learner among lifetimes, or at a path, is what intransigence and the omegas are relative to."""
+"""Intransigence and the omegas are relative to a joint learner, among the lifetimes or at a path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JOINT: list[Cells] = [
     [[95.0, 95.0, 94.0], [None, 96.0, 90.0], [None, None, 93.0]],
     [[95.0, 95.0, 96.0], [None, 96.0, 92.0], [None, None, 95.0]],
 ]
-# S002: A_i^joint is the accuracy on task i of the learner trained jointly; here the mean over two such runs.
+# A_i^joint is the accuracy on task i of the learner trained jointly; here the mean over two such runs.
 TOGETHER = [95.0, 91.0, 94.0]
 
 
@@ -35,7 +35,7 @@ def runs(tmp_path: Path) -> Path:
 
 
 def by_hand(cells: Cells) -> dict[str, float]:
-    """IM as S002 defines it, the omegas as Hayes et al. do, over the second to the last task."""
+    """Compute IM, and the omegas of Hayes et al., over the second to the last task."""
     a = [[cell or 0.0 for cell in row] for row in cells]
     count = len(a)
     later = range(1, count)
@@ -108,7 +108,7 @@ def test_a_joint_life_that_is_not_evaluated_at_its_end_is_no_baseline(runs: Path
 
 @pytest.mark.parametrize("lower", [False, True])
 def test_a_log_is_fed_from_a_joint_run_and_from_its_own_first_evaluations(tmp_path: Path, lower: bool) -> None:
-    """A life that begins with `0.test` evaluations of every task has an untrained learner in them."""
+    """Evaluations of every task before any learning, `0.test`, measure an untrained learner."""
     sign = -1.0 if lower else 1.0
     levels = {
         "naive": {"a": (0.1, 0.9, 0.6), "b": (0.2, 0.3, 0.8)},

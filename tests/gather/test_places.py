@@ -1,4 +1,4 @@
-"""What is given counts once, stands for itself alone, and is read whatever lies beside it."""
+"""Logs that are given twice count once, and other files next to a log do not change its scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work shared among processes: in order, from any script, and finished here where a process fails."""
+"""Work shared among processes keeps its order, starts from any script, and survives a process that fails."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from perdure.log.read import READERS
 
 
 def squares(here: int) -> Callable[[int], tuple[int, bool]]:
-    """Work that says whether it was done in another process than `here`."""
+    """Return a worker that reports whether it runs in another process than `here`."""
     return lambda item: (item * item, os.getpid() != here)
 
 
 def dying(here: int) -> Callable[[int], int]:
-    """Work that kills every process but `here`."""
+    """Return a worker that kills every process except `here`."""
 
     def work(item: int) -> int:
         if os.getpid() != here:

@@ -70,7 +70,7 @@ def test_a_twin_in_a_table_is_a_twin_and_leaves_the_experts_what_they_are(tmp_pa
 
 
 def l2logger(folder: Path, name: str) -> Path:
-    """Write a log whose manifest no ledger vouches for, so that only the reader of roles can refuse it."""
+    """Write a log without a ledger of its manifest, so that only the reader of roles can refuse it."""
     log = as_journal(folder, name, experience_values(1), learner="q")
     (log / "blocks.jsonl").unlink()
     return log

@@ -264,7 +264,7 @@ ALTERED: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def score_text(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What `perdure score --json` writes of three lifetimes."""
+    """Return the output of `perdure score --json` for three lifetimes."""
     place = tmp_path_factory.mktemp("scored")
     for seed in range(3):
         write_log(lifetime(IdealLearner(name="toy", pace=5, noise=0.02), SCENARIO, seed), place / "logs")
@@ -307,7 +307,7 @@ def test_a_score_file_without_a_checksum_is_read_with_a_note(score_text: str, tm
         facts = json.loads(score_text)
         if not checksum:
             del facts["checksum"]
-        file.write_text(json.dumps(dict(reversed(facts.items()))))  # another layout is no alteration
+        file.write_text(json.dumps(dict(reversed(facts.items()))))  # the checksum ignores the layout
         status, said = outcome("score", file)
         assert status == 0
         assert (f"{file}: has no checksum" in said) is not checksum

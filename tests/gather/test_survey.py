@@ -1,4 +1,4 @@
-"""Scoring many lifetimes: which are found, whose experts serve them, and what is left out."""
+"""A survey finds lifetimes, assigns their experts, and reports the lifetimes left out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_experts_of_a_run_folder_are_used_and_never_counted_as_lives(tmp_path: P
 
 
 def run_folder(folder: Path, learner: str, reward: float) -> Path:
-    """A run folder of one learner: two lives, and an expert of each task that reaches `reward`."""
+    """Write a run folder of one learner: two lifetimes, and an expert of each task that reaches `reward`."""
     for number in range(2):
         written(folder / "lives", f"life{number}", LIFE, learner=learner)
     for task in ("a_1", "b_1"):

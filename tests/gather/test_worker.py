@@ -1,4 +1,4 @@
-"""What one process does with the lifetimes that it is given."""
+"""A worker frees each lifetime before it reads the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What S000 and S002 advise, said once each."""
+"""Each kind of advice is given once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A life lived as its syllabus says has the same blocks and the same sites as the syllabus."""
+"""A lifetime that follows its syllabus has the same blocks and the same sites."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODES = {"learn": "train", "evaluate": "test"}
 
 
 def lived(scenario: Scenario, seed: int) -> Lifetime:
-    """The log of a run through `scenario`: one row per episode, parameters as drawn."""
+    """Return the log of a run through `scenario`: one row per episode, with drawn parameters."""
     numbers = itertools.count()
     rows = [
         {

@@ -1,4 +1,4 @@
-"""Composed lives have the structure that their layout promises, and are reproducible."""
+"""Composed syllabi have the structure of their layout, and are reproducible."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def learned(syllabus: Syllabus) -> list[tuple[str, int | None]]:
 
 
 def evaluations(syllabus: Syllabus) -> list[list[str]]:
-    """The tasks of each evaluation: consecutive evaluation blocks."""
+    """Return the tasks of each evaluation: consecutive evaluation blocks."""
     groups = itertools.groupby(syllabus.scenario.blocks, key=lambda block: block.mode)
     return [[block.task for block in group] for mode, group in groups if mode == "evaluate"]
 

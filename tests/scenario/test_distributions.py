@@ -1,4 +1,4 @@
-"""Drawn parameters depend on seed, block and index alone, and stay where their distribution puts them."""
+"""Drawn parameters depend only on seed, block and index, and stay within their distribution."""
 
 from __future__ import annotations
 

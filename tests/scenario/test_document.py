@@ -1,4 +1,4 @@
-"""Decoding refuses whatever would hurt a parser, and says where."""
+"""Decoding refuses input that would harm a parser, and names its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drawing shows a life in one line."""
+"""The drawing shows a lifetime in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every slip in a syllabus is found, named with index and line, and told how to mend."""
+"""Every mistake in a syllabus is reported with its place and a fix."""
 
 from __future__ import annotations
 

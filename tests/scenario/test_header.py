@@ -1,4 +1,4 @@
-"""The header is checked, and what it says is kept."""
+"""The header is checked, and its entries are kept."""
 
 from __future__ import annotations
 

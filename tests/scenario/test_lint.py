@@ -1,4 +1,4 @@
-"""Lint says what is wrong and what a scenario can answer, and never falls over."""
+"""Lint reports problems and the metrics that a scenario can answer, and never crashes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Fake:
-    """As much of a metric as lint asks for."""
+    """The part of a metric that lint needs."""
 
     name: str
     sites: Any

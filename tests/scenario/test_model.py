@@ -1,4 +1,4 @@
-"""What a label says of its task."""
+"""A label gives the name and the variant of its task."""
 
 from __future__ import annotations
 

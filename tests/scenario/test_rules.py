@@ -1,4 +1,4 @@
-"""The structure rules of the 2019 types (S003 §3)."""
+"""The structure rules of the 2019 syllabus types."""
 
 from __future__ import annotations
 

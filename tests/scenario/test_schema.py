@@ -1,4 +1,4 @@
-"""The shipped JSON Schema accepts what lint accepts, and refuses the slips that an editor can see."""
+"""The shipped JSON Schema accepts the syllabi that lint accepts, and refuses mistakes that an editor can detect."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_type(value: Any, name: str) -> bool:
 
 
 def fits(value: Any, schema: Any) -> bool:
-    """As much of JSON Schema as ours uses."""
+    """Check the part of JSON Schema that the syllabus schema uses."""
     if isinstance(schema, bool):
         return schema
     if "$ref" in schema and not fits(value, SCHEMA["$defs"][schema["$ref"].removeprefix("#/$defs/")]):

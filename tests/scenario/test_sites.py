@@ -1,4 +1,4 @@
-"""Where metrics can be read, on scenarios small enough to check by eye."""
+"""Sites of metrics, in scenarios small enough to check by eye."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ GENERATORS = [one for one in GENERATORS if "Iterator[Site]" in str(one.__annotat
 @pytest.mark.parametrize("generator", GENERATORS, ids=lambda one: one.__name__)
 def test_a_long_scenario_is_walked_in_linear_time(generator: Callable[[Scenario], Iterator[Site]]) -> None:
     def steps(count: int) -> int:
-        """How many calls it takes; unlike seconds, the same on every machine."""
+        """Count the calls, which unlike seconds are the same on every machine."""
         blocks = [
             Block("learn" if index % 6 == 0 else "evaluate", f"task{index % 50}", 20, group=index)
             for index in range(count)

@@ -1,4 +1,4 @@
-"""What a syllabus says is what is read; what is written is read again as the same."""
+"""A syllabus is read as its text describes, and a written syllabus is read back equal."""
 
 from __future__ import annotations
 

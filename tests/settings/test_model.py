@@ -1,4 +1,4 @@
-"""Settings as data: what is given, what is not, and what is said of both."""
+"""Settings as data: values, defaults, sources and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a setting takes, as plain data and as text."""
+"""Values that a setting accepts, as plain data and as text."""
 
 from __future__ import annotations
 
