@@ -36,7 +36,7 @@ _ROUNDING = 1e-9  # a curve that rises by less than this part of its range does 
     words=VerdictWords(
         *("more", "less", "it", "achieves {} while learning", _THAN),
         asks="Better than an expert?",
-        about="reward while learning, ×",
+        about="performance while learning, ×",
     ),
 )
 def relative_performance(expert: ExpertComparison) -> float | Value:
