@@ -25,7 +25,7 @@ from perdure.log.manifest import direction_of, manifest_in, role_of
 from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
 from perdure.log.places import DATA_FILE, MANIFEST, as_text, sources
 from perdure.log.read import Options
-from perdure.log.rows import Table, tables
+from perdure.log.rows import TextTable, tables
 from perdure.log.variants import parameters
 from perdure.text import join_names
 
@@ -138,7 +138,7 @@ def _folders(path: str | Path) -> list[str]:
         return sorted(entry.path for entry in entries if entry.is_dir() and not entry.name.startswith("."))
 
 
-def _tables(root: Path, name: str, notes: list[str]) -> list[Table]:
+def _tables(root: Path, name: str, notes: list[str]) -> list[TextTable]:
     """Read the files called `name`, with worker and phase from their folders if they are not columns."""
     if not root.is_dir():
         raise LogError("no such folder", f"expected <worker>/<phase>/<task>/{DATA_FILE} below it", file=root)
@@ -151,11 +151,11 @@ def _tables(root: Path, name: str, notes: list[str]) -> list[Table]:
     return [_placed(table, root) for table in tables(files, "\t", notes)]
 
 
-def _columns(logs: Sequence[Table]) -> list[str]:
+def _columns(logs: Sequence[TextTable]) -> list[str]:
     return list(dict.fromkeys(name for table in logs for name in table.rows.columns if name != _FOLDER))
 
 
-def _placed(table: Table, root: Path) -> Table:
+def _placed(table: TextTable, root: Path) -> TextTable:
     heights = np.diff([*(part.start for part in table.parts), table.rows.height])
     owner = np.repeat(np.arange(len(table.parts)), heights)
     places = [part.path.relative_to(root).parts for part in table.parts]
@@ -165,7 +165,7 @@ def _placed(table: Table, root: Path) -> Table:
     return replace(table, rows=table.rows.with_columns(*missing, phase.alias(_FOLDER)))
 
 
-def _require(table: Table, columns: Sequence[str]) -> None:
+def _require(table: TextTable, columns: Sequence[str]) -> None:
     present = [name for name in table.rows.columns if name != _FOLDER]
     for name in columns:
         if name not in present:
@@ -185,7 +185,7 @@ def _declared(manifest: Mapping[str, Any], file: Path) -> Mapping[str, Direction
     return {name: direction_of(name, direction, file) for name, direction in declared.items()}
 
 
-def _inferred(logs: Sequence[Table], reports: Sequence[Table]) -> dict[str, Direction]:
+def _inferred(logs: Sequence[TextTable], reports: Sequence[TextTable]) -> dict[str, Direction]:
     """Return reward if it was logged; else every column of numbers that is neither bookkeeping nor a parameter."""
     columns = _columns(logs)
     if "reward" in columns:
@@ -208,14 +208,14 @@ def _inferred(logs: Sequence[Table], reports: Sequence[Table]) -> dict[str, Dire
     return {name: "lower" if "error" in name.lower() else "higher" for name in measurable}
 
 
-def _parameters(logs: Sequence[Table], measures: Collection[str]) -> list[str]:
+def _parameters(logs: Sequence[TextTable], measures: Collection[str]) -> list[str]:
     """Return the columns that hold a task's parameters: those that are neither bookkeeping, space nor measure."""
     return [name for name in _columns(logs) if name not in {*_BOOKKEEPING, *STANDARD_COLUMNS, *measures, *_WORKING}]
 
 
 def _experiences(
-    logs: Sequence[Table],
-    reports: Sequence[Table],
+    logs: Sequence[TextTable],
+    reports: Sequence[TextTable],
     measures: Mapping[str, Direction],
     parameters: Sequence[str],
     *,
@@ -231,7 +231,7 @@ def _experiences(
     return _by_sub_episode(cells.standard(rows.select(*STANDARD_COLUMNS, *measures, *extras)))
 
 
-def _phases(all_tables: Sequence[Table]) -> dict[str, tuple[int, str]]:
+def _phases(all_tables: Sequence[TextTable]) -> dict[str, tuple[int, str]]:
     """Return the rank and mode of every phase, by its text."""
     known: dict[str, LearnkitPhase] = {}
     for table in all_tables:
@@ -249,7 +249,7 @@ def _phases(all_tables: Sequence[Table]) -> dict[str, tuple[int, str]]:
     return {text: (ranks[phase], phase.mode) for text, phase in known.items()}
 
 
-def _key(table: Table, phases: Mapping[str, tuple[int, str]]) -> dict[str, pl.Series]:
+def _key(table: TextTable, phases: Mapping[str, tuple[int, str]]) -> dict[str, pl.Series]:
     """Return the columns that identify a block, in a data log and in a block report."""
     ranks = {text: rank for text, (rank, _) in phases.items()}
     return {
@@ -260,7 +260,9 @@ def _key(table: Table, phases: Mapping[str, tuple[int, str]]) -> dict[str, pl.Se
     }
 
 
-def _standard(table: Table, phases: Mapping[str, tuple[int, str]], measures: Mapping[str, Direction]) -> pl.DataFrame:
+def _standard(
+    table: TextTable, phases: Mapping[str, tuple[int, str]], measures: Mapping[str, Direction]
+) -> pl.DataFrame:
     """Return a table in Perdure's columns; other columns stay text."""
     given = table.rows
     modes = {text: mode for text, (_, mode) in phases.items()}
@@ -292,7 +294,7 @@ def _standard(table: Table, phases: Mapping[str, tuple[int, str]], measures: Map
 
 
 def _with_parameters(
-    rows: pl.DataFrame, reports: Sequence[Table], phases: Mapping[str, tuple[int, str]], columns: Sequence[str]
+    rows: pl.DataFrame, reports: Sequence[TextTable], phases: Mapping[str, tuple[int, str]], columns: Sequence[str]
 ) -> pl.DataFrame:
     """Add `task_params`: the row's own, or else those of the block report and of the row's columns.
 

@@ -11,7 +11,7 @@ from perdure.log.rules import STANDARD_COLUMNS, is_object
 from perdure.scenario.model import LONGEST_NAME
 
 if TYPE_CHECKING:
-    from perdure.log.rows import Table
+    from perdure.log.rows import TextTable
 
 
 _L2LOGGER_TIME = "%Y%m%dT%H%M%S%.6f"  # TIMESTAMP_FORMAT as Polars spells it; its %f has nine digits
@@ -19,7 +19,7 @@ _JSON_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
-def numbers(table: Table, name: str) -> pl.Series:
+def numbers(table: TextTable, name: str) -> pl.Series:
     """Return a measure as floats, null for a blank cell; a column of true and false only counts as 1 and 0."""
     column = table.rows[name] if _countable(table.rows[name]) else _text(table, name)
     values = _numbers(column)
@@ -40,7 +40,7 @@ def is_measurable(column: pl.Series) -> bool:
     return written > 0 and 2 * _numbers(column).count() >= written
 
 
-def counts(table: Table, name: str) -> pl.Series:
+def counts(table: TextTable, name: str) -> pl.Series:
     """Return whole numbers that are not negative; `3.0` is one."""
     column = table.rows[name] if _countable(table.rows[name]) else _text(table, name)
     whole = column.cast(pl.Int64, strict=False) if column.dtype == pl.String else _whole(column)
@@ -50,7 +50,7 @@ def counts(table: Table, name: str) -> pl.Series:
     return whole
 
 
-def names(table: Table, name: str, *, strip: bool = False) -> pl.Series:
+def names(table: TextTable, name: str, *, strip: bool = False) -> pl.Series:
     """Return names as text; a blank cell is an error."""
     column = _text(table, name)
     if strip:
@@ -60,7 +60,7 @@ def names(table: Table, name: str, *, strip: bool = False) -> pl.Series:
     return column
 
 
-def labels(table: Table, name: str) -> pl.Series:
+def labels(table: TextTable, name: str) -> pl.Series:
     """Return labels as text: blank is null, and 3.0 is 3, because a column of numbers with gaps is written so."""
     column = table.rows[name]
     if column.dtype.is_nested():
@@ -75,7 +75,7 @@ def labels(table: Table, name: str) -> pl.Series:
     return text
 
 
-def words(table: Table, name: str, meanings: Mapping[str, str], blank: str | None = None) -> pl.Series:
+def words(table: TextTable, name: str, meanings: Mapping[str, str], blank: str | None = None) -> pl.Series:
     """Return our word for each of a few words in any case; `blank` is the meaning of a blank cell."""
     column = _text(table, name)
     said = _each(column, lambda text: text.strip().lower() or None)
@@ -84,7 +84,7 @@ def words(table: Table, name: str, meanings: Mapping[str, str], blank: str | Non
     return meant.fill_null(blank or "").cast(STANDARD_COLUMNS[name])
 
 
-def objects(table: Table, name: str) -> pl.Series:
+def objects(table: TextTable, name: str) -> pl.Series:
     """Return parameters as JSON objects in text; a blank cell is `{}`."""
     column = table.rows[name]
     if column.dtype == pl.Struct:
@@ -95,7 +95,7 @@ def objects(table: Table, name: str) -> pl.Series:
     return column
 
 
-def moments(table: Table, name: str) -> pl.Series:
+def moments(table: TextTable, name: str) -> pl.Series:
     """Return timestamps as text, as recorded; a column of dates and times is written as L2Logger writes them."""
     column = table.rows[name]
     return column.dt.strftime(_L2LOGGER_TIME) if isinstance(column.dtype, pl.Datetime) else _text(table, name)
@@ -166,7 +166,7 @@ def _numbers(column: pl.Series) -> pl.Series:
     return values.fill_null(stripped.cast(pl.Float64, strict=False))
 
 
-def _text(table: Table, name: str) -> pl.Series:
+def _text(table: TextTable, name: str) -> pl.Series:
     column = table.rows[name]
     try:
         return column.cast(pl.String)
@@ -194,7 +194,7 @@ def is_number(text: str) -> bool:
     return True
 
 
-def refuse(table: Table, name: str, bad: pl.Series, expected: str) -> None:
+def refuse(table: TextTable, name: str, bad: pl.Series, expected: str) -> None:
     """Raise LogError for the first bad row, if there is one, with its place, its cell and the expected value."""
     if not bad.any():
         return

@@ -51,7 +51,7 @@ class Checksums(msgspec.Struct, frozen=True):
     found: dict[str, int] = msgspec.field(default_factory=dict)
 
 
-class Span(msgspec.Struct, frozen=True, eq=False):
+class RecordSpan(msgspec.Struct, frozen=True, eq=False):
     """Whole records of one file, without its header."""
 
     source: Source
@@ -64,7 +64,7 @@ class Piece(msgspec.Struct, frozen=True, eq=False):
     """Records of one file, or of several files with the same header."""
 
     header: tuple[str, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[RecordSpan, ...]
 
     @property
     def path(self) -> Path:
@@ -93,7 +93,7 @@ class Part(msgspec.Struct, frozen=True, eq=False):
         return rows - self.start + (1 if self.counted == "row" else self.first)
 
 
-class Table(msgspec.Struct, frozen=True, eq=False):
+class TextTable(msgspec.Struct, frozen=True, eq=False):
     """Rows of one or several files that have the same columns."""
 
     rows: pl.DataFrame
@@ -114,14 +114,14 @@ class Table(msgspec.Struct, frozen=True, eq=False):
         place = self.refusal(row, what, fix)
         return Note(Problem(level, Path(place.file or ".").name, place.line, what, fix, tolerated=True))
 
-    def taken(self, rows: pl.DataFrame, origins: Counts) -> Table:
+    def taken(self, rows: pl.DataFrame, origins: Counts) -> TextTable:
         """Return a table of `rows`, which come from the rows `origins` of this table; it has one file."""
         starts = [part.start for part in self.parts]
         owner = np.searchsorted(starts, origins, side="right") - 1
         lines = np.empty(len(origins), np.int64)
         for number in np.unique(owner).tolist():
             lines[owner == number] = self.parts[number].lines_of(origins[owner == number])
-        return Table(rows, (Part(self.parts[0].path, 0, lines, self.parts[0].counted),), self.called)
+        return TextTable(rows, (Part(self.parts[0].path, 0, lines, self.parts[0].counted),), self.called)
 
     def call(self, name: str) -> str:
         """Return the name of a column for messages: ours, and the file's if that differs."""
@@ -151,7 +151,7 @@ def pieces(
     quote is never closed.
     """
     header: tuple[str, ...] = ()
-    spans: list[Span] = []
+    spans: list[RecordSpan] = []
     size = 0
     for source in sources:
         for names, span in _spans(source, notes, checksums or Checksums(), separator, opened or _open):
@@ -167,7 +167,7 @@ def pieces(
 
 def _spans(
     source: Source, notes: list[str], checksums: Checksums, separator: str, opened: Opened
-) -> Iterator[tuple[tuple[str, ...], Span]]:
+) -> Iterator[tuple[tuple[str, ...], RecordSpan]]:
     header: tuple[str, ...] = ()
     rest, line, crc, position = b"", 1, 0, 0
     length = checksums.lengths.get(source.relative)
@@ -185,7 +185,7 @@ def _spans(
                 line += body.count(b"\n", 0, cut)
                 body = body[cut:]
             if body:
-                yield header, Span(source, body[: len(body) - _blank_tail(body)], line)
+                yield header, RecordSpan(source, body[: len(body) - _blank_tail(body)], line)
                 line += body.count(b"\n")
             if len(rest) > _RECORD_BYTES:
                 raise UnparsedError(f"a record of more than {_RECORD_BYTES >> 20} MiB")
@@ -231,7 +231,9 @@ def parse(
     return rows, counts
 
 
-def tables(sources: Sequence[Source], separator: str, notes: list[str], opened: Opened | None = None) -> list[Table]:
+def tables(
+    sources: Sequence[Source], separator: str, notes: list[str], opened: Opened | None = None
+) -> list[TextTable]:
     """Read files as text; those with the same header make one table.
 
     Raise LogError with file and line for text that is not UTF-8, for a NUL byte, for quotes that do not fit, and for
@@ -252,12 +254,12 @@ def tables(sources: Sequence[Source], separator: str, notes: list[str], opened: 
     except UnparsedError as problem:
         raise first_error(sources, separator, str(problem), opened) from problem
     return [
-        Table(found[0] if len(found) == 1 else pl.concat(found), tuple(parts[header]))
+        TextTable(found[0] if len(found) == 1 else pl.concat(found), tuple(parts[header]))
         for header, found in frames.items()
     ]
 
 
-def table_in(content: bytes, path: Path, separator: str, notes: list[str], line: int = 1) -> Table | None:
+def table_in(content: bytes, path: Path, separator: str, notes: list[str], line: int = 1) -> TextTable | None:
     """Return the rows in `content` as text; None, with a note, if there are none. The header is on line `line`."""
     source = Source(str(path), path.name, len(content), 0)
     try:
@@ -267,7 +269,7 @@ def table_in(content: bytes, path: Path, separator: str, notes: list[str], line:
     if not found:
         return None
     shifted = (_shifted(part, line - 1) for part in found[0].parts)
-    return found[0] if line == 1 else Table(found[0].rows, tuple(shifted))
+    return found[0] if line == 1 else TextTable(found[0].rows, tuple(shifted))
 
 
 def first_error(sources: Iterable[Source], separator: str, otherwise: str, opened: Opened | None = None) -> LogError:
@@ -383,7 +385,7 @@ def _ragged(file: str, line: int, fields: int, width: int, text: str) -> Problem
     return Problem("error", file, line, what, fix)
 
 
-def _counted(span: Span, width: int, separator: str) -> tuple[int, Counts | None]:
+def _counted(span: RecordSpan, width: int, separator: str) -> tuple[int, Counts | None]:
     """Return the number of records, and their lines if some have several. Raise UnparsedError if widths differ."""
     ends, separators, next_lines = _layout(span.body, ord(separator))
     if not ends.size or int(ends[-1]) != len(span.body) - 1 or (separators != width - 1).any():

@@ -50,14 +50,14 @@ def _are_amounts(value: Any) -> bool:
     return all(map(_is_amount, value.values()))
 
 
-class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StrictStruct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table of a protocol, which takes no unknown keys."""
 
     NULLS: ClassVar[bool] = False
     """None stands for a key that is not given. A file cannot give it."""
 
 
-T = TypeVar("T", bound=Table)
+T = TypeVar("T", bound=StrictStruct)
 
 Text = Annotated[str, Takes("text", lambda value: value.strip() != "")]
 FileName = Annotated[str, Takes("the name of a file", lambda value: value.strip() != "" and "\0" not in value)]
@@ -75,7 +75,7 @@ Gigabytes = Annotated[float, Meta(gt=0, lt=1e6)]
 Lifetimes = Annotated[int, Meta(ge=1, le=MOST_LIVES)]
 
 
-class LearnerTable(Table, frozen=True):
+class LearnerTable(StrictStruct, frozen=True):
     """The learner."""
 
     use: Text
@@ -86,7 +86,7 @@ class LearnerTable(Table, frozen=True):
     """What the learner is made with, beside its seed."""
 
 
-class ScenarioTable(Table, frozen=True):
+class ScenarioTable(StrictStruct, frozen=True):
     """One way to arrange lifetimes: a syllabus, or a layout."""
 
     FURTHER: ClassVar[Mapping[str, Any]] = {
@@ -113,7 +113,7 @@ class ScenarioTable(Table, frozen=True):
     """One order for all lifetimes; each has its own if not given."""
 
 
-class TaskTable(Table, frozen=True):
+class TaskTable(StrictStruct, frozen=True):
     """The environment, bounds and parameters of a task."""
 
     env: Text | None = None
@@ -127,7 +127,7 @@ class TaskTable(Table, frozen=True):
     variants: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
 
 
-class PowerTable(Table, frozen=True):
+class PowerTable(StrictStruct, frozen=True):
     """From which `lifetimes = "auto"` is computed."""
 
     effect: Annotated[float, Meta(gt=0, lt=100)] = 1.0
@@ -136,7 +136,7 @@ class PowerTable(Table, frozen=True):
     power: Probability = 0.9
 
 
-class SeedsTable(Table, frozen=True):
+class SeedsTable(StrictStruct, frozen=True):
     """The roots of the three seeds, if not derived from `seed`."""
 
     learner: Count | None = None
@@ -144,7 +144,7 @@ class SeedsTable(Table, frozen=True):
     environment: Count | None = None
 
 
-class Limits(Table, frozen=True):
+class Limits(StrictStruct, frozen=True):
     """The limits of each lifetime."""
 
     steps_per_episode: Positive = 10_000
@@ -155,7 +155,7 @@ class Limits(Table, frozen=True):
     """Lifetimes at once on each device, by the batched engine."""
 
 
-class Resources(Table, frozen=True):
+class Resources(StrictStruct, frozen=True):
     """The resources that a cluster reserves for each lifetime; not part of the protocol's identity."""
 
     cpus: Amount = 1
@@ -171,7 +171,7 @@ class Resources(Table, frozen=True):
     """What the cluster's machines were started with, by name."""
 
 
-class ProtocolTable(Table, frozen=True, kw_only=True):
+class ProtocolTable(StrictStruct, frozen=True, kw_only=True):
     """Everything needed to repeat an evaluation: learner, scenarios, lifetimes, experts, seeds. Written as TOML; a
     run folder keeps it as JSON.
     """
@@ -252,7 +252,7 @@ def read_table(content: Any, kind: type[T], where: str) -> T:
 
 
 @cache
-def _fields(kind: type[Table]) -> dict[str, msgspec.structs.FieldInfo]:
+def _fields(kind: type[StrictStruct]) -> dict[str, msgspec.structs.FieldInfo]:
     return {field.name: field for field in msgspec.structs.fields(kind)}
 
 
@@ -287,7 +287,7 @@ def _read_value(key: str, value: Any, hint: Any) -> Any:
 
 
 def _is_table(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Table)
+    return isinstance(kind, type) and issubclass(kind, StrictStruct)
 
 
 def _words(base: Any, metadata: tuple[Any, ...]) -> str:

@@ -24,7 +24,7 @@ from perdure.log.manifest import ROLES
 from perdure.log.model import EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction, Lifetime, Role
 from perdure.log.problem import Level, Note
 from perdure.log.read import Options
-from perdure.log.rows import Table
+from perdure.log.rows import TextTable
 from perdure.text import join_names, plural
 
 Counts = npt.NDArray[np.int64]
@@ -85,7 +85,7 @@ class Owners(msgspec.Struct, frozen=True, eq=False):
         return Owners(self.each[first:last], self.of_row[rows] - first, self.columns, self.notes), rows
 
 
-def owners_of(table: Table, identity: Sequence[str], declared: Sequence[str], blocks: Sequence[str]) -> Owners:
+def owners_of(table: TextTable, identity: Sequence[str], declared: Sequence[str], blocks: Sequence[str]) -> Owners:
     """Return the owner of each row: a lifetime is a distinct combination of the columns `identity`.
 
     `declared` are those that the user mapped. A seed that is not declared, in a table without lifetime and learner,
@@ -123,7 +123,7 @@ def owners_of(table: Table, identity: Sequence[str], declared: Sequence[str], bl
     return Owners(_owners(combinations), of_row, tuple(keys), notes)
 
 
-def _noise_notes(table: Table, blocks: Sequence[str]) -> tuple[str, ...]:
+def _noise_notes(table: TextTable, blocks: Sequence[str]) -> tuple[str, ...]:
     """Return a note if the seed does not distinguish lifetimes."""
     seeds = table.rows.select("seed", *blocks).sort("seed", maintain_order=True)
     spans = (seeds.filter(_changes(seeds)) if blocks else seeds)["seed"].value_counts()["count"]
@@ -182,7 +182,7 @@ def _role(row: Mapping[str, str | None]) -> Role:
 # --- experiences ---------------------------------------------------------------------------------
 
 
-def lifetimes(table: Table, owners: Owners, options: Options) -> Iterator[Lifetime]:
+def lifetimes(table: TextTable, owners: Owners, options: Options) -> Iterator[Lifetime]:
     """Yield the lifetimes of a table under our names, in order of appearance."""
     path = table.parts[0].path
     measures = measures_of(table, path, options, owners.columns)
@@ -212,7 +212,7 @@ def lifetimes(table: Table, owners: Owners, options: Options) -> Iterator[Lifeti
 
 
 def stacked_lifetimes(
-    table: Table,
+    table: TextTable,
     owners: Owners,
     options: Options,
     *,
@@ -246,7 +246,7 @@ def stacked_lifetimes(
     return lifetimes(table.taken(rows, origins), owners, options)
 
 
-def measures_of(table: Table, path: Path, options: Options, identity: tuple[str, ...]) -> dict[str, Direction]:
+def measures_of(table: TextTable, path: Path, options: Options, identity: tuple[str, ...]) -> dict[str, Direction]:
     """Return the declared measures, or every column of numbers that is neither ours nor bookkeeping by its name."""
     others = [name for name in table.rows.columns if name not in STANDARD_COLUMNS and name not in identity]
     if options.measures is not None:
@@ -271,7 +271,7 @@ def measures_of(table: Table, path: Path, options: Options, identity: tuple[str,
 
 
 def _experiences(
-    table: Table, measures: Mapping[str, Direction], owners: Owners
+    table: TextTable, measures: Mapping[str, Direction], owners: Owners
 ) -> tuple[pl.DataFrame, Counts, tuple[Note, ...]]:
     """Return the rows of every lifetime in order, the start of each lifetime, and notes on repeated rows."""
     rows = cells.standard(_read(table, measures, owners)).with_columns(pl.Series(_OWNER, owners.of_row, pl.UInt32))
@@ -289,7 +289,7 @@ def _experiences(
     return rows.select(*STANDARD_COLUMNS, *measures, *extras), starts, repeated
 
 
-def _read(table: Table, measures: Mapping[str, Direction], owners: Owners) -> pl.DataFrame:
+def _read(table: TextTable, measures: Mapping[str, Direction], owners: Owners) -> pl.DataFrame:
     """Return the columns in their types, in the order of the file; raise LogError for the first unsound cell."""
     rows = table.rows
     readings: Mapping[str, Callable[[], pl.Series]] = {
@@ -324,7 +324,7 @@ def _block_numbers(rows: pl.DataFrame, starts: Counts) -> Counts:
 # --- notes ---------------------------------------------------------------------------------------
 
 
-def _infinite(table: Table, rows: pl.DataFrame, measures: Mapping[str, Direction]) -> Iterator[Note]:
+def _infinite(table: TextTable, rows: pl.DataFrame, measures: Mapping[str, Direction]) -> Iterator[Note]:
     """Yield a note on the first infinite value of each measure."""
     for name in measures:
         if rows[name].is_infinite().any():
@@ -335,7 +335,7 @@ def _infinite(table: Table, rows: pl.DataFrame, measures: Mapping[str, Direction
 
 
 def _repeated(
-    table: Table, given: pl.DataFrame, measures: Mapping[str, Direction], order: Counts, starts: Counts
+    table: TextTable, given: pl.DataFrame, measures: Mapping[str, Direction], order: Counts, starts: Counts
 ) -> Iterator[Note]:
     """Yield a note on the first repeated row; `order` gives the row of the table for each of `given`.
 
@@ -369,7 +369,7 @@ def _repeated(
                 return
 
 
-def _half_numbers(table: Table, options: Options, identity: tuple[str, ...]) -> Iterator[str]:
+def _half_numbers(table: TextTable, options: Options, identity: tuple[str, ...]) -> Iterator[str]:
     """Yield a note on each column that holds too few numbers to be a measure."""
     for name in table.rows.columns if options.measures is None else ():
         column = table.rows[name]

@@ -15,7 +15,7 @@ from typing import IO, cast
 from perdure import files
 from perdure.errors import LogError
 from perdure.log.places import Source
-from perdure.log.rows import Table, bytes_of, cells, reading, tables
+from perdure.log.rows import TextTable, bytes_of, cells, reading, tables
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")
@@ -120,7 +120,7 @@ def damaged(path: Path) -> bool:
     return False
 
 
-def table(path: Path, notes: list[str], limit: float) -> Table | None:
+def table(path: Path, notes: list[str], limit: float) -> TextTable | None:
     """Read a text table, unpacked piece by piece to at most `limit` MiB; None, with a note, if it has no rows."""
     packed = kind(path) not in SEPARATORS
 

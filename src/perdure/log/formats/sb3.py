@@ -26,7 +26,7 @@ from perdure.log.formats.table import rows_lifetimes
 from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
-from perdure.log.rows import Table, bytes_of, json_in, table_in
+from perdure.log.rows import TextTable, bytes_of, json_in, table_in
 
 Array = npt.NDArray[np.float64]
 
@@ -138,7 +138,7 @@ def _monitor(path: Path, notes: list[str]) -> _Monitor:
     )
 
 
-def _episodes(table: Table) -> pl.DataFrame:
+def _episodes(table: TextTable) -> pl.DataFrame:
     reward, steps, elapsed = (cells.numbers(table, name) for name in ("r", "l", "t"))
     cells.refuse(table, "r", reward.is_null(), "the return of an episode")
     cells.refuse(table, "l", ~(steps >= 0).fill_null(False), "the number of steps of an episode")

@@ -22,7 +22,7 @@ from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.problem import Note
 from perdure.log.read import Options, SeveralLifetimes
-from perdure.log.rows import Part, Table, bytes_of, unreadable
+from perdure.log.rows import Part, TextTable, bytes_of, unreadable
 from perdure.text import join_names
 
 _WHOLE = "all"
@@ -126,7 +126,7 @@ def frame_lifetimes(frame: Any, options: Options, name: str = "table") -> tuple[
 def rows_lifetimes(rows: pl.DataFrame, path: Path, options: Options, *, name: str) -> Iterator[Lifetime]:
     """Yield the lifetimes in rows that another reader took from `path`, by the rules of tables."""
     columns = layout(rows.columns, path, options)
-    table = _renamed(Table(rows, (Part(path, 0, counted="row"),)), path, columns)
+    table = _renamed(TextTable(rows, (Part(path, 0, counted="row"),)), path, columns)
     yield from _named(name, path, table, columns, _owners(table, columns, tuple(options.columns)), options, ())
 
 
@@ -147,7 +147,13 @@ def _as_polars(frame: Any) -> pl.DataFrame:
 
 
 def _named(
-    name: str, path: Path, table: Table, columns: TableLayout, owners: Owners, options: Options, notes: Sequence[str]
+    name: str,
+    path: Path,
+    table: TextTable,
+    columns: TableLayout,
+    owners: Owners,
+    options: Options,
+    notes: Sequence[str],
 ) -> Iterator[Lifetime]:
     for lifetime in _SHAPES[columns.shape](table, owners, options):
         own = (*columns.notes, *owners.notes, *lifetime.notes)
@@ -156,7 +162,7 @@ def _named(
         yield replace(lifetime, id=lifetime_id, notes=(*notes, *placed))
 
 
-def _owners(table: Table, columns: TableLayout, declared: tuple[str, ...]) -> Owners:
+def _owners(table: TextTable, columns: TableLayout, declared: tuple[str, ...]) -> Owners:
     blocks = long.BLOCKS if columns.shape == "long" else ()
     return owners_of(table, columns.identity, declared, blocks)
 
@@ -202,11 +208,11 @@ def _binary_layout(path: Path, options: Options) -> TableLayout:
     return layout(header, path, options)
 
 
-def _whole_table(path: Path, options: Options, notes: list[str]) -> tuple[Table, TableLayout]:
+def _whole_table(path: Path, options: Options, notes: list[str]) -> tuple[TextTable, TableLayout]:
     suffix = packed.kind(path)
     if suffix in packed.BINARY:
         columns = _binary_layout(path, options)
-        table: Table | None = Table(_collected(path, _scan(path)), (Part(path, 0, counted="row"),))
+        table: TextTable | None = TextTable(_collected(path, _scan(path)), (Part(path, 0, counted="row"),))
     elif packed.is_table_name(path):
         table = packed.table(path, notes, options.max_unpacked)
         if table is None:
@@ -220,7 +226,7 @@ def _whole_table(path: Path, options: Options, notes: list[str]) -> tuple[Table,
     return _renamed(table, path, columns), columns
 
 
-def _renamed(table: Table, path: Path, columns: TableLayout) -> Table:
+def _renamed(table: TextTable, path: Path, columns: TableLayout) -> TextTable:
     """Return a table with our names of columns; raise LogError if it has no rows or lacks a column."""
     rows = table.rows
     if not rows.height:
@@ -231,7 +237,7 @@ def _renamed(table: Table, path: Path, columns: TableLayout) -> Table:
             fix += "; an accuracy matrix is numbers alone, or JSON, which may name its tasks"
         raise LogError(f"no column {needed!r} (found: {join_names(rows.columns)})", fix, file=path)
     renamed = rows.select(pl.col(theirs).alias(ours) for ours, theirs in columns.columns.items())
-    return Table(renamed, table.parts, columns.called)
+    return TextTable(renamed, table.parts, columns.called)
 
 
 # --- pieces of a Parquet file --------------------------------------------------------------------
@@ -249,14 +255,14 @@ def _read_owners(path: Path, _state: tuple[int, int], columns: TableLayout, decl
     if {"lifetime", "learner"} & set(columns.identity):
         needed = list(columns.identity)  # a seed is then identity, whatever the blocks are
     rows = _collected(path, _scan(path).select(pl.col(columns.columns[name]).alias(name) for name in needed))
-    return _owners(Table(rows, (Part(path, 0, counted="row"),), columns.called), columns, declared)
+    return _owners(TextTable(rows, (Part(path, 0, counted="row"),), columns.called), columns, declared)
 
 
-def _parquet_rows(path: Path, columns: TableLayout, rows: Counts) -> Table:
+def _parquet_rows(path: Path, columns: TableLayout, rows: Counts) -> TextTable:
     """Return some rows of a Parquet file, without reading the others if they are adjacent."""
     first, count = int(rows[0]), len(rows)
     adjacent = int(rows[-1]) - first + 1 == count
     scan = _scan(path).select(pl.col(theirs).alias(ours) for ours, theirs in columns.columns.items())
     frame = _collected(path, scan.slice(first, count) if adjacent else scan)
-    whole = Table(frame, (Part(path, 0, counted="row"),), columns.called)
+    whole = TextTable(frame, (Part(path, 0, counted="row"),), columns.called)
     return whole.taken(frame if adjacent else frame[rows], rows)

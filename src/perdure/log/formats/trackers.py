@@ -30,7 +30,7 @@ from perdure.log.formats.wide import WHAT_TO_LOG
 from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options, SeveralLifetimes
-from perdure.log.rows import Table, bytes_of, json_in
+from perdure.log.rows import TextTable, bytes_of, json_in
 
 Row = Mapping[str, Any]
 _STEP = "step"
@@ -407,7 +407,7 @@ class _Charts(SeveralLifetimes[Lifetime]):
         if table is None:
             raise LogError(f"no values here ({'; '.join(notes)})", f"expected {self.summary}", file=path)
         # These exports quote every cell, so that a missing value is an empty text.
-        table = Table(table.rows.with_columns(pl.col(pl.String).replace("", None)), table.parts)
+        table = TextTable(table.rows.with_columns(pl.col(pl.String).replace("", None)), table.parts)
         sampled = set(table.rows.columns) != _MLFLOW_COLUMNS
         notes += [_SAMPLED] if sampled else []
         for run, rows in (_wandb_chart(table) if sampled else _mlflow_chart(table)).items():
@@ -420,7 +420,7 @@ def _curves(header: Sequence[str]) -> list[str]:
     return [name for name in header if _BETWEEN in name and {f"{name}{_LOW}", f"{name}{_HIGH}"} <= set(header)]
 
 
-def _wandb_chart(table: Table) -> dict[str, list[Row]]:
+def _wandb_chart(table: TextTable) -> dict[str, list[Row]]:
     runs: dict[str, dict[str, list[float | None]]] = {}
     for name in _curves(table.rows.columns):
         run, _, tag = name.rpartition(_BETWEEN)
@@ -433,7 +433,7 @@ def _wandb_chart(table: Table) -> dict[str, list[Row]]:
     return rows
 
 
-def _mlflow_chart(table: Table) -> dict[str, list[Row]]:
+def _mlflow_chart(table: TextTable) -> dict[str, list[Row]]:
     numbers = [cells.numbers(table, name).to_list() for name in ("value", "step", "timestamp")]
     runs: dict[str, list[Scalar]] = {}
     columns = (table.rows["run_id"].to_list(), table.rows["key"].to_list(), *numbers)

@@ -30,7 +30,7 @@ from perdure.log.formats.matrix import MatrixLifetime, lifetime_of, matrix_of_ce
 from perdure.log.model import Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
-from perdure.log.rows import Table
+from perdure.log.rows import TextTable
 from perdure.text import join_names
 
 Array = npt.NDArray[np.float64]
@@ -60,7 +60,7 @@ class _Tasks(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def wide_lifetimes(table: Table, owners: Owners, options: Options) -> Iterator[Lifetime]:
+def wide_lifetimes(table: TextTable, owners: Owners, options: Options) -> Iterator[Lifetime]:
     """Yield the lifetimes of a wide table. Its rows become rows of a long table and keep their lines."""
     active = cells.labels(table, "active_task").str.to_lowercase().replace(dict.fromkeys(_BEFORE))
     tasks = _tasks_of(table, active, owners.columns)
@@ -97,15 +97,15 @@ def _never_learned(tasks: Sequence[str]) -> tuple[str, ...]:
     return (f"evaluated and never learned: {', '.join(tasks)}",) if tasks else ()
 
 
-def _steps(table: Table, *more: str) -> list[str]:
+def _steps(table: TextTable, *more: str) -> list[str]:
     return [name for name in table.rows.columns if plain(name) in STEPS or name in more]
 
 
-def _floats(table: Table, name: str) -> Array:
+def _floats(table: TextTable, name: str) -> Array:
     return cells.numbers(table, name).to_numpy().astype(np.float64, copy=False)
 
 
-def _wide_values(table: Table, tasks: _Tasks, measure: str, active: Counts) -> Array:
+def _wide_values(table: TextTable, tasks: _Tasks, measure: str, active: Counts) -> Array:
     """Return a measure as rows × (learning, then each task), NaN if it is missing.
 
     Learning is measured by the training column of that measure, else by the evaluation of the active task.
@@ -126,7 +126,7 @@ def _is_training(column: str, measure: str) -> bool:
     return bool(separator) and before.lower() in ("train", "training") and _MEAN.sub("", rest) == measure
 
 
-def _tasks_of(table: Table, active: pl.Series, identity: Sequence[str]) -> _Tasks:
+def _tasks_of(table: TextTable, active: pl.Series, identity: Sequence[str]) -> _Tasks:
     """Return the tasks, by Continual World's names of columns, by the names of active tasks, or by the columns."""
     rows, path = table.rows, table.parts[0].path
     others = [name for name in rows.columns if name not in (*identity, "active_task", _X) and not is_bookkeeping(name)]
@@ -225,7 +225,7 @@ _LOWER = ("loss", "error", "perplexity", "regret")
 _SINGLE = {"learn": "rollout/ep_rew_mean", "evaluate": "eval/mean_reward"}  # Stable-Baselines3's, of one task
 
 
-def tagged_lifetimes(table: Table, owners: Owners, options: Options) -> Iterator[Lifetime]:
+def tagged_lifetimes(table: TextTable, owners: Owners, options: Options) -> Iterator[Lifetime]:
     """Yield the lifetimes of a table of tags, each with its rows in the order of the file."""
     path = table.parts[0].path
     names = [name for name in table.rows.columns if name not in owners.columns]
@@ -269,7 +269,9 @@ def _comparable(tags: Mapping[str, Tag]) -> dict[str, Tag]:
     return {name: tag for name, tag in tags.items() if not evaluated or tag.measure in evaluated}
 
 
-def _learning_and_tests(table: Table, tags: Mapping[str, Tag], owner: Owners, options: Options) -> Iterator[Lifetime]:
+def _learning_and_tests(
+    table: TextTable, tags: Mapping[str, Tag], owner: Owners, options: Options
+) -> Iterator[Lifetime]:
     slots, measures = _slots(tags), _tag_measures(tags)
     if options.measures is None:
         options = replace(options, measures=measures)
@@ -304,7 +306,7 @@ def _tag_measures(tags: Mapping[str, Tag]) -> dict[str, Direction]:
     return dict(sorted(measures.items(), key=lambda pair: pair[1] == "lower"))
 
 
-def _tag_values(table: Table, tags: Mapping[str, Tag], slots: Sequence[Slot], measure: str) -> Array:
+def _tag_values(table: TextTable, tags: Mapping[str, Tag], slots: Sequence[Slot], measure: str) -> Array:
     """Return a measure as rows × slots, NaN if it is missing."""
     values = np.full((table.rows.height, len(slots)), np.nan)
     for name, tag in tags.items():
@@ -314,7 +316,7 @@ def _tag_values(table: Table, tags: Mapping[str, Tag], slots: Sequence[Slot], me
     return values
 
 
-def _tests(table: Table, tags: Mapping[str, Tag], owner: Owners, options: Options) -> Iterator[Lifetime]:
+def _tests(table: TextTable, tags: Mapping[str, Tag], owner: Owners, options: Options) -> Iterator[Lifetime]:
     """Read evaluations without learning as the cells of an accuracy matrix."""
     slots, measures = _slots(tags), list(_tag_measures(tags))
     measure = options.measure if options.measure in measures else measures[0]
@@ -374,7 +376,7 @@ _ACCURACY = ("accuracy", "acc")
 _DERIVED = ("forgetting", "bwt", "fwt", "loss")  # computed from the accuracies, or not a score
 
 
-def triplet_lifetimes(table: Table, owners: Owners, options: Options) -> Iterator[MatrixLifetime]:
+def triplet_lifetimes(table: TextTable, owners: Owners, options: Options) -> Iterator[MatrixLifetime]:
     """Yield an accuracy matrix for each lifetime; experiences are tasks, in the order in which they were trained."""
     path = table.parts[0].path
     evaluated = cells.labels(table, "eval_exp")
@@ -397,9 +399,9 @@ def triplet_lifetimes(table: Table, owners: Owners, options: Options) -> Iterato
         )
 
 
-def _measure_column(table: Table, options: Options, identity: tuple[str, ...]) -> str:
+def _measure_column(table: TextTable, options: Options, identity: tuple[str, ...]) -> str:
     """Return the measure that was named, else the accuracy, else the only measure."""
-    others = Table(table.rows.drop("eval_exp", "training_exp"), table.parts, table.called)
+    others = TextTable(table.rows.drop("eval_exp", "training_exp"), table.parts, table.called)
     measures = list(measures_of(others, table.parts[0].path, options, identity))
     if options.measure in measures:
         return options.measure
