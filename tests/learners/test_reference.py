@@ -79,7 +79,7 @@ def test_a_table_per_task_that_begins_empty_learns_as_if_alone(tmp_path: Path) -
     assert set(among) == {PONG.label, INVERTED.label, BREAKOUT.label}
     unlearned = make_learner("q-learning-independent", 1, {})
     unlearned.tables = among
-    assert not unlearned.beginning().size  # and what comes next begins with nothing
+    assert not unlearned._initial_table().size  # and what comes next begins with nothing
 
 
 @pytest.mark.parametrize(("use", "params"), [("replay", {"capacity": 2000, "recalled": 96}), ("joint", {})])

@@ -42,7 +42,7 @@ def test_its_absence_gives_the_command_that_installs_it(tmp_path: Path, monkeypa
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
     learner = PPOLearner()
     syllabus = compose("single", [Task("pong", params={"points": 1})], learn=1, evaluate=0)
-    with pytest.raises(MissingExtraError, match=r"pip install 'perdure\[sb3\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install .*'stable-baselines3>="):
         lead(run_lifetime(syllabus, tmp_path, "absent"), learner)
 
 
@@ -93,5 +93,5 @@ def test_an_algorithm_that_there_is_not_offers_the_nearest_and_one_that_cannot_a
 
 def test_without_the_extra_an_algorithm_gives_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
-    with pytest.raises(MissingExtraError, match=r"the learner 'sb3:DQN' needs stable_baselines3.*perdure\[sb3\]"):
+    with pytest.raises(MissingExtraError, match=r"the learner 'sb3:DQN' needs stable_baselines3.*'stable-baselines3>="):
         find_learner("sb3:DQN")

@@ -386,7 +386,7 @@ def test_ray_that_is_absent_says_how_to_install_it(
     tmp_path: Path, write_protocol: WriteProtocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(PerdureError, match=r"pip install 'perdure\[ray\]'"):
+    with pytest.raises(PerdureError, match=r"pip install 'ray\[client\]>="):
         run_learner(write_protocol(), tmp_path / "run", engine="ray")
 
 

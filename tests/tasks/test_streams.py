@@ -153,5 +153,5 @@ def test_sklearns_digits_without_the_extra_give_the_command(monkeypatch: pytest.
     monkeypatch.setattr(streams, "find_spec", lambda module: None)
     kind = sklearn_digits()
     params = settled(kind.parameters or (), {}, "sklearn-digits")
-    with pytest.raises(MissingExtraError, match=r"pip install 'perdure\[sklearn\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'scikit-learn>="):
         kind.examples(params, 5, "learn", np.random.default_rng(0))

@@ -65,7 +65,7 @@ def test_every_method_has_a_line_about_it_whether_torch_is_there_or_not() -> Non
 
 def test_without_torch_a_method_gives_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(find, "find_spec", lambda module: None)
-    with pytest.raises(MissingExtraError, match=r"the learner 'torch:ewc' needs torch.*pip install 'perdure\[torch\]'"):
+    with pytest.raises(MissingExtraError, match=r"the learner 'torch:ewc' needs torch.*pip install 'torch'"):
         find_maker("torch:ewc", {})
 
 
