@@ -23,7 +23,9 @@ def json_keys(record: type) -> dict[str, str]:
     A class whose JSON differs from its fields lists the keys as `JSON`: `"n"`, or `"threshold:bar.threshold"` if the
     attribute has another name or belongs to another record. Properties count as attributes.
     """
-    names = getattr(record, "JSON", None) or record.__struct_fields__  # type: ignore[attr-defined]
+    names = getattr(record, "JSON", None)
+    if names is None:
+        return {field.encode_name: field.name for field in msgspec.structs.fields(record)}
     return {key: path or key for key, _, path in (name.partition(":") for name in names)}
 
 

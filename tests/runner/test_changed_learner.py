@@ -230,7 +230,7 @@ def test_experts_and_twins_of_other_code_are_named(changed_run: Path) -> None:
         "life-002": [expected],
         "life-003": [expected],
     }
-    assert "other code" in " ".join(run_verb("score", changed_run / "run").output.split())
+    assert "another version" in " ".join(run_verb("score", changed_run / "run").output.split())
 
 
 def test_a_package_of_ones_own_is_covered_as_a_whole_and_nothing_beside_it(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_experts_of_the_opposite_direction_are_left_out_with_the_reason(tmp_path
     scores = json.loads(done.stdout)
     assert done.exit_code == 1
     assert [Path(one["path"]).parent.name for one in scores["left_out"]] == ["opposing"]
-    assert "says that lower score is better, and the lifetime that higher is" in scores["left_out"][0]["why"]
+    assert "lower score is better for this expert, and higher is for the lifetime" in scores["left_out"][0]["why"]
     assert json.loads(run_verb(*command, "--higher-is-better").stdout)["left_out"] == []
 
 
