@@ -132,6 +132,13 @@ def survey(
     8
     >>> survey.table().columns[:3]
     ['lifetime', 'learner', 'seed']
+
+    `groups` gives means, intervals and verdicts over the lifetimes of each learner:
+
+    >>> group = perdure.groups(survey)[0]
+    >>> estimate = group.estimates["performance_maintenance"]
+    >>> estimate.word in ("gains", "keeps", "loses", "forgets", "undecided")
+    True
     """
     from perdure.gather.survey import survey as score_all
 
@@ -729,6 +736,18 @@ def run(
     >>> result = perdure.run("protocol.toml", "runs/first", workers=0)
     >>> result.whole, len(result.survey)
     (True, 2)
+
+    The same as a dict. `perdure list tasks` and `perdure list learners` show the names; experts are 5 per task unless
+    given.
+
+    >>> protocol = {
+    ...     "lifetimes": 1,
+    ...     "experts": 0,
+    ...     "learner": {"use": "q-learning"},
+    ...     "scenarios": [{"layout": "condensed", "tasks": ["pong", "breakout"], "learn": 2, "evaluate": 2}],
+    ... }
+    >>> perdure.run(protocol, "runs/second", workers=0).whole
+    True
     """
     prepared = prepare_protocol(
         protocol,
@@ -870,6 +889,8 @@ def figure(
     from perdure.reports.figures import draw
     from perdure.stats.groups import GroupedSurvey
 
+    if isinstance(logs, Survey):
+        raise PerdureError("a survey has no curves to draw", "give the logs, or the result of perdure.reports.gather")
     if not isinstance(logs, GroupedSurvey):
         logs = gather(logs, experts, settings_from(settings, **by_name))
     return draw(kind, logs, view, size=size, title=title)

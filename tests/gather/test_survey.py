@@ -195,3 +195,10 @@ def test_an_expert_folder_with_nothing_in_it_is_the_same_error_in_several_proces
     for jobs in (1, 2):
         with pytest.raises(LogError, match="no expert here"):
             survey([tmp_path / "logs"], [tmp_path / "empty"], jobs=jobs)
+
+
+def test_accuracy_matrices_are_scored_as_they_were_read(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("90,60,50\n,80,70\n,,90\n")
+    matrix = perdure.read_matrix(tmp_path / "m.csv")
+    assert perdure.score(matrix)["bwt"] == perdure.score(tmp_path / "m.csv")["bwt"] == -25
+    assert len(perdure.survey([matrix, matrix])) == 2

@@ -25,6 +25,7 @@ from perdure.gather.model import ScoredLifetime, Survey, count_once
 from perdure.gather.pool import parallel_map, process_count
 from perdure.gather.worker import CurveHook, ScoreJob, ScoreResult, ScoreWorker, settle_sets
 from perdure.lazy import pl
+from perdure.log.accuracy_matrix import AccuracyMatrix
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text, taskinfo_file
 from perdure.log.read import Options, locate
@@ -251,6 +252,11 @@ def _sources(given: Any, options: Options | None = None) -> tuple[Source, ...]:
         given = _frame_of(given)
     if is_frame(given):
         return frame_lifetimes(given, options or Options())
+    matrices = [given] if isinstance(given, AccuracyMatrix) else given
+    if isinstance(matrices, list | tuple) and matrices and all(isinstance(item, AccuracyMatrix) for item in matrices):
+        from perdure.log.formats.matrix import lifetime_of
+
+        return tuple(lifetime_of(matrix, f"matrix#{number}") for number, matrix in enumerate(matrices))
     if isinstance(given, bytes) or not (isinstance(given, Iterable) or hasattr(given, "__array__")):
         raise PerdureError(f"no logs can be read from {given!r}", _ACCEPTED_LOGS)
     if not hasattr(given, "__array__"):

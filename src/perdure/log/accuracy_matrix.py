@@ -27,7 +27,7 @@ Unit = Literal["percent", "fraction", "raw"]
 Baseline = float | Sequence[float] | Mapping[str, float]
 
 LIMITS: Mapping[Unit, float] = {"percent": 100.0, "fraction": 1.0, "raw": np.inf}
-"""The largest value of each unit; but for raw values the least is 0."""
+"""Largest value of each unit. The smallest is 0; raw values have no limits."""
 
 
 class AccuracyMatrix(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -59,7 +59,7 @@ class AccuracyMatrix(msgspec.Struct, frozen=True, eq=False, dict=True):
     others
         Task that was never learned → its evaluations, by column.
     negated
-        Whether lower was better, so that every value is negated. Baselines are as measured.
+        Whether lower was better, so that values and baselines are negated.
     flags
         Remarks that every value of a metric gets.
     notes

@@ -394,7 +394,8 @@ def metric(
     Raises
     ------
     MetricError
-        If the formula has no docstring, or its parameters are not roles of the sites.
+        If the formula has no docstring. Parameters that are not roles of the sites show as the reason of a missing
+        value; `perdure.testing.check_metric` finds them beforehand.
     PerdureError
         If `better` is unknown, or another metric has the name.
 

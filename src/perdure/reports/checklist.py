@@ -66,7 +66,7 @@ def _baseline(data: GroupedSurvey, item: str, pattern: re.Pattern[str], advice: 
 def _joint(data: GroupedSurvey) -> ChecklistItem:
     item = "Joint training as an upper bound"
     if data.survey.settings.get("joint") is not None:
-        return ChecklistItem(item, "present", "given with --joint")
+        return ChecklistItem(item, "present", "given as the setting joint")
     return _baseline(data, item, _JOINT, "a learner called joint, or its accuracies with --joint")
 
 
@@ -97,7 +97,7 @@ def _time(data: GroupedSurvey) -> ChecklistItem:
     if timed:
         seconds = sum(total for total, _ in timed)
         each = number(seconds / sum(count for _, count in timed))
-        text = f"{number(seconds)} s of learning in {len(timed)} lifetimes, {each} s each time"
+        text = f"{number(seconds)} s of learning in {len(timed)} lifetimes, {each} s per experience"
         return ChecklistItem(item, "present", text)
     if stated:
         return ChecklistItem(item, "present", f"{number(sum(stated))} s of learning, as the matrices state it")

@@ -171,8 +171,31 @@ class Journal:
     ) -> None:
         """Write one experience.
 
-        The measures, and any other columns, are given by name, and must be the same in every call.
-        Raise RecordError, and write nothing, if the record breaks a rule.
+        Parameters
+        ----------
+        block_num
+            Number of the block. It never decreases.
+        exp_num
+            Number of the experience. It counts on over all blocks and never decreases.
+        block_type
+            ``"train"`` if the learner learns, ``"test"`` if learning is off.
+        task_name
+            Task, with its variant after the last underscore.
+        task_params
+            Parameters of the task.
+        block_subtype
+            ``"wake"`` or ``"sleep"``.
+        worker_id
+            Worker that writes.
+        exp_status
+            ``"complete"`` or ``"incomplete"``.
+        **values
+            Measures and any other columns, the same in every call.
+
+        Raises
+        ------
+        RecordError
+            If the record breaks a rule. Nothing is written then.
         """
         with self._lock:
             if self._refusal is not None:
