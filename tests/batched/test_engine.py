@@ -73,6 +73,7 @@ def test_the_records_score_like_any_others(run: RunResult, tmp_path: Path) -> No
         assert values == apart[name].to_list()
 
 
+@pytest.mark.slow
 def test_more_lifetimes_add_to_what_is_there(run: RunResult, tmp_path: Path) -> None:
     import shutil
 
@@ -84,6 +85,7 @@ def test_more_lifetimes_add_to_what_is_there(run: RunResult, tmp_path: Path) -> 
     assert not more.missing
 
 
+@pytest.mark.slow
 def test_a_life_that_is_no_number_any_more_fails_alone(tmp_path: Path) -> None:
     protocol = plan(learner={"use": "tests.batched.engine.test_live:fragile"}, lifetimes=4, experts=1).protocol
     result = run_learner(protocol, tmp_path / "run", engine="batched")

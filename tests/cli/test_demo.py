@@ -16,6 +16,8 @@ import perdure
 
 PAIRS = {"arcade": ("q-learning", "q-learning-per-task"), "digits": ("naive", "replay")}
 
+pytestmark = pytest.mark.slow  # it runs the demo, which takes a minute of processor time
+
 
 def called(*arguments: object) -> Result:
     return run_verb("demo", *arguments)
@@ -80,7 +82,6 @@ def test_transfer_follows_similarity(lived: tuple[Path, dict[str, Any], str]) ->
         assert sum(alike) / len(alike) > 1.3 * sum(unlike) / len(unlike)
 
 
-@pytest.mark.slow
 def test_eleven_lives_tell_who_forgets_and_what_helps(tmp_path: Path) -> None:
     result = called("--into", tmp_path / "demo", "--json", tmp_path / "demo.json")
     assert result.exit_code == 0, result.output
@@ -117,7 +118,6 @@ def test_each_pair_has_a_report_that_compares_it(lived: tuple[Path, dict[str, An
         assert all(learner in page for learner in learners)
 
 
-@pytest.mark.slow
 def test_one_worker_lives_the_same_lives(lived: tuple[Path, dict[str, Any], str], tmp_path: Path) -> None:
     folder, _, _ = lived
     result = called("--into", tmp_path, "--lifetimes", 1, "--workers", 1, "--quiet")

@@ -170,6 +170,7 @@ def packed_table(folder: Path, suffix: str) -> Path:
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["check", "score"])
 @pytest.mark.parametrize("suffix", [".csv.gz", ".zip"])
 def test_a_packed_file_unpacks_to_no_more_than_is_allowed(tmp_path: Path, verb: str, suffix: str) -> None:

@@ -187,6 +187,7 @@ def test_what_the_engine_cannot_live_is_refused_with_what_can() -> None:
         _ = rooms.switch
 
 
+@pytest.mark.slow
 def test_two_devices_give_the_lives_of_one(together: dict[str, Any], tmp_path: Path) -> None:
     code = (
         "import sys, pickle; from pathlib import Path\n"
@@ -248,6 +249,7 @@ def test_no_method_of_any_learner_lets_a_life_depend_on_who_is_beside_it(core: s
     assert same(alone["life-002"], found["life-002"])
 
 
+@pytest.mark.slow
 def test_batches_of_a_method_with_a_middle_are_the_same_alone_and_among_others(tmp_path: Path) -> None:
     # Lengths differ between these lives, so some stand still while others still learn.
     scenarios = [

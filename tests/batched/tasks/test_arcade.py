@@ -34,6 +34,7 @@ def double() -> Iterator[None]:
     jax.config.update("jax_enable_x64", False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize(("name", "given"), CASES)
 def test_with_the_same_chances_whole_episodes_are_those_of_the_ordinary_game(name: str, given: dict[str, Any]) -> None:

@@ -49,6 +49,7 @@ def test_pictures_are_turned_alike() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given",
     [
