@@ -51,7 +51,7 @@ class InMemory(Protocol):
     def columns(self) -> Any: ...
 
 
-Frame = InMemory | Mapping[str, Any] | npt.NDArray[Any]
+Frame = InMemory | Mapping[str, Any] | npt.NDArray[Any] | AccuracyMatrix | Sequence[AccuracyMatrix]
 """A table in memory, its columns by name, or a matrix."""
 
 _ACCEPTED_LOGS = "give a path, a Lifetime, several of these, a table (or its columns by name), or a matrix of numbers"
