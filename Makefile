@@ -28,11 +28,11 @@ $(VENV)/installed-dev: $(VENV)/installed
 demo: $(VENV)/installed  ## Run the main job on the embedded default, and write what it found to demo/
 	@$(BIN)/perdure demo --into demo
 
-test: $(VENV)/installed-dev  ## Run the tests (under ten minutes on two cores)
+test: $(VENV)/installed-dev  ## Run the tests on two cores
 	@$(BIN)/python -m pytest -n 2 -m 'not slow'
 
 test-slow: $(VENV)/installed-dev  ## Run the tests that take long
-	@$(BIN)/python -m pytest -n 2 -m slow
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 
 $(VENV)/installed-extras: $(VENV)/installed-dev constraints-cpu.txt
 	@echo "Adding PyTorch, Stable-Baselines3, Ray and an S3 server …"

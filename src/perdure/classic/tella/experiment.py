@@ -198,7 +198,7 @@ def generate_transitions(
         limit = task_variant.num_episodes or task_variant.num_steps or 0
         while (ended if by_episode else steps) < limit:
             idle = [(episode[index] if by_episode else steps + index) >= limit for index in range(num_envs)]
-            actions = action_fn([None if idle[index] else seen for index, seen in enumerate(observations)])
+            actions = action_fn(_where(idle, None, observations))
             transitions: list[Transition | None] = [None] * num_envs
             for index, env in enumerate(envs):
                 if idle[index]:
@@ -217,6 +217,11 @@ def generate_transitions(
     finally:
         for env in envs:
             env.close()
+
+
+def _where(condition: Sequence[bool], replace_value: Any, original_list: Sequence[Any]) -> list[Any]:
+    # tella's own tests import it by this name.
+    return [replace_value if replaced else item for replaced, item in zip(condition, original_list, strict=True)]
 
 
 def _reset(env: Any, seed: int | None = None) -> Any:
