@@ -47,7 +47,7 @@ class LiveResult(Struct, frozen=True):
     chunks: tuple[Chunk, ...]
     notes: tuple[str, ...]
     seconds: Mapping[str, float]
-    """Of compiling, running and writing, as far as each was waited for."""
+    """Seconds that the run waited for compiling, running and writing."""
 
 
 def live(

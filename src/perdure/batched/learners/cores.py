@@ -159,7 +159,7 @@ class _ActionValues(NamedTuple):
     init: Any
     values: Any
     gradient: Any
-    """How much each weight changes the value of one action."""
+    """Return how much each weight changes the value of one action."""
     decayed: Any
     """The trace after it fades and another gradient is added."""
     rate: float
