@@ -82,6 +82,7 @@ def survey(
     settings: Settings | None = None,
     *,
     look: CurveHook | None = None,
+    learning: bool = True,
     jobs: int | None = None,
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
@@ -102,6 +103,8 @@ def survey(
         Settings made before, for example by `settings_for`.
     look
         Function of the curves of each lifetime; `Survey` keeps its result.
+    learning
+        Keep the learning curves, by which `compare` measures how much and how fast learners learn.
     jobs
         Number of processes. By default one per core, and one for a few lifetimes.
     engine
@@ -143,7 +146,17 @@ def survey(
     from perdure.gather.survey import survey as score_all
 
     chosen = settings_from(settings, **by_name)
-    return score_all(logs, experts, chosen, look=look, jobs=jobs, engine=engine, address=address, progress=progress)
+    return score_all(
+        logs,
+        experts,
+        chosen,
+        look=look,
+        learning=learning,
+        jobs=jobs,
+        engine=engine,
+        address=address,
+        progress=progress,
+    )
 
 
 def score(
@@ -198,7 +211,9 @@ def compare(
     seed: int = 0,
     **by_name: Unpack[SettingsByName],
 ) -> Comparisons:
-    """Compare systems: which does better, by how much, and whether the difference is significant.
+    """Compare systems: which one ends up better, by how much, and whether the difference is significant.
+
+    All systems are measured on the same scale, and none relative to its own experts.
 
     Parameters
     ----------
@@ -235,7 +250,7 @@ def compare(
     --------
     >>> result = perdure.compare("logs", baseline="naive")
     >>> result.comparisons[0].differences["performance_maintenance"].word
-    'better'
+    'keeps more'
     """
     from perdure.stats.systems import compare_scenario_types, compare_systems, systems_of
 

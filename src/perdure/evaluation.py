@@ -159,7 +159,7 @@ class PreparedProtocol(Tabular, Struct, frozen=True, eq=False, dict=True):
         from perdure.reports import thin_lifetime, write_report
         from perdure.stats.groups import groups
 
-        scored = survey(finished, settings=self.settings, look=thin_lifetime)
+        scored = survey(finished, settings=self.settings, look=thin_lifetime, learning=True)
         page = Path(self.into) / _REPORT
         if any(result.lived for result in results) or not page.exists():
             write_report(scored, page, title=f"{self.name}: {join_words(self.titles)}")

@@ -27,6 +27,18 @@ class Strong(str):
     __slots__ = ()
 
 
+class Coloured(str):
+    """Text that has a colour in the terminal."""
+
+    colour: str
+
+    def __new__(cls, text: str, colour: str) -> Coloured:
+        """Return the text with its colour."""
+        cell = super().__new__(cls, text)
+        cell.colour = colour
+        return cell
+
+
 class Column(msgspec.Struct, frozen=True):
     """The head of a column."""
 
@@ -186,8 +198,15 @@ class Table(msgspec.Struct, frozen=True):
             else:
                 table.add_column(plain(column.name), no_wrap=not wrap, overflow="fold")
         for row in self.texts:
-            table.add_row(*(f"[bold]{plain(cell)}[/]" if isinstance(cell, Strong) else plain(cell) for cell in row))
+            table.add_row(*map(_terminal_cell, row))
         return table
+
+
+def _terminal_cell(cell: str) -> str:
+    from rich.markup import escape as plain
+
+    style = cell.colour if isinstance(cell, Coloured) else "bold" if isinstance(cell, Strong) else ""
+    return f"[{style}]{plain(cell)}[/]" if style else plain(cell)
 
 
 # --- text of logs in other formats -----------------------------------------------------------------

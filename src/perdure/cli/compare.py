@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 EXAMPLE = "perdure compare runs/replay runs/naive"
 
 _WIDEST = 5  # metrics as columns
+_COLOURS = {"better": "green", "worse": "red", "no worse": "cyan", "no better": "cyan", "as good": "cyan"}
 _LEGEND = (
-    "p: two-sided paired t test or Welch's t test, with its interval. Holm: adjusted over all headline metrics "
-    "that both systems have, shown or not. Ratios (×) are A / B. For information only: the rank test, "
-    "Hedges' g (positive if the first system does better), and the probability that one of its lifetimes "
-    "beats one of the other's."
+    "Differences are A − B, ratios (×) A / B. Interval and p belong to one two-sided test, for one metric alone: paired t "
+    "or Welch's t. Holm: p adjusted over all metrics tested together, shown or not; it decides. no worse, no better, as "
+    "good as: the margin is ruled out by an interval that holds for all these metrics together. For information only: the "
+    "rank test, Hedges' g (positive if the first system does better), and the probability that one of its lifetimes beats "
+    "one of the other's."
 )
 
 
@@ -48,14 +50,18 @@ def compare(
         Literal["auto", "yes", "no"],
         typer.Option("--paired", help="Pair lifetimes that have the same seed and task order."),
     ] = "auto",
+    every: Annotated[
+        bool, typer.Option("--all", help="Show every number, a sentence per metric, and gains over own experts.")
+    ] = False,
     order: Annotated[bool, typer.Option("--order", help="Also test almost stochastic order.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of permutations and resampling.")] = 0,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
-    """Compare systems: which does better, by how much, and whether the difference is significant.
+    """Compare systems: which one ends up better, by how much, and whether the difference is significant.
 
     Each LOG is a system; a LOG with several learners counts as one system per learner. Differences are A minus B.
+    All systems are measured on the same scale, and none relative to its own experts.
     With --scenario-types, the systems are the scenario types that each learner went through.
     Lifetimes are paired where seeds and task orders match; the output says which pairing was used.
     Exit status 0: everything was compared; 1: something was left out; 2: nothing could be compared.
@@ -76,34 +82,38 @@ def compare(
     if json:
         emit_json({**result.as_json(), **settings_facts(pool, settings)}, json)
     if json != "-":
-        _show(result, quiet)
-    left_out = result.left_out or any(comparison.left_out for comparison in result.comparisons)
-    raise SystemExit(1 if pool.faults or left_out else 0)
+        _show(result, quiet=quiet, every=every or order or bool(settings.ids))
+    raise SystemExit(1 if pool.faults or result.left_out else 0)
 
 
-def _show(result: Comparisons, quiet: bool) -> None:
+def _show(result: Comparisons, *, quiet: bool, every: bool) -> None:
     from perdure.cli.console import Console
-    from perdure.stats.sentences import sentence
+    from perdure.text import plural
 
     console = Console()
     if result.tally:
         show_tally(console, result.tally)
     if len(result.systems) > 2:
         _show_ablation(console, result)
+    hidden = 0
     for comparison in result.comparisons:
-        _show_comparison(console, comparison)
-        for difference in comparison.differences.values():
-            console.print(sentence(difference, comparison.system, comparison.baseline), markup=False)
+        console.print(comparison.answer, markup=False, style="bold")
+        if every or len(result.systems) == 2:
+            _show_comparison(console, comparison, every=every)
+        for difference in comparison.differences.values() if every else ():
+            console.print(difference.sentence, markup=False)
         notes = [comparison.pairing.told, *comparison.notes]
         notes += [f"only {name} has {', '.join(metrics)}" for name, metrics in comparison.only_in.items()]
-        for note in () if quiet else notes:
+        shown = [] if quiet else notes if every else notes[:1]
+        hidden += len(notes) - len(shown)
+        for note in shown:
             console.print(note, markup=False, style="bright_black")
-        _show_left_out(console, comparison.left_out)
     _show_left_out(console, result.left_out)
     for note in result.notes:
         console.print(note, markup=False, style="bright_black")
     if not quiet:
-        console.print(_LEGEND, markup=False, style="bright_black")
+        more = f"{plural(hidden, 'more note')}, every number and its legend: --all" if hidden else "every number: --all"
+        console.print(_LEGEND if every else more, markup=False, style="bright_black")
 
 
 def show_tally(console: Console, tally: Tally) -> None:
@@ -121,35 +131,42 @@ def _show_left_out(console: Console, left_out: Pairs) -> None:
         console.print(left_out_text(path, why), markup=False, style="yellow", soft_wrap=True)
 
 
-def _show_comparison(console: Console, comparison: Comparison) -> None:
+def _show_comparison(console: Console, comparison: Comparison, *, every: bool) -> None:
     from perdure.cli.console import print_table
-    from perdure.tables import Column, Table
-    from perdure.text import interval, number, p_text
+    from perdure.tables import Coloured, Column, Table
+    from perdure.text import interval, number, p_text, percent
 
     rows = []
     for name, found in comparison.differences.items():
+        if not every and name not in comparison.tested:
+            continue
+        p = found.p if found.p_holm is None else found.p_holm
+        word = found.word or ("exploratory" if name not in comparison.tested else "untested")
         row = (
-            name,
+            name.replace("_", " "),
             str(found.n) if comparison.pairing.paired else f"{found.n}, {found.baseline_n}",
             number(found.mean, found.width),
             number(found.baseline_mean, found.width),
             ("×" if found.scale == "ratio" else "") + number(found.difference, found.width),
             interval(found.low, found.high),
             p_text(found.p),
-            p_text(found.p_holm),
+            p_text(p),
+            Coloured(word, _COLOURS.get(found.verdict or "", "bright_black")),
             p_text(found.rank_p),
-            "–" if found.improvement is None else f"{found.improvement:.0%}",
+            "–" if found.improvement is None else percent(found.improvement),
             number(found.hedges_g),
             number(found.order),
         )
         rows.append(row)
     systems = (comparison.system, comparison.baseline)
-    heads = ("n", *systems, "difference", "interval", "p", "Holm", "rank p", "better", "g", "order ε")
+    heads = ("n", *systems, "difference", "interval", "p", "Holm", "", "rank p", "better", "g", "order ε")
     title = " · ".join(text for text in (f"{systems[0]} against {systems[1]}", *_stratum(comparison)) if text)
-    table = Table(title, (Column(""), *(Column(head, "number") for head in heads)), tuple(rows))
+    columns = (Column(""), *(Column(head, "number" if head else "text") for head in heads))
+    table = Table(title, columns, tuple(rows))
     order = [len(heads)] if any(found.order is not None for found in comparison.differences.values()) else []
-    layouts = ([*range(len(heads)), *order], [0, 4, 5, 6, 7, 10, *order], [0, 4, 5, 6, 7, *order], [0, 4, 5, 7])
-    print_table(console, *map(table.select, layouts))
+    brief = ([0, 2, 3, 4, 5, 7, 8], [0, 4, 5, 7, 8], [0, 4, 7, 8])
+    full = ([*range(len(heads)), *order], [0, 2, 3, 4, 5, 6, 7, 8, *order], [0, 4, 5, 7, 8, *order], [0, 4, 7, 8])
+    print_table(console, *map(table.select, full if every else brief))
 
 
 def _stratum(compared: Comparison | Letters) -> tuple[str | None, ...]:

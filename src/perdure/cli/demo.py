@@ -89,7 +89,6 @@ def _show(console: Console, evaluated: Evaluation) -> None:
     from perdure.cli.progress import show_groups
     from perdure.metrics.presets import headline
     from perdure.stats.answer import answer
-    from perdure.stats.sentences import sentence
     from perdure.stats.systems import compare_systems, systems_of
 
     survey, groups, learners = evaluated.survey, evaluated.groups, evaluated.prepared.titles
@@ -104,12 +103,8 @@ def _show(console: Console, evaluated: Evaluation) -> None:
         for reason in _withheld(of_kind):
             console.print(reason, soft_wrap=True)
     if len({group.learner for group in groups}) > 1 and min(group.n for group in groups) >= 2:
-        # All metrics are tested together, although one is shown, so that every verb gives the same p.
-        compared = compare_systems(systems_of(survey), learners[0], metrics=headline()[:1])
-        for comparison in compared.comparisons:
-            for difference in comparison.differences.values():
-                text = sentence(difference, comparison.system, comparison.baseline)
-                console.print(f"{comparison.scenario_type}, {text}", soft_wrap=True)
+        for comparison in compare_systems(systems_of(survey), learners[0]):
+            console.print(f"{comparison.scenario_type}: {comparison.answer}", soft_wrap=True)
     show_left_out(survey, err=console.quiet)
     console.print(_transfer_text([score for score in survey.scores if score.learner == learners[-1]]), soft_wrap=True)
 

@@ -72,7 +72,7 @@ def score(
             refuse_overwriting(out / name, (*logs, *(experts or ())))
     engine = "ray" if address is not None else engine
     look = prepared_table if out else None
-    how = {"jobs": jobs, "look": look, "engine": engine, "address": address}
+    how = {"jobs": jobs, "look": look, "learning": False, "engine": engine, "address": address}
     found = group_survey(survey_logs(logs, experts, settings, quiet, **how))
     if json:
         emit_json(found.as_json(), json)

@@ -72,6 +72,17 @@ class VerdictWords(msgspec.Struct, frozen=True):
         return " ".join(part for part in (self.who, self.does.format(word), self.than) if part) if self.does else ""
 
 
+class ComparedAs(msgspec.Struct, frozen=True):
+    """Words and margin of a metric that is tested when learners are compared."""
+
+    better: str = "better"
+    worse: str = "worse"
+    margin: float = 5.0
+    """Difference that does not matter: points of 100, or a factor for ratios."""
+    of: Headline = "log"
+    """Whether logs or matrices are compared by it."""
+
+
 class PublishedRange(msgspec.Struct, frozen=True):
     """Values that a document calls good, in its words. They decide nothing."""
 
@@ -100,6 +111,8 @@ class Threshold(msgspec.Struct, frozen=True):
     """Whether a user set the margin. A declared margin is meant on a scale of 100."""
     words: VerdictWords | None = None
     """Words for the verdict; None if the metric declares none."""
+    compared: ComparedAs | None = None
+    """Words and margin for comparisons; None if the metric is not tested there."""
 
     @property
     def sign(self) -> float:
@@ -170,6 +183,8 @@ class Metric(msgspec.Struct, frozen=True, eq=False, dict=True, weakref=True):
         Question that it answers. Metrics with a question are shown first.
     words
         Words for its verdict. None for above and below.
+    compared
+        Words and margin for comparisons of learners. None if it is not tested there.
     compares
         For a metric that compares two evaluations, the roles of the later and of the earlier one.
     answers
@@ -202,6 +217,7 @@ class Metric(msgspec.Struct, frozen=True, eq=False, dict=True, weakref=True):
     variant_of: str = ""
     question: Question = ""
     words: VerdictWords | None = None
+    compared: ComparedAs | None = None
     compares: tuple[str, str] | None = None
     answers: Mapping[str, str] = msgspec.field(default_factory=dict)
 
@@ -319,6 +335,7 @@ def metric(
     variant_of: Metric | None = None,
     question: Question = "",
     words: VerdictWords | None = None,
+    compared: ComparedAs | None = None,
     compares: tuple[str, str] | None = None,
     answers: Mapping[str, str] | None = None,
     register: bool = True,
@@ -379,6 +396,8 @@ def metric(
         Question that the metric answers.
     words
         Words for its verdict.
+    compared
+        Words and margin for comparisons of learners. Without them, it is not tested there.
     compares
         Roles of the later and of the earlier evaluation, if it compares two.
     answers
@@ -446,6 +465,7 @@ def metric(
             variant_of=variant_of.name if variant_of else "",
             question=question,
             words=words,
+            compared=compared,
             compares=compares,
             answers=answers or {},
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perdure.curves.model import Curve
-from perdure.metrics.declare import VerdictWords, metric
+from perdure.metrics.declare import ComparedAs, VerdictWords, metric
 from perdure.scenario import sites
 
 
@@ -21,6 +21,7 @@ from perdure.scenario import sites
     of_matrix="bwt",
     compares=("evaluation", "reference"),
     words=VerdictWords(of_change=True, asks="Keeps what it learns?", about="points kept or lost, of 100"),
+    compared=ComparedAs("keeps more", "keeps less"),
 )
 def performance_maintenance(evaluation: Curve, reference: Curve) -> float:
     r"""Measure how much of a task's performance is kept while other tasks are learned.

@@ -15,7 +15,7 @@ from perdure.curves.arrays import LOWEST, SCALED, Array
 from perdure.curves.model import Curve, Curves, Expert
 from perdure.metrics import matrix as sites
 from perdure.metrics.arithmetic import NoValue, Value, flat
-from perdure.metrics.declare import PublishedRange, VerdictWords, metric
+from perdure.metrics.declare import ComparedAs, PublishedRange, VerdictWords, metric
 from perdure.metrics.matrix import Change, Learning, Place
 from perdure.scenario.sites import each_task_learned, general_abilities
 
@@ -59,6 +59,7 @@ def general_ability_change(at: Change) -> float:
     good=PublishedRange("above 80 %", above=80),
     question="does",
     words=VerdictWords(asks="How good at the end?", about="all tasks (AA)"),
+    compared=ComparedAs(of="matrix"),
 )
 def average_accuracy(at: Place) -> float:
     r"""Measure how well all learned tasks are done at the end (AA).
@@ -77,6 +78,7 @@ def average_accuracy(at: Place) -> float:
     good=PublishedRange("above 90 %", above=90),
     question="does",
     words=VerdictWords(asks="How good once learned?", about="each task (LA)"),
+    compared=ComparedAs("learns more", "learns less", of="matrix"),
 )
 def learning_accuracy(at: Place) -> float:
     r"""Measure how well each task is done once it is learned (LA).
@@ -103,6 +105,7 @@ def learning_accuracy(at: Place) -> float:
         about="change of earlier tasks (BWT)",
         spelled="backward transfer, as a difference",
     ),
+    compared=ComparedAs("keeps more", "keeps less", of="matrix"),
 )
 def bwt(at: Place) -> float:
     r"""Measure how much learning the later tasks changed the earlier ones; negative is forgetting (BWT).
@@ -126,6 +129,7 @@ def bwt(at: Place) -> float:
         about="above an untrained learner (FWT)",
         spelled="forward transfer, as a difference",
     ),
+    compared=ComparedAs("is helped more", "is helped less", of="matrix"),
 )
 def fwt(at: Place) -> float:
     r"""Measure how far each later task is above an untrained learner just before it is learned: forward transfer (FWT).
@@ -161,6 +165,7 @@ def above_chance(at: Place) -> float:
     good=PublishedRange("low"),
     question="keeps",
     words=VerdictWords(asks="How far below its best?", about="earlier tasks (FM); noise alone raises it"),
+    compared=ComparedAs("forgets less", "forgets more", of="matrix"),
 )
 def forgetting(at: Place) -> Value:
     r"""Measure how far each earlier task fell from its best to the end; unlike bwt, noise alone makes it positive (FM).

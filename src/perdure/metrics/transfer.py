@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perdure.curves.model import Curve
 from perdure.metrics.arithmetic import Value, lift, lift_contrast, transfer_contrasts, transfer_logarithms
-from perdure.metrics.declare import VerdictWords, metric
+from perdure.metrics.declare import ComparedAs, VerdictWords, metric
 from perdure.scenario import sites
 
 _CONDITION = "Transfer and Adaptation"
@@ -32,6 +32,7 @@ _HELPS = ("helps", "harms", "learning one task")
         about="forward transfer, ×",
         pairs="onto a task not learned yet",
     ),
+    compared=ComparedAs("is helped more", "is helped less", 1.1),
     compares=_COMPARES,
 )
 def forward_transfer(before: Curve, after: Curve) -> float | Value:
@@ -87,6 +88,7 @@ def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
         about="backward transfer, ×",
         pairs="onto a task learned before",
     ),
+    compared=ComparedAs("is harmed less", "is harmed more", 1.1),
     compares=_COMPARES,
 )
 def backward_transfer(before: Curve, after: Curve) -> float | Value:

@@ -13,9 +13,11 @@ from perdure.metrics.score import Score
 from perdure.reports.thinned import thin_lifetime
 from perdure.settings import Settings
 from perdure.stats.answer import called
-from perdure.stats.compare import Comparison, compare_lives
+from perdure.stats.compare import Comparison
 from perdure.stats.groups import GroupedSurvey, group_survey, usable
 from perdure.stats.model import LEVEL, Group
+from perdure.stats.pairing import Want
+from perdure.stats.systems import compare_with_baseline
 
 
 def gather(
@@ -28,7 +30,7 @@ def gather(
     **how: Any,
 ) -> GroupedSurvey:
     """Score and group every lifetime at or below `logs`, and thin its curves; `how` goes to `perdure.survey`."""
-    return group_survey(survey(logs, experts, settings, look=look, **how), group)
+    return group_survey(survey(logs, experts, settings, look=look, learning=True, **how), group)
 
 
 def comparable_groups(data: GroupedSurvey) -> tuple[tuple[Group, ...], ...]:
@@ -58,29 +60,36 @@ def baselines(data: GroupedSurvey, name: str | None) -> tuple[Group, ...]:
 
 
 def compare_groups(
-    data: GroupedSurvey, groups: Sequence[Group], baseline: Group, metrics: Sequence[str] = (), *, brief: bool = False
+    data: GroupedSurvey,
+    groups: Sequence[Group],
+    baseline: Group,
+    metrics: Sequence[str] = (),
+    *,
+    brief: bool = False,
+    paired: Want = "auto",
 ) -> dict[str, Comparison]:
     """Compare each group with the baseline as `perdure compare` does; `brief` names the groups as tables do."""
     survey = data.survey
-    names = group_names(groups, data)
+    names = {group.group: group.group for group in groups}
+    if brief:
+        names = {name: rows[0] for name, rows in group_names(groups, data).items()}
     by_id: dict[str, Score] = {score.id: score for score in usable(survey.scores)[0]}
-    scores = {group.group: tuple(by_id[life] for life in group.lives if life in by_id) for group in groups}
-
-    def name(group: Group) -> str:
-        return names[group.group][0] if brief else group.group
-
-    return {
-        group.group: compare_lives(
-            scores[group.group],
-            scores[baseline.group],
-            survey.bars,
-            names=(name(group), name(baseline)),
-            level=survey.settings.get("level", LEVEL),
-            metrics=metrics,
-        )
-        for group in groups
-        if group is not baseline and scores[group.group] and scores[baseline.group]
+    scores = {
+        names[group.group]: tuple(by_id[lifetime] for lifetime in group.lives if lifetime in by_id) for group in groups
     }
+    scores = {name: own for name, own in scores.items() if own}
+    if names[baseline.group] not in scores:
+        return {}
+    comparisons, _ = compare_with_baseline(
+        scores,
+        names[baseline.group],
+        survey.bars,
+        level=survey.settings.get("level", LEVEL),
+        metrics=metrics,
+        paired=paired,
+    )
+    by_name = {comparison.system: comparison for comparison in comparisons}
+    return {group: by_name[name] for group, name in names.items() if name in by_name}
 
 
 def table_metrics(groups: Sequence[Group], metrics: Sequence[str] = ()) -> tuple[str, ...]:

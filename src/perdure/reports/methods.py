@@ -160,25 +160,18 @@ def _expert_scope(data: GroupedSurvey) -> str:
 
 
 def _comparisons(data: GroupedSurvey, comparisons: Sequence[Comparison]) -> Iterator[str]:
-    tested = [
-        (metric, difference)
-        for comparison in comparisons
-        for metric, difference in comparison.tested.items()
-        if difference.test
+    differences = [
+        difference for comparison in comparisons for difference in comparison.tested.values() if difference.test
     ]
-    differences = [difference for _, difference in tested]
     if not differences:
         return
     baselines = join_words(dict.fromkeys(comparison.baseline for comparison in comparisons))
     tests = join_words(dict.fromkeys(str(difference.test) for difference in differences), "or")
     paired = ", lifetimes paired by seed" if any(difference.paired for difference in differences) else ""
     yield f"Methods were compared with {baselines} by a two-sided {tests} test on each metric{paired}."
-    relative = any(data.survey.metrics[metric].expert for metric, _ in tested if metric in data.survey.metrics)
-    if relative and _expert_scope(data) == "task and method" and any(group.preset == STANDARD for group in data.groups):
-        yield "For metrics relative to experts, the variance between experts was added."
     sizes = sorted({difference.family for difference in differences})
     if sizes[-1] > 1:
-        yield f"p was adjusted by Holm over the {join_words(sizes, 'or')} headline metrics that both could answer."
+        yield f"p was adjusted by Holm over the {join_words(sizes, 'or')} metrics tested together."
 
 
 def _versions(data: GroupedSurvey) -> Iterator[str]:

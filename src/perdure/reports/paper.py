@@ -12,6 +12,7 @@ from perdure.metrics.declare import Threshold
 from perdure.reports.data import baselines, comparable_groups, compare_groups, group_names, table_metrics
 from perdure.settings.presets import STANDARD
 from perdure.stats.compare import Comparison, Difference
+from perdure.stats.decide import EQUAL
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.tables import Cell, Column, Strong, Table, escape_markdown, needs_lualatex
@@ -145,9 +146,9 @@ def _cell(estimate: Estimate | None) -> tuple[str, str]:
 
 def _mark(difference: Difference) -> str:
     """Return a star for each bound that p after Holm is below; exploratory metrics are not tested."""
-    if difference.word in ("better", "worse") and difference.p is None:
+    if difference.verdict is None and difference.why and EQUAL in difference.why and difference.ahead:
         return CONSTANT
-    if difference.word is None or difference.p_holm is None:
+    if difference.verdict is None or difference.p_holm is None:
         return ""
     return "*" * sum(difference.p_holm < bound for bound in _bounds(difference.level))
 
@@ -227,7 +228,7 @@ def _mark_notes(baseline: str, comparisons: Sequence[Comparison], cells: str, le
     note = f"Against {baseline}: {stars} (two-sided {join_words(tests, 'or')} test{over})."
     notes = [note if "*" in cells else f"{note} No difference reaches p < {1 - level:g}."]
     if CONSTANT in cells:
-        notes.append(f"{CONSTANT}: differs in every lifetime by the same, so that there is no p.")
+        notes.append(f"{CONSTANT}: differs in every lifetime by the same, which is not tested.")
     return notes
 
 

@@ -20,7 +20,7 @@ from perdure.stats.compare import Comparison
 from perdure.stats.decide import decide, is_judged
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import LEVEL, Estimate, Group
-from perdure.stats.sentences import MARKS, sentence
+from perdure.stats.sentences import MARKS
 from perdure.stats.tally import Tally
 from perdure.tables import Cell, Column, Table
 from perdure.text import initials, interval, number, p_text, percent, plural
@@ -128,7 +128,7 @@ def comparison(compared: Comparison) -> Table:
             interval(difference.low, difference.high, " to "),
             "" if difference.p is None else p_text(difference.p),
             "" if difference.p_holm is None else p_text(difference.p_holm),
-            difference.word or "",
+            difference.word or ("exploratory" if name not in compared.tested else "untested"),
             difference.hedges_g,
             difference.improvement,
         )
@@ -141,8 +141,8 @@ def comparison(compared: Comparison) -> Table:
         Column("difference", "span", "of ratios (×) the one over the other"),
         Column(f"{percent(level)} interval", "span"),
         Column("p", "span", "two-sided: paired t or Welch's test"),
-        Column("p after Holm", "span", "adjusted over the headline metrics that both could answer"),
-        Column("so"),
+        Column("p after Holm", "span", "adjusted over all metrics tested together; it decides"),
+        Column("verdict"),
         Column("Hedges' g", "number"),
         Column("improvement", "number", "the chance that a lifetime does better than one of the baseline"),
     )
@@ -151,7 +151,7 @@ def comparison(compared: Comparison) -> Table:
 
 def comparison_sentences(compared: Comparison) -> list[str]:
     """Return the result for each metric in a sentence."""
-    return [sentence(difference, compared.system, compared.baseline) for difference in compared.differences.values()]
+    return [compared.answer, *(difference.sentence for difference in compared.tested.values())]
 
 
 def tally_tables(tally: Tally) -> tuple[Table, Table]:

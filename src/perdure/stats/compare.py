@@ -1,4 +1,4 @@
-"""Compare two systems, metric by metric: one estimand gives direction, interval, p-value and words."""
+"""Compare two systems, metric by metric: one test gives direction, interval, p-value and words."""
 
 from __future__ import annotations
 
@@ -10,27 +10,29 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perdure.metrics.declare import Better, Threshold
+from perdure.metrics.declare import METRICS, Better, ComparedAs, Threshold
 from perdure.metrics.score import Score
-from perdure.results import LeftOutLifetime
 from perdure.settings.presets import STANDARD
-from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, apart, crossed, one_set
-from perdure.stats.decide import EQUAL, FEWEST, averaged_first, leads, on_scale, rounding, values_of
+from perdure.stats.decide import EQUAL, FEWEST, leads, margin_of, on_scale, rounding, settings_of, values_of
 from perdure.stats.interval import (
-    Part,
+    Interval,
     exact_rank_sum_test,
     holm,
     interval_of,
     part_of,
     sign_flip_test,
     signed_rank_test,
+    weighted_interval_of,
 )
-from perdure.stats.model import LEVEL, Array, Withheld
+from perdure.stats.model import LEVEL, Array
 from perdure.stats.pairing import Pairing, Want, pair
 from perdure.stats.robust import almost_stochastic_order, hedges_g, probability_of_improvement
-from perdure.stats.sentences import sentence
+from perdure.stats.sentences import lead, sentence
+from perdure.text import join_words, plural
 
 DifferenceScale = Literal["difference", "ratio"]
+DifferenceVerdict = Literal["better", "worse", "no worse", "no better", "as good", "undecided"]
+_UNEQUAL = 2  # times as many lifetimes on one side: Welch's test is then wrong in 15 % of comparisons of 3 with 20
 
 
 class Difference(Struct, frozen=True):
@@ -38,7 +40,8 @@ class Difference(Struct, frozen=True):
 
     JSON: ClassVar = (
         *("n", "baseline_n", "paired", "scale", "mean", "baseline_mean", "sd", "baseline_sd", "difference"),
-        *("low", "high", "level", "test", "statistic", "df", "p", "p_holm", "family", "word", "rank_p"),
+        *("low", "high", "level", "test", "statistic", "df", "p", "p_holm", "family", "verdict", "word", "likely"),
+        *("margin", "margin_low", "margin_high", "margin_level", "rank_p"),
         *("permutation_p", "improvement", "cliffs_delta", "hedges_g", "order", "better", "why", "sentence"),
     )
 
@@ -59,6 +62,7 @@ class Difference(Struct, frozen=True):
     """As measured: positive, or above 1, is larger, not necessarily better."""
     low: float | None = None
     high: float | None = None
+    """Ends of the interval for this metric alone."""
     level: float = LEVEL
     test: str | None = None
     statistic: float | None = None
@@ -66,11 +70,21 @@ class Difference(Struct, frozen=True):
     p: float | None = None
     """Two-sided, the interval's dual."""
     p_holm: float | None = None
-    """Adjusted over the family, whichever of its metrics are shown."""
+    """Adjusted over the family, whichever of its metrics are shown. It decides."""
     family: int = 0
-    """Number of headline metrics tested, because both systems have values."""
+    """Number of metrics tested together."""
+    verdict: DifferenceVerdict | None = None
+    """None for exploratory metrics, and if nothing varies."""
     word: str | None = None
-    """better, worse, likely better, likely worse, undecided; None for exploratory metrics."""
+    """The verdict in the metric's own words, such as `keeps more`."""
+    likely: Literal["better", "worse"] | None = None
+    """Direction of a difference that this metric shows alone, but not after the adjustment."""
+    margin: float | None = None
+    """Difference that does not matter: in the metric's unit, or a factor for ratios."""
+    margin_low: float | None = None
+    margin_high: float | None = None
+    margin_level: float | None = None
+    """Interval that is compared with the margin, and its level."""
     rank_p: float | None = None
     permutation_p: float | None = None
     """Rank and permutation tests, not adjusted, for information only."""
@@ -99,11 +113,6 @@ class Difference(Struct, frozen=True):
         """The interval's width."""
         return None if self.low is None or self.high is None else self.high - self.low
 
-    @property
-    def told_apart(self) -> bool:
-        """Whether the adjusted test shows a difference."""
-        return self.word in ("better", "worse")
-
 
 class Summary(Struct, frozen=True):
     """One metric of one system, averaged on the scale that decides."""
@@ -118,8 +127,8 @@ class Comparison(Struct, frozen=True):
 
     JSON: ClassVar = (
         *("system", "baseline", "learner", "scenario_type", "measure", "paired:pairing.paired", "pairing:pairing.told"),
-        *("n:pairing.n", "baseline_n:pairing.baseline_n", "family", "metrics:differences", "only_in"),
-        *("left_out:excluded", "notes"),
+        *("n:pairing.n", "baseline_n:pairing.baseline_n", "family", "primary", "answer", "metrics:differences"),
+        *("only_in", "notes"),
     )
 
     system: str
@@ -133,32 +142,45 @@ class Comparison(Struct, frozen=True):
     """Metric → the summary of each system over all its lifetimes, with or without a partner."""
     only_in: Mapping[str, tuple[str, ...]] = {}
     """System → metrics without a value in the other."""
-    left_out: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     tested: Mapping[str, Difference] = {}
     """The family, whichever of its metrics are shown."""
     learner: str | None = None
     """The learner whose scenario types are the systems, if they are."""
+    primary: str | None = None
+    """The metric that a protocol named beforehand. It is tested alone, before the others."""
+    unit: str = ""
+    """Unit of differences, such as ` points`."""
 
     @property
     def family(self) -> tuple[str, ...]:
-        """The metrics over which Holm's adjustment ran."""
+        """The metrics that are tested together."""
         return tuple(self.tested)
 
     @property
-    def excluded(self) -> tuple[LeftOutLifetime, ...]:
-        """Lifetimes that do not count."""
-        return tuple(LeftOutLifetime(name, why) for name, why in self.left_out)
+    def level_reached(self) -> Difference | None:
+        """The difference in final performance, or in average accuracy: the answer to which one ends up better."""
+        words = ((compared_as(name), difference) for name, difference in self.tested.items())
+        return next((difference for words, difference in words if words.better == "better"), None)
+
+    @property
+    def answer(self) -> str:
+        """The answer in one or two sentences: which one ends up better, then the other metrics that differ."""
+        return lead(self)
 
 
-def family_of(bars: Mapping[str, Threshold], ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
-    """Return the headline metrics with values on both sides, the family of Holm's adjustment in every verb."""
-    return tuple(
-        name
-        for name, bar in bars.items()
-        if leads(bar, (*ours, *theirs))
-        and all(any(life.value(name) is not None for life in side) for side in (ours, theirs))
-    )
+def compared_as(metric: str, bar: Threshold | None = None) -> ComparedAs:
+    """Return the words and margin of a metric in comparisons; plain words if it declares none."""
+    declared = METRICS.get(metric).compared if metric in METRICS else None
+    return (bar.compared if bar else None) or declared or ComparedAs(margin=0.0)
+
+
+def is_compared(metric: str, bar: Threshold, lifetimes: Sequence[Score]) -> bool:
+    """Return whether a metric is tested when these lifetimes are compared. Paper presets test their headline."""
+    if any(lifetime.preset != STANDARD for lifetime in lifetimes):
+        return leads(bar, lifetimes)
+    words = bar.compared or (METRICS.get(metric).compared if metric in METRICS else None)
+    return words is not None and leads(replace(bar, headline=words.of), lifetimes)
 
 
 def compare_lives(
@@ -172,231 +194,201 @@ def compare_lives(
     order: bool = False,
     seed: int = 0,
     metrics: Sequence[str] = (),
+    primary: str | None = None,
 ) -> Comparison:
-    """Compare the headline metrics of `bars` that both systems have, or show `metrics`, which changes no p."""
+    """Compare the metrics of `bars` that are tested in comparisons, or show `metrics`, which changes no p."""
+    lifetimes = (*ours, *theirs)
     pairing = pair(ours, theirs, paired)
-    family = family_of(bars, pairing.ours, pairing.theirs)
-    shown = tuple(metrics) or _shown(bars, (*ours, *theirs))
-    made: dict[str, Difference] = {}
+    judged = [name for name, bar in bars.items() if is_compared(name, bar, lifetimes)]
+    # Gains over own experts are shown but not tested: worse experts would make a learner better.
+    own_experts = [name for name, bar in bars.items() if judged and leads(bar, lifetimes) and name not in judged]
+    shown = tuple(metrics) or tuple(judged + own_experts) or _untested(bars)
+    tests: dict[str, _Test] = {}
     only_in: dict[str, list[str]] = {names[0]: [], names[1]: []}
     for place, (metric, bar) in enumerate(bars.items()):
-        if metric not in family and metric not in shown:
+        if metric not in judged and metric not in shown:
             continue
-        there = [any(life.value(metric) is not None for life in side) for side in (pairing.ours, pairing.theirs)]
-        if there[0] != there[1]:
-            only_in[names[0] if there[0] else names[1]].append(metric)
-        if all(there):
+        has = [any(lifetime.value(metric) is not None for lifetime in side) for side in (ours, theirs)]
+        if has[0] != has[1]:
+            only_in[names[0] if has[0] else names[1]].append(metric)
+        if all(has):
             rng = np.random.default_rng([seed, place])
-            made[metric] = compare_metric(
-                pairing.ours, pairing.theirs, bar, metric, paired=pairing.paired, level=level, order=order, rng=rng
-            )
-    # What cannot be tested, for want of experts or of spread, costs the others nothing.
-    tested = [name for name in family if made[name].p is not None]
-    adjusted = dict(zip(tested, holm([made[name].p or 0.0 for name in tested]), strict=True))
-    for name in family:
-        made[name] = _worded(made[name], adjusted.get(name, 1.0), len(tested))
-    first = (*ours, *theirs)[0]
+            tests[metric] = _test(pairing, bar, metric, metric in judged, level, order, rng)
+    blocked = _different_tasks(ours, theirs, names)
+    differences = {name: test.difference for name, test in tests.items()}
+    differences |= _judged({name: tests[name] for name in judged if name in tests}, primary, blocked)
     differences = {
-        name: replace(made[name], sentence=sentence(made[name], *names))
-        for name in (shown if metrics else bars)
-        if name in made and name in shown
+        name: replace(difference, sentence=sentence(difference, *names)) for name, difference in differences.items()
     }
     return Comparison(
-        names[0],
-        names[1],
-        first.scenario_type,
-        first.measure,
+        *names,
+        lifetimes[0].scenario_type,
+        lifetimes[0].measure,
         pairing,
-        differences,
-        {name: (_summary(ours, name, bars[name]), _summary(theirs, name, bars[name])) for name in made},
+        {name: differences[name] for name in (shown if metrics else bars) if name in differences and name in shown},
+        {name: (_summary(ours, name, bars[name]), _summary(theirs, name, bars[name])) for name in differences},
         {name: tuple(only) for name, only in only_in.items() if only},
-        pairing.left_out,
-        _papers(ours, theirs),
-        {name: made[name] for name in family},
+        _notes(lifetimes, blocked),
+        {name: differences[name] for name in judged if name in differences},
+        primary=primary,
+        unit=_unit(lifetimes[0]),
     )
 
 
-def _shown(bars: Mapping[str, Threshold], lives: Sequence[Score]) -> tuple[str, ...]:
-    """Return the headline metrics; without any, those with a threshold, else all, untested."""
-    leading = tuple(name for name, bar in bars.items() if leads(bar, lives))
-    return leading or tuple(name for name, bar in bars.items() if bar.threshold is not None) or tuple(bars)
+def _unit(lifetime: Score) -> str:
+    if lifetime.identity.unit:
+        return " percentage points" if lifetime.identity.unit == "percent" else ""
+    return "" if settings_of(lifetime).get("scale") == "none" else " points"
 
 
-def _papers(ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
-    preset = next((life.preset for life in (*ours, *theirs) if life.preset != STANDARD), "")
-    return (f"{preset}: arithmetic means, experts as constants",) if preset else ()
+def _untested(bars: Mapping[str, Threshold]) -> tuple[str, ...]:
+    """Return the metrics to show if none is tested: those with a threshold, else all."""
+    return tuple(name for name, bar in bars.items() if bar.threshold is not None) or tuple(bars)
 
 
-def _worded(one: Difference, p_holm: float, family: int) -> Difference:
-    """Add the word of the verdict: by the adjusted p, or by the constant if nothing varies and there is no p."""
-    side = "better" if one.ahead > 0 else "worse"
-    alone = one.p
-    one = replace(one, family=family)
-    if alone is None:
-        return replace(one, word=side if one.test and one.ahead else "undecided")
-    one = replace(one, p_holm=p_holm)
-    if p_holm < 1 - one.level:
-        return replace(one, word=side)
-    return replace(one, word=f"likely {side}" if alone < 1 - one.level else "undecided")
+def _different_tasks(ours: Sequence[Score], theirs: Sequence[Score], names: tuple[str, str]) -> str | None:
+    """Return the reason for no verdict if the systems practise different tasks."""
+    practised = [{frozenset(lifetime.order) for lifetime in side if lifetime.order} for side in (ours, theirs)]
+    if not all(practised) or len(practised[0] | practised[1]) == 1:
+        return None
+    first, second = (frozenset().union(*tasks) for tasks in practised)
+    only = [
+        f"only {name} practises {join_words(sorted(tasks)[:5])}"
+        for name, tasks in zip(names, (first - second, second - first), strict=True)
+        if tasks
+    ]
+    return "; ".join(only) or "lifetimes practise different sets of tasks"
 
 
-def _summary(lives: Sequence[Score], metric: str, bar: Threshold) -> Summary:
-    values = values_of(lives, metric)
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return Summary(0, None, None)
-    scaled, back = _scaled(bar, lives, known)
-    mean = float(scaled.mean())
-    spread = None if len(known) < 2 else 0.0 if np.ptp(scaled) <= 1e-12 else float(scaled.std(ddof=1))
-    return Summary(len(known), math.exp(mean) if back else mean, spread)
+def _notes(lifetimes: Sequence[Score], blocked: str | None) -> tuple[str, ...]:
+    preset = next((lifetime.preset for lifetime in lifetimes if lifetime.preset != STANDARD), "")
+    papers = (f"{preset}: arithmetic means, experts as constants",) if preset else ()
+    return (*papers, *((f"undecided: {blocked}",) if blocked else ()))
 
 
-def _scaled(bar: Threshold, lives: Sequence[Score], *values: Array) -> tuple[Array, bool]:
+# --- the test of one metric ----------------------------------------------------------------------
+
+
+class _Test(Struct, frozen=True, eq=False):
+    """The difference of one metric with its interval; without words, which need the whole family."""
+
+    difference: Difference
+    interval: Interval | None = None
+    bar: Threshold = Threshold()
+    margin: float = 0.0
+    """On the scale that decides; 0 if there is none."""
+
+
+def _test(
+    pairing: Pairing,
+    bar: Threshold,
+    metric: str,
+    judged: bool,
+    level: float,
+    order: bool,
+    rng: np.random.Generator,
+) -> _Test:
+    """Compare one metric; a lifetime without a value is left out, with its partner."""
+    ours, theirs, paired = pairing.ours, pairing.theirs, pairing.paired
+    lifetimes = (*ours, *theirs)
+    mine, other = _with_values(ours, theirs, metric, paired=paired)
+    notes = _missing((len(ours), len(theirs)), (len(mine), len(other)), paired)
+    difference = Difference(metric, len(mine), len(other), paired, level=level, better=bar.better, why=notes)
+    if not mine or not other:
+        return _Test(replace(difference, why="no pair has both values" if paired else "a system has no value"))
+    values, logs = _scaled(bar, lifetimes, values_of(mine, metric), values_of(other, metric))
+    first, second = values[: len(mine)], values[len(mine) :]
+    none = rounding(bar, lifetimes, values, logs=logs)
+    back = math.exp if logs else float
+    mean = float(first.mean() - second.mean())
+    mean = 0.0 if abs(mean) <= none else mean
+    difference = replace(
+        difference,
+        scale="ratio" if logs else "difference",
+        mean=back(float(first.mean())),
+        baseline_mean=back(float(second.mean())),
+        difference=back(mean),
+    )
+    difference = with_secondary(difference, first, second, bar.sign, none, order=order, rng=rng)
+    fewest = min(len(first), len(second))
+    if fewest > 1:
+        difference = replace(difference, sd=_sd(first, none), baseline_sd=_sd(second, none))
+    if fewest < FEWEST:
+        few = "one lifetime" if fewest == 1 else "two lifetimes"
+        return _Test(replace(difference, why=_joined(f"{few}: values only", difference.why)))
+    interval = _interval(first, second, mean, none, paired=paired, level=level)
+    difference = replace(difference, low=back(interval.low), high=back(interval.high))
+    if not judged:
+        experts = "gain over own experts, which vary too" if bar.expert else None
+        return _Test(replace(difference, why=_joined(experts, difference.why)))
+    if not interval.variance:
+        return _Test(replace(difference, why=_joined(EQUAL, difference.why)), bar=bar)
+    uneven = "with a weighted quantile" if interval.weighted else ""
+    difference = replace(
+        difference,
+        test="paired t" if paired else f"Welch's t {uneven}".rstrip(),
+        statistic=interval.t(),
+        df=interval.freedom,
+        p=interval.p(),
+    )
+    if lifetimes[0].preset != STANDARD:
+        return _Test(difference, interval, bar)
+    margin, note = _margin(metric, bar, lifetimes, logs=logs)
+    shown = back(margin) if margin else None
+    return _Test(replace(difference, margin=shown, why=_joined(difference.why, note)), interval, bar, margin)
+
+
+def _interval(
+    ours: Array, theirs: Array, mean: float, none: float, *, paired: bool, level: float
+) -> Interval:
+    parts = [part_of(ours - theirs)] if paired else [part_of(ours), part_of(theirs)]
+    if math.sqrt(sum(part for part, _ in parts)) <= none:
+        parts = [(0.0, freedom) for _, freedom in parts]
+    sizes = sorted((len(ours), len(theirs)))
+    uneven = not paired and sizes[1] >= _UNEQUAL * sizes[0]
+    return (weighted_interval_of if uneven else interval_of)(mean, parts, level)
+
+
+def _margin(metric: str, bar: Threshold, lifetimes: Sequence[Score], *, logs: bool) -> tuple[float, str]:
+    """Return the margin on the scale that decides, and a note if there is none."""
+    declared = compared_as(metric, bar).margin
+    if not logs:
+        return margin_of(bar if bar.margin_given else replace(bar, margin=declared), lifetimes)
+    factor = bar.margin if bar.margin_given else declared
+    # A given margin below 1 is a distance from the threshold 1, as in verdicts on one group.
+    return math.log(factor) if factor >= 1 else -math.log1p(-factor), ""
+
+
+def _with_values(
+    ours: Sequence[Score], theirs: Sequence[Score], metric: str, *, paired: bool
+) -> tuple[list[Score], list[Score]]:
+    def has(lifetime: Score) -> bool:
+        return lifetime.value(metric) is not None
+
+    if not paired:
+        return list(filter(has, ours)), list(filter(has, theirs))
+    both = [(mine, other) for mine, other in zip(ours, theirs, strict=True) if has(mine) and has(other)]
+    return [mine for mine, _ in both], [other for _, other in both]
+
+
+def _scaled(bar: Threshold, lifetimes: Sequence[Score], *values: Array) -> tuple[Array, bool]:
     """Return all values in one array on the scale that decides, and whether that is logarithms."""
-    together = np.concatenate(values)
-    if any(life.preset != STANDARD for life in lives):
-        return together, False
-    scaled, scale = on_scale(bar, together)
+    joined = np.concatenate(values)
+    if any(lifetime.preset != STANDARD for lifetime in lifetimes):
+        return joined, False
+    scaled, scale = on_scale(bar, joined)
     return scaled, scale == "log"
 
 
-class _Sides(Struct, frozen=True, eq=False):
-    """Both systems on the scale that decides, and the share of experts in the variance."""
-
-    ours: Array
-    theirs: Array
-    parts: tuple[Part, ...] = ()
-    withheld: Withheld | None = None
-    notes: tuple[str, ...] = ()
-
-
-def compare_metric(
-    ours: Sequence[Score],
-    theirs: Sequence[Score],
-    bar: Threshold,
-    metric: str,
-    *,
-    paired: bool = False,
-    level: float = LEVEL,
-    order: bool = False,
-    rng: np.random.Generator | None = None,
-) -> Difference:
-    """Compare one metric of two systems; a lifetime without a value is left out, with its partner."""
-    rng = rng or np.random.default_rng(0)
-    every = (*ours, *theirs)
-    judged = leads(bar, every)
-    mine, other = _valued(ours, theirs, metric, paired=paired)
-    notes = _missing((len(ours), len(theirs)), (len(mine), len(other)), paired)
-    made = Difference(metric, len(mine), len(other), paired, level=level, better=bar.better, why=notes)
-    if not mine or not other:
-        return replace(made, why="no pair has both values" if paired else "a system has no value")
-    together, logs = _scaled(bar, every, values_of(mine, metric), values_of(other, metric))
-    sides = _Sides(together[: len(mine)], together[len(mine) :])
-    if judged and bar.expert and all(life.preset == STANDARD for life in every):
-        sides = _beside_experts(sides, mine, other, metric, logs=logs, paired=paired)
-    none = rounding(bar, every, together, logs=logs)
-    return _tested(made, sides, bar, none, judged=judged, logs=logs, order=order, rng=rng)
-
-
-def _valued(
-    ours: Sequence[Score], theirs: Sequence[Score], metric: str, *, paired: bool
-) -> tuple[list[Score], list[Score]]:
-    def has(life: Score) -> bool:
-        return life.value(metric) is not None
-
-    if not paired:
-        return [one for one in ours if has(one)], [one for one in theirs if has(one)]
-    both = [(one, two) for one, two in zip(ours, theirs, strict=True) if has(one) and has(two)]
-    return [one for one, _ in both], [two for _, two in both]
-
-
-def _beside_experts(
-    sides: _Sides, mine: Sequence[Score], other: Sequence[Score], metric: str, *, logs: bool, paired: bool
-) -> _Sides:
-    """Add the variance of experts, unless both systems have the same ones."""
-    scale: Literal["log", "linear"] = "log" if logs else "linear"
-    if averaged := averaged_first(mine):
-        return replace(sides, withheld=averaged)
-    held, against = crossed(mine, metric, scale), crossed(other, metric, scale)
-    if "unknown" in (held.sharing, against.sharing):
-        return replace(sides, withheld=Withheld.UNKNOWN)
-    if held.left_out or against.left_out:
-        if paired:
-            kept = {life.id for life in held.lives}, {life.id for life in against.lives}
-            both = [(a, b) for a, b in zip(mine, other, strict=True) if a.id in kept[0] and b.id in kept[1]]
-            mine, other = [a for a, _ in both], [b for _, b in both]
-        else:
-            mine, other = held.lives, against.lives
-        lost = len(held.left_out) + len(against.left_out)
-        if not mine or not other:
-            return replace(sides, withheld=Withheld.NOT_HELD)
-        held, against = crossed(mine, metric, scale), crossed(other, metric, scale)
-        sides = replace(sides, notes=(f"{lost} left out: no experts of every task",))
-    sides = replace(sides, ours=held.values, theirs=against.values)
-    if one_set(held, against, paired=paired):
-        return sides
-    if "partly" in (held.sharing, against.sharing) or not apart(held, against):
-        return replace(sides, withheld=Withheld.PARTLY)
-    shared: list[Crossing] = [one for one in (held, against) if one.sharing == "shared"]
-    fewest = min((one.fewest for one in shared), default=FEW_EXPERTS)
-    if fewest < TOO_FEW_EXPERTS:
-        parts = tuple(part for one in shared for part in one.parts()) if fewest > 1 else ()
-        return replace(sides, parts=parts, withheld=Withheld.FEW_EXPERTS)
-    notes = (*sides.notes, "few experts") if fewest < FEW_EXPERTS else sides.notes
-    return replace(sides, parts=tuple(part for one in shared for part in one.parts()), notes=notes)
-
-
-def _tested(
-    made: Difference,
-    sides: _Sides,
-    bar: Threshold,
-    none: float,
-    *,
-    judged: bool,
-    logs: bool,
-    order: bool,
-    rng: np.random.Generator,
-) -> Difference:
-    back = math.exp if logs else float
-    ours, theirs = sides.ours, sides.theirs
-    middle = float(ours.mean() - theirs.mean())
-    middle = 0.0 if abs(middle) <= none else middle
-    made = replace(
-        made,
-        n=len(ours),
-        baseline_n=len(theirs),
-        scale="ratio" if logs else "difference",
-        mean=back(float(ours.mean())),
-        baseline_mean=back(float(theirs.mean())),
-        difference=back(middle),
-        why=_joined(*sides.notes, made.why),
-    )
-    made = with_secondary(made, ours, theirs, bar.sign, none, order=order, rng=rng)
-    if sides.parts or sides.withheld:
-        # Tests of the lives alone would take two sets of experts for two learners.
-        made = replace(made, rank_p=None, permutation_p=None, order=None)
-    fewest = min(len(ours), len(theirs))
-    if fewest > 1:
-        made = replace(made, sd=_sd(ours, none), baseline_sd=_sd(theirs, none))
-    if fewest < FEWEST:
-        few = "one lifetime" if fewest == 1 else "two lifetimes"
-        return replace(made, why=_joined(f"{few}: values only", made.why))
-    away = ours - theirs if made.paired else None
-    lives = [part_of(away)] if away is not None else [part_of(ours), part_of(theirs)]
-    parts = [*lives, *sides.parts]
-    if math.sqrt(sum(part for part, _ in parts)) <= none:
-        parts = [(0.0, freedom) for _, freedom in parts]
-    interval = interval_of(middle, parts, made.level)
-    if sides.withheld is not Withheld.FEW_EXPERTS or sides.parts:
-        made = replace(made, low=back(interval.low), high=back(interval.high))
-    if not judged or sides.withheld:
-        return replace(made, why=_joined(sides.withheld, made.why))
-    made = replace(made, test="paired t" if made.paired else "Welch's t")
-    if not interval.variance:
-        if not middle:
-            return replace(made, p=1.0, why=_joined("the systems agree", made.why))
-        return replace(made, why=_joined(EQUAL, made.why))
-    return replace(made, statistic=interval.t(), df=interval.freedom, p=interval.p())
+def _summary(lifetimes: Sequence[Score], metric: str, bar: Threshold) -> Summary:
+    values = values_of(lifetimes, metric)
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return Summary(0, None, None)
+    scaled, logs = _scaled(bar, lifetimes, known)
+    mean = float(scaled.mean())
+    spread = None if len(known) < 2 else _sd(scaled, 1e-12)
+    return Summary(len(known), math.exp(mean) if logs else mean, spread)
 
 
 def _sd(values: Array, none: float) -> float:
@@ -405,15 +397,79 @@ def _sd(values: Array, none: float) -> float:
 
 def _missing(given: tuple[int, int], used: tuple[int, int], paired: bool) -> str | None:
     lost = given[0] - used[0] if paired else given[0] - used[0] + given[1] - used[1]
-    return f"{lost} {'pairs' if paired else 'lifetimes'} without a value are left out" if lost else None
+    noun = plural(lost, "pair" if paired else "lifetime")
+    return f"{noun} without a value {'is' if lost == 1 else 'are'} left out" if lost else None
 
 
-def _joined(*said: str | None) -> str | None:
-    return "; ".join(one for one in said if one) or None
+def _joined(*reasons: str | None) -> str | None:
+    return "; ".join(reason for reason in reasons if reason) or None
+
+
+# --- words: the family, its adjustment, and the margins -------------------------------------------
+
+
+def _judged(tests: Mapping[str, _Test], primary: str | None, blocked: str | None) -> dict[str, Difference]:
+    """Return the differences of a family with their verdicts.
+
+    Metrics that cannot be tested cost the others nothing. A primary metric is tested alone; the others count only if
+    it differs.
+    """
+    if blocked:
+        return {name: _worded(test, replace(test.difference, verdict="undecided")) for name, test in tests.items()}
+    tested = [name for name, test in tests.items() if test.difference.p is not None and name != primary]
+    p_values = dict(zip(tested, holm([tests[name].difference.p or 0.0 for name in tested]), strict=True))
+    judged: dict[str, Difference] = {}
+    first = tests.get(primary) if primary else None
+    if first is not None and primary:
+        judged[primary] = _verdict(first, first.difference.p, 1)
+    counts = first is None or judged[first.difference.metric].verdict in ("better", "worse")
+    for name, test in tests.items():
+        if name == primary:
+            continue
+        if counts:
+            judged[name] = _verdict(test, p_values.get(name), len(tested))
+        else:
+            why = _joined(f"not tested: the primary metric, {primary}, does not differ", test.difference.why)
+            judged[name] = replace(test.difference, family=len(tested), why=why)
+    return {name: judged[name] for name in tests}
+
+
+def _verdict(test: _Test, p_holm: float | None, family: int) -> Difference:
+    """Return the difference with its verdict: by the adjusted p, else by the interval that is tested on the margin."""
+    difference, sign = test.difference, test.bar.sign
+    difference = replace(difference, family=family, p_holm=p_holm)
+    if test.interval is None or difference.p is None or p_holm is None:
+        return _worded(test, replace(difference, verdict=None if difference.n >= FEWEST <= difference.baseline_n else "undecided"))
+    error = 1 - difference.level
+    side: Literal["better", "worse"] = "better" if difference.ahead > 0 else "worse"
+    if p_holm < error:
+        return _worded(test, replace(difference, verdict=side))
+    likely = side if difference.p < error else None
+    verdict: DifferenceVerdict = "undecided"
+    if test.margin > 0:
+        wide = replace(test.interval, level=1 - error / family)
+        back = math.exp if difference.scale == "ratio" else float
+        low, high = sorted((sign * wide.low, sign * wide.high))
+        no_worse, no_better = low > -test.margin, high < test.margin
+        verdict = "as good" if no_worse and no_better else "no worse" if no_worse else "undecided"
+        verdict = "no better" if no_better and not no_worse else verdict
+        difference = replace(
+            difference, margin_low=back(wide.low), margin_high=back(wide.high), margin_level=wide.level
+        )
+    return _worded(test, replace(difference, verdict=verdict, likely=likely))
+
+
+def _worded(test: _Test, difference: Difference) -> Difference:
+    words = compared_as(difference.metric, test.bar)
+    own = {"better": words.better, "worse": words.worse, "as good": "as good as"}
+    return replace(difference, word=own.get(difference.verdict or "", difference.verdict))
+
+
+# --- for information: rank tests and effect sizes -------------------------------------------------
 
 
 def with_secondary(
-    made: Difference,
+    difference: Difference,
     ours: Array,
     theirs: Array,
     sign: float,
@@ -426,20 +482,20 @@ def with_secondary(
 
     Values are rounded once, so that ties are ties in percent and in fractions.
     """
-    away = np.round((ours - theirs) / none) * none if made.paired else ours
+    away = np.round((ours - theirs) / none) * none if difference.paired else ours
     ours, theirs = (np.round(side / none) * none for side in (ours, theirs))
     delta = 2 * probability_of_improvement(sign * ours, sign * theirs) - 1
-    made = replace(made, cliffs_delta=delta, improvement=(delta + 1) / 2)
-    if made.paired:
-        made = replace(made, improvement=float(np.mean(sign * away > 0) + np.mean(away == 0) / 2))
+    difference = replace(difference, cliffs_delta=delta, improvement=(delta + 1) / 2)
+    if difference.paired:
+        difference = replace(difference, improvement=float(np.mean(sign * away > 0) + np.mean(away == 0) / 2))
     if min(len(ours), len(theirs)) < 2:
-        return made
-    made = replace(made, hedges_g=hedges_g(ours, theirs, sign))
+        return difference
+    difference = replace(difference, hedges_g=hedges_g(ours, theirs, sign))
     if order:
-        made = replace(made, order=almost_stochastic_order(sign * ours, sign * theirs, rng))
-    if made.paired:
-        return replace(made, rank_p=signed_rank_test(away), permutation_p=sign_flip_test(away, rng))
-    return replace(made, rank_p=_mann_whitney(ours, theirs))
+        difference = replace(difference, order=almost_stochastic_order(sign * ours, sign * theirs, rng))
+    if difference.paired:
+        return replace(difference, rank_p=signed_rank_test(away), permutation_p=sign_flip_test(away, rng))
+    return replace(difference, rank_p=_mann_whitney(ours, theirs))
 
 
 def _mann_whitney(ours: Array, theirs: Array) -> float:

@@ -74,7 +74,7 @@ def rounding(bar: Threshold, lives: Sequence[Score], values: Array, *, logs: boo
     if logs:
         return 1e-9
     unit = lives[0].identity.unit
-    points = unit == "percent" or (unit is None and _settings(lives[0]).get("scale") != "none")
+    points = unit == "percent" or (unit is None and settings_of(lives[0]).get("scale") != "none")
     if leads(bar, lives) and (points or unit == "fraction"):
         return 1e-7 if points else 1e-9
     return max(1e-12 * float(np.abs(values).max(initial=0.0)), 1e-300)
@@ -90,10 +90,10 @@ def margin_of(bar: Threshold, lives: Sequence[Score]) -> tuple[float, str]:
     if _kind(lives) == "matrix":
         unit = lives[0].identity.unit
         return {"percent": (bar.margin, ""), "fraction": (bar.margin / 100, "")}.get(str(unit), (0.0, without))
-    if _settings(lives[0]).get("scale") != "none":
+    if settings_of(lives[0]).get("scale") != "none":
         return bar.margin, ""
     first = lives[0]
-    said = {task: (one["min"], one["max"]) for task, one in (_settings(first).get("bounds") or {}).items()}
+    said = {task: (one["min"], one["max"]) for task, one in (settings_of(first).get("bounds") or {}).items()}
     known = {**said, **first.bounds}  # a table of scores has its settings alone
     widths = [known[task][1] - known[task][0] for task in first.tasks if task in known]
     if not widths or len(widths) < len(first.tasks):
@@ -101,13 +101,13 @@ def margin_of(bar: Threshold, lives: Sequence[Score]) -> tuple[float, str]:
     return bar.margin / 100 * sum(widths) / len(widths), ""
 
 
-def _settings(life: Score) -> dict[str, Any]:
+def settings_of(life: Score) -> dict[str, Any]:
     return _parsed(life.how)
 
 
 def averaged_first(lives: Sequence[Score]) -> Withheld | None:
     """Return the reason why experts are not a sample, if they were averaged first or tasks by their median."""
-    settings = _settings(lives[0])
+    settings = settings_of(lives[0])
     if settings.get("expert_average") == "time":
         return Withheld.AVERAGED
     return Withheld.MEDIANS if settings.get("aggregate") == "median" else None

@@ -10,11 +10,11 @@ from perdure.metrics import METRICS
 from perdure.metrics.declare import VerdictWords
 from perdure.metrics.presets import PRESETS
 from perdure.settings.presets import STANDARD
-from perdure.text import interval, number, p_words, plural
+from perdure.text import interval, join_words, number, p_words, percent, plural
 
 if TYPE_CHECKING:
     from perdure.metrics.declare import Threshold
-    from perdure.stats.compare import Difference
+    from perdure.stats.compare import Comparison, Difference
     from perdure.stats.model import Decision, Verdict
 
 
@@ -36,6 +36,8 @@ _UNDECIDED = "{preset} gives no verdicts. Arithmetic means and 90 % intervals, e
 _OPEN = "undecided"
 _OF_CHANGE = ("gains", "keeps", "loses", "forgets")
 _PLAIN = VerdictWords()
+_OF_LEARNED = ("performance_maintenance", "backward_transfer", "bwt", "forgetting")
+"""Metrics of change, in which a learner that learned little does well."""
 
 
 def words_of(metric: str, bar: Threshold | None = None) -> VerdictWords:
@@ -108,47 +110,139 @@ def _would_decide(made: Decision) -> str:
     return f"; about {plural(made.more_lifetimes, 'more lifetime')} would decide it if mean and spread stay the same"
 
 
-def sentence(one: Difference, system: str, baseline: str) -> str:
+def sentence(difference: Difference, system: str, baseline: str) -> str:
     """Return the sentence of a comparison about one metric."""
-    name = one.metric.replace("_", " ")
-    if one.difference is None:
-        return f"{name}: not compared ({one.why or 'no values'})."
-    ratio = one.scale == "ratio"
-    found = f"{'ratio' if ratio else 'difference'} {number(one.difference, one.width)}"
-    spread = "" if one.low is None else f", {one.level:.0%} interval {interval(one.low, one.high, ' to ')}"
-    without = f"; {one.why}" if one.why else ""
-    if one.word is None:
-        return f"{name}: {found}{spread}{without or '; exploratory, not tested'}."
-    over = f" after Holm over {plural(one.family, 'metric')}" if one.family > 1 else ""
-    tested = "" if one.p_holm is None else f"; {p_words(one.p_holm)}{over}"
-    side = "better" if one.ahead > 0 else "worse"
-    by = f"by a factor of {_factor(one)}" if ratio else f"by {number(abs(one.difference), one.width)}"
-    # What was just said is not said again; turned round, it belongs beside its interval.
-    facts = f"{found}{spread}" if one.difference < (1 if ratio else 0) or not spread else spread.removeprefix(", ")
-    if one.word in ("better", "worse"):
-        size = "" if one.hedges_g is None else f"; g = {number(one.hedges_g)}"
-        return f"{name}: {system} does {side} than {baseline} {by} ({facts}{tested}{size}{_shares(one)}{without})."
-    if one.word in ("likely better", "likely worse"):
-        return (
-            f"{name}: {system} likely does {side} than {baseline} {by} ({p_words(one.p)} alone), not significant after "
-            f"correcting for {plural(one.family, 'metric')} ({facts}{tested}{without})."
-        )
-    given = plural(one.n, "pair") if one.paired else f"{one.n} against {plural(one.baseline_n, 'lifetime')}"
-    facts = f"{given}: {found}{spread}{tested}{without}"
-    return f"{name}: no significant difference between {system} and {baseline} ({facts})."
+    name = difference.metric.replace("_", " ")
+    if difference.difference is None:
+        return f"{name}: not compared ({difference.why or 'no values'})."
+    spread = ""
+    if difference.low is not None:
+        ends = interval(difference.low, difference.high, " to ")
+        alone = " for this metric alone" if difference.family > 1 else ""
+        spread = f"{percent(difference.level)} interval {ends}{alone}"
+    found = f"{'ratio' if difference.scale == 'ratio' else 'difference'} {number(difference.difference, difference.width)}"
+    facts = [found, spread, _tested(difference)]
+    if difference.verdict in ("better", "worse"):
+        if difference.hedges_g is not None:
+            facts.append(f"g = {number(difference.hedges_g)}")
+        facts.append(_shares(difference))
+        said = f"{system} {_does(difference)} than {baseline}"
+    elif difference.verdict in ("no worse", "no better", "as good"):
+        facts.append(_ruled_out(difference))
+        said = f"{system} is {difference.word}{'' if difference.verdict == 'as good' else ' than'} {baseline}{_likely(difference)}"
+    elif difference.verdict == "undecided":
+        count = plural(difference.n, "pair") if difference.paired else f"{difference.n} and {plural(difference.baseline_n, 'lifetime')}"
+        facts.append(f"from {count}")
+        said = f"no difference shown between {system} and {baseline}{_likely(difference)}"
+    else:
+        said, facts = found, [spread, difference.why or "exploratory, not tested"]
+        return f"{name}: {'; '.join(part for part in (said, *facts) if part)}."
+    facts.append(difference.why or "")
+    return f"{name}: {said} ({'; '.join(fact for fact in facts if fact)})."
 
 
-def _factor(one: Difference) -> str:
-    """Return the ratio, or its inverse with digits in proportion."""
-    assert one.difference is not None
-    factor = one.difference if one.difference >= 1 or one.difference <= 0 else 1 / one.difference
-    return number(factor, one.width and one.width * factor / one.difference)
-
-
-def _shares(one: Difference) -> str:
-    """Return how often the system did better, with a remark if that contradicts the mean."""
-    if one.improvement is None:
+def lead(comparison: Comparison) -> str:
+    """Return which system ends up better and by how much, then the other metrics that differ."""
+    reached, system, baseline = comparison.level_reached, comparison.system, comparison.baseline
+    if reached is None or reached.difference is None:
         return ""
-    said = f"; better in {one.improvement:.0%} of {plural(one.n, 'pair') if one.paired else 'match-ups'}"
-    against = not math.isclose(one.improvement, 0.5) and (one.improvement > 0.5) != (one.ahead > 0)
-    return said + (", so a few lifetimes dominate the mean" if against else "")
+    ahead = reached.ahead >= 0
+    first, second = (system, baseline) if ahead else (baseline, system)
+    by = f"{number(abs(reached.difference), reached.width)}{comparison.unit}"
+    low, high = reached.low, reached.high
+    if low is not None and high is not None and reached.difference < 0:
+        low, high = -high, -low
+    spread = "" if low is None else f"{percent(reached.level)} interval {interval(low, high, ' to ')}"
+    facts = "; ".join(part for part in (spread, _tested(reached), reached.why) if part)
+    facts = f" ({facts})" if facts else ""
+    if reached.verdict in ("better", "worse"):
+        return f"{first} ends {by} better than {second}{facts}.{_others(comparison, reached, by)}"
+    if reached.verdict == "undecided":
+        leader = f"{first} is ahead by {by}" if reached.difference else "both are equal"
+        answer = f"Which one ends up better, {system} or {baseline}, is undecided: {leader}{_likely(reached)}{facts}."
+    elif reached.verdict is None:
+        answer = f"{first} ends {by} better than {second}{facts}." if reached.difference else f"Both end equal{facts}."
+    else:
+        than = "" if reached.verdict == "as good" else " than"
+        answer = f"{system} ends up {reached.word}{than} {baseline}: {_ruled_out(reached)}{_likely(reached)}{facts}."
+    return answer + _others(comparison, reached, by)
+
+
+def _others(comparison: Comparison, reached: Difference, by: str) -> str:
+    """Return the other metrics in which the systems differ, seen from the system that ends up better."""
+    from perdure.stats.compare import compared_as
+
+    ahead = reached.ahead >= 0
+    first, second = comparison.system, comparison.baseline
+    first, second = (first, second) if ahead else (second, first)
+    better: list[str] = []
+    worse: list[str] = []
+    kept: list[str] = []  # a learner keeps more if it has less to lose
+    for name, difference in comparison.tested.items():
+        if difference is reached or difference.verdict not in ("better", "worse"):
+            continue
+        words = compared_as(name)
+        if (difference.ahead > 0) is ahead:
+            better.append(words.better)
+        elif reached.verdict in ("better", "worse") and name in _OF_LEARNED:
+            kept.append(words.better)
+        else:
+            worse.append(words.worse)
+    parts = [join_words(better)] if better else []
+    parts += [f"but {join_words(worse)}" if better else join_words(worse)] if worse else []
+    answer = f" {first} {' '.join(parts)}." if parts else ""
+    return answer + (f" {second} {join_words(kept)}, but of less: it ends {by} worse." if kept else "")
+
+
+def _does(difference: Difference) -> str:
+    """Return the word of a verdict with the size: `ends 19 points better`, `keeps more by 12`."""
+    ratio = difference.scale == "ratio"
+    by = f"by a factor of {_factor(difference)}" if ratio else f"by {_size(difference)}"
+    return f"does {difference.word} {by}" if difference.word in ("better", "worse") else f"{difference.word} {by}"
+
+
+def _size(difference: Difference) -> str:
+    return number(abs(difference.difference or 0), difference.width)
+
+
+def _tested(difference: Difference) -> str:
+    if difference.p_holm is None:
+        return ""
+    over = f" after Holm over {plural(difference.family, 'metric')}" if difference.family > 1 else ""
+    return f"{p_words(difference.p_holm)}{over}"
+
+
+def _likely(difference: Difference) -> str:
+    if difference.likely is None:
+        return ""
+    return (
+        f", likely {difference.likely} ({p_words(difference.p)} alone), "
+        f"not shown after correcting for {plural(difference.family, 'metric')}"
+    )
+
+
+def _ruled_out(difference: Difference) -> str:
+    """Return the difference that a margin rules out, with the interval that is compared with it."""
+    ratio = difference.scale == "ratio"
+    margin = f"a factor of {number(difference.margin)}" if ratio else number(difference.margin)
+    size = {"no worse": "a loss", "no better": "a lead"}.get(difference.verdict or "", "a difference")
+    ends = interval(difference.margin_low, difference.margin_high, " to ")
+    level = f"{100 * (difference.margin_level or 0):.3g} %"
+    return f"{size} of {margin} or more is ruled out ({level} interval {ends})"
+
+
+def _factor(difference: Difference) -> str:
+    """Return the ratio, or its inverse with digits in proportion."""
+    ratio = difference.difference or 0.0
+    factor = ratio if ratio >= 1 or ratio <= 0 else 1 / ratio
+    return number(factor, difference.width and difference.width * factor / ratio)
+
+
+def _shares(difference: Difference) -> str:
+    """Return how often the system did better, with a remark if that contradicts the mean."""
+    share = difference.improvement
+    if share is None:
+        return ""
+    better = f"better in {percent(share)} of {plural(difference.n, 'pair') if difference.paired else 'match-ups'}"
+    against = not math.isclose(share, 0.5) and (share > 0.5) != (difference.ahead > 0)
+    return better + (", so a few lifetimes dominate the mean" if against else "")

@@ -17,6 +17,7 @@ from perdure.lazy import pl
 from perdure.metrics.declare import METRICS, Threshold
 from perdure.metrics.score import Score
 from perdure.results import LeftOut
+from perdure.settings.presets import STANDARD
 from perdure.stats.compare import Comparison, compare_lives
 from perdure.stats.groups import (
     check_comparable,
@@ -28,6 +29,7 @@ from perdure.stats.groups import (
     usable,
 )
 from perdure.stats.interval import holm
+from perdure.stats.learning import add_learning_metrics
 from perdure.stats.model import LEVEL, Document
 from perdure.stats.pairing import Want
 from perdure.stats.tally import Tally, tally_of_systems
@@ -186,71 +188,108 @@ def compare_systems(
     level: float = LEVEL,
     order: bool = False,
     seed: int = 0,
+    primary: str | None = None,
 ) -> Comparisons:
     """Compare each system with the baseline (the last one unless named), in every scenario type and measure they share.
 
-    The family of headline metrics that both could answer is tested, whichever `metrics` are shown. Of three systems or
+    The metrics that both could answer are tested together, whichever `metrics` are shown. Of three systems or
     more every pair is compared as well, for a letter display. Different presets or settings are refused.
     """
-    metrics = tuple(METRICS.canonical(one) for one in metrics)
+    metrics = tuple(METRICS.canonical(name) for name in metrics)
     chosen = _named(systems, baseline).name
     _check_same_settings(systems)
     systems, assumed = _placed(systems)
-    against = next(one for one in systems if one.name == chosen)
-    found: list[Comparison] = []
+    bars = {name: bar for system in systems for name, bar in system.bars.items()}
+    comparisons: list[Comparison] = []
     alone: list[str] = []
     letters: list[Letters] = []
     against_thresholds: dict[str, tuple[Score, ...]] = {}
-    strata = dict.fromkeys(_stratum(life) for one in systems for life in one.lives)
+    strata = dict.fromkeys(_stratum(lifetime) for system in systems for lifetime in system.lives)
     for stratum in strata:
-        there = {one.name: tuple(life for life in one.lives if _stratum(life) == stratum) for one in systems}
-        for name, lives in there.items():
-            check_poolable(lives, f"{name}, {_label(stratum)}")
-            if lives:
-                against_thresholds[_row(name, stratum, strata)] = lives
-        check_comparable([life for lives in there.values() for life in lives], _label(stratum))
-        if not there[against.name] or sum(bool(lives) for lives in there.values()) < 2:
-            alone.append(f"{_label(stratum)}: only {', '.join(name for name, lives in there.items() if lives)}")
+        lifetimes = {
+            system.name: tuple(lifetime for lifetime in system.lives if _stratum(lifetime) == stratum)
+            for system in systems
+        }
+        lifetimes = {name: own for name, own in lifetimes.items() if own}
+        for name, own in lifetimes.items():
+            check_poolable(own, f"{name}, {_label(stratum)}")
+            against_thresholds[_row(name, stratum, strata)] = own
+        check_comparable([lifetime for own in lifetimes.values() for lifetime in own], _label(stratum))
+        if chosen not in lifetimes or len(lifetimes) < 2:
+            alone.append(f"{_label(stratum)}: only {', '.join(lifetimes)}")
             continue
-        for one in systems:
-            if one is against or not there[one.name]:
-                continue
-            made = compare_lives(
-                there[one.name],
-                there[against.name],
-                _bars(one, against, metrics),
-                metrics=metrics,
-                names=(one.name, against.name),
-                paired=paired,
-                level=level,
-                order=order,
-                seed=seed,
-            )
-            found.append(replace(made, notes=(*made.notes, *_notes(there[one.name], there[against.name]))))
-        present = {one.name: there[one.name] for one in systems if there[one.name]}
-        if len(present) > 2:
-            bars = {name: bar for one in systems for name, bar in one.bars.items()}
-            letters.append(letter_display(present, bars, paired=paired, level=level))
-    if not found:
+        results, displayed = compare_with_baseline(
+            lifetimes, chosen, bars, metrics=metrics, paired=paired, level=level, order=order, seed=seed, primary=primary
+        )
+        comparisons += results
+        letters += [displayed] if displayed else []
+    if not comparisons:
         raise PerdureError(
-            f"nothing to compare with {against.name}: no scenario type and measure in common ({'; '.join(alone)})",
+            f"nothing to compare with {chosen}: no scenario type and measure in common ({'; '.join(alone)})",
             "give --measure, or score the same scenarios",
         )
-    if not any(one.differences for one in found):
+    if not any(comparison.differences for comparison in comparisons):
         raise PerdureError(
-            f"{against.name} shares no metric that has a value with any other system", "name others with --metrics"
+            f"{chosen} shares no metric that has a value with any other system", "name others with --metrics"
         )
     return Comparisons(
-        tuple(one.name for one in systems),
-        against.name,
-        next(life.preset for one in systems for life in one.lives),
-        tuple(found),
+        tuple(system.name for system in systems),
+        chosen,
+        next(lifetime.preset for system in systems for lifetime in system.lives),
+        tuple(comparisons),
         level,
-        tuple(left for one in systems for left in one.left_out),
+        tuple(left for system in systems for left in system.left_out),
         (*assumed, *(f"not compared: {text}" for text in alone)),
         tuple(letters),
-        tally_of_systems(against_thresholds, {name: bar for one in systems for name, bar in one.bars.items()}, level),
+        tally_of_systems(against_thresholds, bars, level),
     )
+
+
+def compare_with_baseline(
+    systems: Mapping[str, Sequence[Score]],
+    baseline: str,
+    bars: Mapping[str, Threshold],
+    *,
+    metrics: Sequence[str] = (),
+    order: bool = False,
+    seed: int = 0,
+    primary: str | None = None,
+    **how: Any,
+) -> tuple[list[Comparison], Letters | None]:
+    """Compare each system with the baseline, on references that are common to all systems.
+
+    Return the comparisons and, for three systems or more, the letters of all pairs. `how` goes to `compare_lives`.
+    """
+    lifetimes = [lifetime for own in systems.values() for lifetime in own]
+    notes: tuple[str, ...] = ()
+    if all(lifetime.preset == STANDARD and not lifetime.identity.unit for lifetime in lifetimes):
+        systems, notes = add_learning_metrics(systems)
+        known = {metric.name: metric.criterion for metric in METRICS if metric.compared and metric.compared.of == "log"}
+        bars = {**known, **bars}
+        bars = {**{name: bars[name] for name in known}, **bars}  # in the order of the declarations
+    unknown = next((name for name in (*metrics, *([primary] if primary else [])) if name not in bars), None)
+    if unknown:
+        raise UnknownNameError("metric of these scores", unknown, bars)
+    comparisons = [
+        compare_lives(
+            own,
+            systems[baseline],
+            bars,
+            names=(name, baseline),
+            metrics=metrics,
+            order=order,
+            seed=seed,
+            primary=primary,
+            **how,
+        )
+        for name, own in systems.items()
+        if name != baseline
+    ]
+    comparisons = [
+        replace(found, notes=(*found.notes, *notes, *_notes(systems[found.system], systems[baseline])))
+        for found in comparisons
+    ]
+    return comparisons, letter_display(systems, bars, **how) if len(systems) > 2 else None
 
 
 def _named(systems: Sequence[System], baseline: str | None) -> System:
@@ -310,14 +349,6 @@ def _row(system: str, stratum: _Stratum, strata: Iterable[_Stratum]) -> str:
 
 def _label(stratum: _Stratum) -> str:
     return " · ".join(one for one in stratum if one) or "all lifetimes"
-
-
-def _bars(one: System, against: System, metrics: Sequence[str]) -> dict[str, Threshold]:
-    known = {**against.bars, **one.bars}
-    for name in metrics:
-        if name not in known:
-            raise UnknownNameError("metric of these scores", name, known)
-    return known
 
 
 def _notes(ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:

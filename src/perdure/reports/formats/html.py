@@ -21,7 +21,7 @@ from perdure.reports.formats.pictures import lifetime_pictures, opening_figures,
 from perdure.reports.grid import grids
 from perdure.reports.model import Report, given_settings
 from perdure.reports.palette import dark_colours
-from perdure.stats.answer import answers, better, shared_answers
+from perdure.stats.answer import answers, shared_answers
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Group
 from perdure.text import join_words, number, plural
@@ -76,7 +76,6 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
     ended = live is None or any(group.n for group in data.groups)
     figures, first_figures = sections(data), opening_figures(data) if ended else []
     pages, page_tables = _pages(data)
-    by_name = {group.group: group for group in data.groups}
     counts = {"lives": plural(len(data.lifetimes), "lifetime"), "metrics": plural(len(report.valued), "metric")}
     always = {"curves", "statistics", "checklist", "definitions", "methods", "provenance"}
     return _render(
@@ -86,7 +85,7 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
         alike=shared_answers(learners) if len(learners) > _MOST_ANSWERED else (),
         leads=report.leads if len(data.groups) == 1 else (),
         colours=_COLOURS,
-        better=[line for comparison in report.comparisons if (line := better(comparison, by_name))],
+        better=[comparison.answer for comparison in report.comparisons if comparison.answer],
         grids=grids(data.groups, data.survey.metrics),
         unmeasured=_unmeasured_text(report),
         opening=first_figures,
