@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from itertools import combinations, product
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 from tests.metrics import new_definitions as oracle
-from tests.stats.lives import BARS, beside_experts, life, lives, normal
+from tests.stats.lives import BARS, altered, beside_experts, life, lives, normal
 
-from perdure.metrics.declare import Threshold
+from perdure.metrics.declare import ComparedAs, Threshold
 from perdure.metrics.score import Score
 from perdure.results import to_plain
 from perdure.stats.compare import Comparison, Difference, compare_lives
@@ -45,7 +46,7 @@ def compared(ours: Any, theirs: Any, bar: Threshold | None = None, *, paired: bo
 # --- the test that decides ------------------------------------------------------------------------
 
 
-@given(st.integers(0, 10_000), st.integers(3, 20), st.integers(3, 20), st.booleans())
+@given(st.integers(0, 10_000), st.integers(11, 20), st.integers(11, 20), st.booleans())
 @settings(max_examples=80, deadline=None)
 def test_the_test_is_scipys_paired_t_or_welchs(seed: int, n: int, m: int, paired: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -65,74 +66,28 @@ def test_the_test_is_scipys_paired_t_or_welchs(seed: int, n: int, m: int, paired
         assert one.improvement == pytest.approx(theirs_u.statistic / (n * m))
 
 
-@given(st.integers(0, 10_000), st.booleans(), st.integers(3, 6), st.integers(3, 6))
-@settings(max_examples=60, deadline=None)
-def test_sides_with_experts_of_their_own_are_tested_as_defined(seed: int, paired: bool, k: int, other_k: int) -> None:
-    rng = np.random.default_rng(seed)
-
-    def tables(count: int, mean: float) -> dict[str, np.ndarray]:
-        noise = {task: rng.normal(0, 0.1, (8, 1)) + rng.normal(0, 0.1, (1, count)) for task in "ab"}
-        return {task: mean + one + rng.normal(0, 0.02, (8, count)) for task, one in noise.items()}
-
-    ours, theirs = tables(k, 0.2), tables(other_k, 0.0)
-    sides = [
-        beside_experts(
-            one, experts=lambda _, task, side=side, one=one: [f"{side}{at}" for at in range(one[task].shape[1])]
-        )
-        for side, one in (("x", ours), ("y", theirs))
-    ]
-    found = compare_lives(sides[0], sides[1], RP, paired="yes" if paired else "no").differences["relative_performance"]
-    expected = oracle.of_difference(list(ours.values()), list(theirs.values()), paired=paired, experts=True)
-    assert found.p == pytest.approx(float(expected.p()), rel=1e-6)
-    assert (found.low, found.high) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
-    assert found.df == pytest.approx(float(expected.freedom))
-
-
-def test_one_set_of_experts_for_both_is_the_plain_test_at_any_number() -> None:
+def test_gains_over_own_experts_are_shown_but_not_tested() -> None:
     rng = np.random.default_rng(0)
-    ours, theirs = ({"a": mean + rng.normal(0, 0.1, (8, 1))} for mean in (0.5, 0.0))
-    sides = [beside_experts(one, experts=lambda *_: ("the one",)) for one in (ours, theirs)]
-    found = compare_lives(sides[0], sides[1], RP).differences["relative_performance"]
-    assert found.p == pytest.approx(stats.ttest_rel(ours["a"][:, 0], theirs["a"][:, 0]).pvalue, rel=1e-6)
-    assert found.word == "better"
-    apart = [
-        beside_experts(one, experts=lambda *_, name=name: (name,)) for one, name in ((ours, "mine"), (theirs, "yours"))
-    ]
-    alone = compare_lives(apart[0], apart[1], RP).differences["relative_performance"]
-    assert (alone.word, alone.p) == ("undecided", None)
-    assert "too few experts" in str(alone.why)
+    sides = [beside_experts({"a": mean + rng.normal(0, 0.01, (8, 3))}) for mean in (0.5, 0.0)]
+    comparison = compare_lives(*sides, {**PM, **RP})
+    assert comparison.family == ()
+    alone = compare_lives(*sides, {**RP, **PM}, metrics=["relative_performance"])
+    difference = alone.differences["relative_performance"]
+    assert (difference.verdict, difference.word, difference.p) == (None, None, None)
+    assert "gain over own experts" in str(difference.why)
 
 
-def test_tests_of_the_lives_alone_are_not_given_beside_two_sets_of_experts() -> None:
-    """They would take weak experts for a better learner."""
-    rng = np.random.default_rng(2)
-    weak, strong = rng.normal([0.4, 0.2, 0.1], 0.02, (9, 3)), rng.normal([-0.3, 0.1, 0.0], 0.02, (9, 3))
-    for paired in (True, False):
-        want: Literal["yes", "no"] = "yes" if paired else "no"
-        for names, shared in ((("m", "y"), False), (("both", "both"), True)):
-            ours, theirs = (
-                beside_experts({"a": table}, experts=lambda *_, name=name: [f"{name}{at}" for at in range(3)])
-                for table, name in zip((weak, strong), names, strict=True)
-            )
-            found = compare_lives(ours, theirs, RP, paired=want, order=True)
-            one = found.differences["relative_performance"]
-            assert one.p is not None
-            assert (one.rank_p is not None, one.order is not None) == (shared, shared)
-            assert (one.permutation_p is not None) == (shared and paired)
-            assert one.hedges_g is not None
-
-
-def test_experts_that_only_some_share_tell_nothing_apart() -> None:
-    rng = np.random.default_rng(0)
-    sides = [
-        beside_experts(
-            {"a": rng.normal(0, 0.1, (8, 3))}, experts=lambda *_, first=first: (first, "both", f"{first} too")
-        )
-        for first in ("x", "y")
-    ]
-    found = compare_lives(sides[0], sides[1], RP).differences["relative_performance"]
-    assert "experts partly shared" in str(found.why)
-    assert found.p is None
+@pytest.mark.parametrize(("n", "m"), [(3, 20), (20, 3), (4, 8)])
+def test_unequal_numbers_use_a_weighted_quantile_and_p_is_its_dual(n: int, m: int) -> None:
+    rng = np.random.default_rng(n)
+    ours, theirs = rng.normal(1.5, 1, n), rng.normal(0, 1, m)
+    difference = compared(ours, theirs)
+    parts = [(side.var(ddof=1) / len(side), len(side) - 1) for side in (ours, theirs)]
+    variance = sum(part for part, _ in parts)
+    quantile = sum(part * stats.t.ppf(0.975, df) for part, df in parts) / variance
+    assert difference.low == pytest.approx(ours.mean() - theirs.mean() - quantile * math.sqrt(variance))
+    touching = compared(ours, theirs, level=1 - float(difference.p or 0))
+    assert min(abs(touching.low or 1), abs(touching.high or 1)) == pytest.approx(0, abs=1e-6)
 
 
 @given(st.integers(0, 1000))
@@ -152,7 +107,7 @@ def test_ratios_are_compared_as_a_ratio(seed: int) -> None:
 
 def test_five_pairs_can_decide() -> None:
     one = compared([3.1, 2.9, 3.3, 3.0, 3.2], [1.0, 1.1, 0.9, 1.2, 1.0], paired=True)
-    assert one.word == "better"
+    assert (one.verdict, one.word) == ("better", "keeps more")
 
 
 # --- one question, one p --------------------------------------------------------------------------
@@ -177,65 +132,102 @@ def test_one_outlier_leaves_words_interval_and_effect_in_agreement() -> None:
     assert one.improvement == pytest.approx(6 / 7)
     assert one.ahead < 0
     assert (one.hedges_g or 0) < 0
-    assert one.word == "undecided"
-    assert "no significant difference" in sentence(one, "ours", "theirs")
+    assert one.verdict == "as good"  # of points of 100, of which it loses less than one
+    assert "ours is as good as theirs" in sentence(one, "ours", "theirs")
     assert (one.low or 0) < 0 < (one.high or 0)
 
 
 @given(st.lists(st.floats(-30, 30), min_size=3, max_size=12), st.sampled_from([0.8, 0.95, 0.99]))
 @settings(max_examples=80, deadline=None)
 def test_words_interval_and_effect_size_never_contradict_each_other(values: list[float], level: float) -> None:
-    one = compared(values, np.zeros(len(values)), paired=True, level=level)
-    assert one.word is not None
-    if one.word == "undecided":
+    difference = compared(values, np.zeros(len(values)), paired=True, level=level)
+    if difference.verdict is None:
+        assert EQUAL in str(difference.why)
         return
-    assert one.low is not None
-    assert one.high is not None
-    assert not one.low <= 0 <= one.high or EQUAL in str(one.why)
-    assert one.word.endswith("better") == (one.ahead > 0)
-    assert one.hedges_g is None or (one.hedges_g > 0) == (one.ahead > 0)
+    assert difference.low is not None
+    assert difference.high is not None
+    shown = difference.verdict in ("better", "worse")
+    assert shown is not (difference.low <= 0 <= difference.high)
+    if shown:
+        assert (difference.verdict == "better") is (difference.ahead > 0)
+        assert difference.hedges_g is None or (difference.hedges_g > 0) is (difference.ahead > 0)
+    else:
+        no_worse, no_better = difference.low > -5, difference.high < 5  # of a family of one, at the same level
+        assert (difference.verdict in ("no worse", "as good")) is no_worse
+        assert (difference.verdict in ("no better", "as good")) is no_better
+
+
+def family_of_six(shifts: Sequence[float], n: int = 10, primary: str | None = None) -> Comparison:
+    """Compare two systems by six made-up metrics, of which `shifts` are the differences in standard deviations."""
+    names = [f"metric_{at}" for at in range(len(shifts))]
+    bars = {name: Threshold(compared=ComparedAs(margin=5.0)) for name in names}
+    columns = [
+        {name: normal(shift, 1, n, 100 * side + at) for at, (name, shift) in enumerate(zip(names, by, strict=True))}
+        for side, by in enumerate((shifts, [0.0] * len(shifts)))
+    ]
+    sides = [
+        [life(f"{at}", seed=at, values={name: column[name][at] for name in names}) for at in range(n)]
+        for column in columns
+    ]
+    return compare_lives(sides[0], sides[1], bars, paired="no", primary=primary)
+
+
+def test_margins_are_compared_with_an_interval_that_holds_for_the_whole_family() -> None:
+    comparison = family_of_six([4.0, 0, 0, 0, 0, 0])
+    for difference in comparison.tested.values():
+        if difference.verdict in ("better", "worse"):
+            assert difference.margin_low is None
+            continue
+        assert difference.margin_level == pytest.approx(1 - 0.05 / 6)
+        assert (difference.margin_low or 0) < (difference.low or 0)
+        assert difference.verdict == "as good"
+
+
+def test_a_primary_metric_is_tested_alone_and_the_others_only_if_it_differs() -> None:
+    shown = family_of_six([3.0, 1.25, 0, 0, 0, 0], primary="metric_0")
+    assert shown.tested["metric_0"].p_holm == shown.tested["metric_0"].p
+    assert {difference.family for name, difference in shown.tested.items() if name != "metric_0"} == {5}
+    hidden = family_of_six([0.0, 9.0, 0, 0, 0, 0], primary="metric_0")
+    assert hidden.tested["metric_0"].verdict == "as good"
+    assert hidden.tested["metric_0"].margin_level == pytest.approx(0.95)
+    assert {difference.verdict for name, difference in hidden.tested.items() if name != "metric_0"} == {None}
+    assert "primary metric" in str(hidden.tested["metric_1"].why)
+
+
+def test_systems_that_practise_different_tasks_get_no_verdict() -> None:
+    ours = tuple(altered(one, order=("a", "c")) for one in lives(normal(9, 1, 6)))
+    comparison = compare_lives(ours, lives(normal(0, 1, 6, 2)), PM, names=("ours", "theirs"), paired="no")
+    assert comparison.tested["performance_maintenance"].verdict == "undecided"
+    assert comparison.notes == ("undecided: only ours practises c; only theirs practises b",)
 
 
 def test_a_family_is_corrected_whole_and_words_say_so() -> None:
-    names = [f"metric_{at}" for at in range(5)]
-    bars = {name: Threshold(0.0, headline="log") for name in names}
-
-    def side(shift: float, seed: int) -> list[Score]:
-        drawn = [normal(0, 1, 10, seed + at) for at in range(5)]
-        return [
-            life(
-                f"{at}", seed=at, values={name: drawn[m][at] + (shift if m == 0 else 0) for m, name in enumerate(names)}
-            )
-            for at in range(10)
-        ]
-
-    found = compare_lives(side(1.25, 10), side(0.0, 50), bars, names=("ours", "theirs"))
-    first = found.differences["metric_0"]
-    p = [1.0 if one.p is None else one.p for one in found.differences.values()]
-    assert [one.p_holm for one in found.differences.values()] == pytest.approx(list(oracle.holm(np.array(p))))
+    comparison = family_of_six([1.25, 0, 0, 0, 0])
+    p = [difference.p or 1.0 for difference in comparison.tested.values()]
+    assert [difference.p_holm for difference in comparison.tested.values()] == pytest.approx(
+        list(oracle.holm(np.array(p)))
+    )
+    first = comparison.tested["metric_0"]
     assert first.p is not None
     assert first.p_holm is not None
     assert first.p < 0.05 <= first.p_holm
-    said = sentence(first, "ours", "theirs")
-    assert "likely does better" in said
-    assert "alone), not significant after correcting for 5 metrics" in said
+    assert first.likely == "better"
+    assert "likely better (p = " in first.sentence
+    assert "alone), not shown after correcting for 5 metrics" in first.sentence
 
 
 def test_what_cannot_be_tested_costs_the_others_nothing() -> None:
-    bars = {**PM, **RP}
     rng = np.random.default_rng(0)
 
     def side(shift: float) -> list[Score]:
         return [
-            life(
-                f"{at}", seed=at, values={"performance_maintenance": shift + one, "relative_performance": 1.0 + one / 9}
-            )
-            for at, one in enumerate(rng.normal(0, 1, 9))
+            life(f"{at}", seed=at, values={"performance_maintenance": shift + value, "forward_transfer": 2.0})
+            for at, value in enumerate(rng.normal(0, 1, 9))
         ]
 
-    one = compare_lives(side(1.0), side(0.0), bars).differences["performance_maintenance"]
-    assert one.family == 1  # relative performance has no experts to be tested by
-    assert one.p_holm == one.p
+    difference = compare_lives(side(1.0), side(0.0), {**PM, **RATIO}).differences["performance_maintenance"]
+    assert difference.family == 1  # forward transfer is the same in all lifetimes
+    assert difference.p_holm == difference.p
 
 
 # --- beside it ------------------------------------------------------------------------------------
@@ -310,14 +302,14 @@ def test_tied_values_of_few_lifetimes_are_no_surer_than_all_ways_to_share_them_o
 
 def test_systems_that_agree_in_every_pair_have_p_1() -> None:
     one = compared(A, A.copy(), paired=True)
-    assert (one.p, one.permutation_p, one.improvement, one.word) == (1.0, 1.0, 0.5, "undecided")
-    assert one.why == "the systems agree"
+    assert (one.p, one.permutation_p, one.improvement, one.word) == (None, 1.0, 0.5, None)
+    assert one.why == EQUAL
 
 
 def test_two_constant_systems_differ_by_what_they_are_untested() -> None:
     one = compared(np.full(4, 2.0), np.full(4, 1.0))
     assert (one.difference, one.low, one.high, one.hedges_g) == (1.0, 1.0, 1.0, None)
-    assert (one.p, one.word) == (None, "better")
+    assert (one.p, one.word, one.verdict) == (None, None, None)
     assert EQUAL in str(one.why)
 
 
@@ -331,15 +323,15 @@ def test_one_or_two_lifetimes_are_compared_but_not_tested(n: int) -> None:
 def test_a_pair_with_one_value_missing_is_left_out_and_counted() -> None:
     one = compared([1.0, np.nan, 3.0, 5.0], [0.0, 1.0, 1.0, 2.0], paired=True)
     assert (one.n, one.difference) == (3, 2.0)
-    assert "1 pairs without a value are left out" in str(one.why)
+    assert "1 pair without a value is left out" in str(one.why)
 
 
 def test_the_last_bits_of_a_float_are_no_difference() -> None:
     apart = compared(np.full(5, 0.1 + 0.2), np.full(5, 0.3))
-    assert (apart.difference, apart.p, apart.improvement, apart.hedges_g) == (0.0, 1.0, 0.5, None)
+    assert (apart.difference, apart.p, apart.improvement, apart.hedges_g) == (0.0, None, 0.5, None)
     noise = np.array([0.1 + 0.2] * 6 + [1.0])
     paired = compared(noise, np.array([0.3] * 6 + [1.0]), paired=True)
-    assert (paired.p, paired.permutation_p, paired.improvement) == (1.0, 1.0, 0.5)
+    assert (paired.p, paired.permutation_p, paired.improvement) == (None, 1.0, 0.5)
 
 
 def test_metrics_that_only_one_system_has_are_named() -> None:
@@ -356,10 +348,10 @@ def said(shift: float, n: int = 15) -> str:
 
 
 def test_a_sentence_says_better_worse_or_not_told_apart() -> None:
-    assert "ours does better than theirs by" in said(5.0)
-    assert "ours does worse than theirs by" in said(-5.0)
-    assert "no significant difference between ours and theirs" in said(0.0)
-    assert "100% of 15 pairs" in said(8.0)
+    assert "ours keeps more by" in said(5.0)
+    assert "ours keeps less by" in said(-5.0)
+    assert "ours is as good as theirs" in said(0.0)
+    assert "100 % of 15 pairs" in said(8.0)
 
 
 def test_json_of_a_comparison_is_finite_and_carries_the_sentence() -> None:
@@ -381,7 +373,7 @@ def test_whatever_the_values_every_number_is_finite_and_nothing_warns(
 ) -> None:
     ours = data.draw(st.lists(VALUE, min_size=2, max_size=14))
     theirs = data.draw(st.lists(VALUE, min_size=len(ours) if paired else 1, max_size=len(ours) if paired else 14))
-    bars = {"m": Threshold(0.0, better=better, headline="log")}  # type: ignore[arg-type]
+    bars = {"m": Threshold(0.0, better=better, compared=ComparedAs())}  # type: ignore[arg-type]
     mine, other = lives(ours, "m"), lives(theirs, "m")
     found: Comparison = compare_lives(mine, other, bars, paired="yes" if paired else "no", order=True)
     for one in found.differences.values():

@@ -22,11 +22,11 @@ EXAMPLE = "perdure compare runs/replay runs/naive"
 _WIDEST = 5  # metrics as columns
 _COLOURS = {"better": "green", "worse": "red", "no worse": "cyan", "no better": "cyan", "as good": "cyan"}
 _LEGEND = (
-    "Differences are A − B, ratios (×) A / B. Interval and p belong to one two-sided test, for one metric alone: paired t "
-    "or Welch's t. Holm: p adjusted over all metrics tested together, shown or not; it decides. no worse, no better, as "
-    "good as: the margin is ruled out by an interval that holds for all these metrics together. For information only: the "
-    "rank test, Hedges' g (positive if the first system does better), and the probability that one of its lifetimes beats "
-    "one of the other's."
+    "Differences are A − B, ratios (×) A / B. Interval and p belong to one two-sided test, for one metric alone: "
+    "paired t or Welch's t. Holm: p adjusted over all metrics tested together, shown or not; it decides. no worse, no "
+    "better, as good as: the margin is ruled out by an interval that holds for all these metrics together. For "
+    "information only: the rank test, Hedges' g (positive if the first system does better), and the probability that "
+    "one of its lifetimes beats one of the other's."
 )
 
 

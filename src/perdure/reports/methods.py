@@ -32,7 +32,7 @@ def methods(data: GroupedSurvey, comparisons: Sequence[Comparison] = ()) -> str:
     """Return a paragraph: the data, the definitions, the tests and the versions behind the numbers."""
     parts = (_data, _preparation, _definitions, _estimates, _experts)
     sentences = [sentence for part in parts for sentence in part(data)]
-    return " ".join((*sentences, *_comparisons(data, comparisons), *_versions(data)))
+    return " ".join((*sentences, *_comparisons(comparisons), *_versions(data)))
 
 
 def _data(data: GroupedSurvey) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _expert_scope(data: GroupedSurvey) -> str:
     return "task and lifetime"
 
 
-def _comparisons(data: GroupedSurvey, comparisons: Sequence[Comparison]) -> Iterator[str]:
+def _comparisons(comparisons: Sequence[Comparison]) -> Iterator[str]:
     differences = [
         difference for comparison in comparisons for difference in comparison.tested.values() if difference.test
     ]

@@ -338,9 +338,7 @@ def _test(
     return _Test(replace(difference, margin=shown, why=_joined(difference.why, note)), interval, bar, margin)
 
 
-def _interval(
-    ours: Array, theirs: Array, mean: float, none: float, *, paired: bool, level: float
-) -> Interval:
+def _interval(ours: Array, theirs: Array, mean: float, none: float, *, paired: bool, level: float) -> Interval:
     parts = [part_of(ours - theirs)] if paired else [part_of(ours), part_of(theirs)]
     if math.sqrt(sum(part for part, _ in parts)) <= none:
         parts = [(0.0, freedom) for _, freedom in parts]
@@ -439,7 +437,9 @@ def _verdict(test: _Test, p_holm: float | None, family: int) -> Difference:
     difference, sign = test.difference, test.bar.sign
     difference = replace(difference, family=family, p_holm=p_holm)
     if test.interval is None or difference.p is None or p_holm is None:
-        return _worded(test, replace(difference, verdict=None if difference.n >= FEWEST <= difference.baseline_n else "undecided"))
+        return _worded(
+            test, replace(difference, verdict=None if difference.n >= FEWEST <= difference.baseline_n else "undecided")
+        )
     error = 1 - difference.level
     side: Literal["better", "worse"] = "better" if difference.ahead > 0 else "worse"
     if p_holm < error:

@@ -115,30 +115,29 @@ def sentence(difference: Difference, system: str, baseline: str) -> str:
     name = difference.metric.replace("_", " ")
     if difference.difference is None:
         return f"{name}: not compared ({difference.why or 'no values'})."
-    spread = ""
+    kind = "ratio" if difference.scale == "ratio" else "difference"
+    facts = [f"{kind} {number(difference.difference, difference.width)}"]
     if difference.low is not None:
-        ends = interval(difference.low, difference.high, " to ")
         alone = " for this metric alone" if difference.family > 1 else ""
-        spread = f"{percent(difference.level)} interval {ends}{alone}"
-    found = f"{'ratio' if difference.scale == 'ratio' else 'difference'} {number(difference.difference, difference.width)}"
-    facts = [found, spread, _tested(difference)]
+        facts.append(f"{percent(difference.level)} interval {interval(difference.low, difference.high, ' to ')}{alone}")
+    facts.append(_tested(difference))
     if difference.verdict in ("better", "worse"):
-        if difference.hedges_g is not None:
-            facts.append(f"g = {number(difference.hedges_g)}")
-        facts.append(_shares(difference))
-        said = f"{system} {_does(difference)} than {baseline}"
+        size = "" if difference.hedges_g is None else f"g = {number(difference.hedges_g)}"
+        facts += [size, _shares(difference), difference.why or ""]
+        by = f"by a factor of {_factor(difference)}" if kind == "ratio" else f"by {_size(difference)}"
+        does = "does " if difference.word in ("better", "worse") else ""
+        result = f"{system} {does}{difference.word} {by} than {baseline}"
     elif difference.verdict in ("no worse", "no better", "as good"):
-        facts.append(_ruled_out(difference))
-        said = f"{system} is {difference.word}{'' if difference.verdict == 'as good' else ' than'} {baseline}{_likely(difference)}"
+        facts += [_ruled_out(difference), difference.why or ""]
+        result = f"{system} is {_no_worse_than(difference, baseline)}{_likely(difference)}"
     elif difference.verdict == "undecided":
-        count = plural(difference.n, "pair") if difference.paired else f"{difference.n} and {plural(difference.baseline_n, 'lifetime')}"
-        facts.append(f"from {count}")
-        said = f"no difference shown between {system} and {baseline}{_likely(difference)}"
+        counts = f"{difference.n} and {plural(difference.baseline_n, 'lifetime')}"
+        facts += [plural(difference.n, "pair") if difference.paired else counts, difference.why or ""]
+        result = f"no difference shown between {system} and {baseline}{_likely(difference)}"
     else:
-        said, facts = found, [spread, difference.why or "exploratory, not tested"]
-        return f"{name}: {'; '.join(part for part in (said, *facts) if part)}."
-    facts.append(difference.why or "")
-    return f"{name}: {said} ({'; '.join(fact for fact in facts if fact)})."
+        result, *facts = (*facts, difference.why or "exploratory, not tested")
+        return f"{name}: {'; '.join(filter(None, (result, *facts)))}."
+    return f"{name}: {result} ({'; '.join(filter(None, facts))})."
 
 
 def lead(comparison: Comparison) -> str:
@@ -163,8 +162,9 @@ def lead(comparison: Comparison) -> str:
     elif reached.verdict is None:
         answer = f"{first} ends {by} better than {second}{facts}." if reached.difference else f"Both end equal{facts}."
     else:
-        than = "" if reached.verdict == "as good" else " than"
-        answer = f"{system} ends up {reached.word}{than} {baseline}: {_ruled_out(reached)}{_likely(reached)}{facts}."
+        answer = (
+            f"{system} ends up {_no_worse_than(reached, baseline)}: {_ruled_out(reached)}{_likely(reached)}{facts}."
+        )
     return answer + _others(comparison, reached, by)
 
 
@@ -194,11 +194,8 @@ def _others(comparison: Comparison, reached: Difference, by: str) -> str:
     return answer + (f" {second} {join_words(kept)}, but of less: it ends {by} worse." if kept else "")
 
 
-def _does(difference: Difference) -> str:
-    """Return the word of a verdict with the size: `ends 19 points better`, `keeps more by 12`."""
-    ratio = difference.scale == "ratio"
-    by = f"by a factor of {_factor(difference)}" if ratio else f"by {_size(difference)}"
-    return f"does {difference.word} {by}" if difference.word in ("better", "worse") else f"{difference.word} {by}"
+def _no_worse_than(difference: Difference, baseline: str) -> str:
+    return f"{difference.word}{'' if difference.verdict == 'as good' else ' than'} {baseline}"
 
 
 def _size(difference: Difference) -> str:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Survey
 from perdure.lazy import pl
-from perdure.metrics.declare import METRICS, Threshold
+from perdure.metrics.declare import METRICS, ComparedAs, Threshold
 from perdure.metrics.score import Score
 from perdure.results import LeftOut
 from perdure.settings.presets import STANDARD
@@ -219,7 +219,15 @@ def compare_systems(
             alone.append(f"{_label(stratum)}: only {', '.join(lifetimes)}")
             continue
         results, displayed = compare_with_baseline(
-            lifetimes, chosen, bars, metrics=metrics, paired=paired, level=level, order=order, seed=seed, primary=primary
+            lifetimes,
+            chosen,
+            bars,
+            metrics=metrics,
+            paired=paired,
+            level=level,
+            order=order,
+            seed=seed,
+            primary=primary,
         )
         comparisons += results
         letters += [displayed] if displayed else []
@@ -265,8 +273,9 @@ def compare_with_baseline(
     if all(lifetime.preset == STANDARD and not lifetime.identity.unit for lifetime in lifetimes):
         systems, notes = add_learning_metrics(systems)
         known = {metric.name: metric.criterion for metric in METRICS if metric.compared and metric.compared.of == "log"}
-        bars = {**known, **bars}
-        bars = {**{name: bars[name] for name in known}, **bars}  # in the order of the declarations
+        # The level reached answers which one is better, so it comes first.
+        known = dict(sorted(known.items(), key=lambda item: item[1].compared != ComparedAs()))
+        bars = {name: bars.get(name, bar) for name, bar in known.items()} | dict(bars)
     unknown = next((name for name in (*metrics, *([primary] if primary else [])) if name not in bars), None)
     if unknown:
         raise UnknownNameError("metric of these scores", unknown, bars)
