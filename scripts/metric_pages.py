@@ -46,11 +46,13 @@ def metric_pages() -> dict[str, str]:
 
 
 def _bound() -> Iterator[tuple[str, str, Metric]]:
-    """Yield preset, id and declaration, the standard preset first."""
+    """Yield preset, id and declaration, the standard preset first, and last the metrics of comparisons only."""
+    from perdure.metrics import METRICS
     from perdure.metrics.presets import PRESETS, chosen_metrics
 
     for preset in PRESETS:
         yield from ((preset.name, name, declared) for name, declared in chosen_metrics(preset).items())
+    yield from (("", metric.name, metric) for metric in METRICS if not metric.preset)
 
 
 _INDEX = """# Metrics
@@ -70,7 +72,8 @@ def _index(by_id: Mapping[str, Mapping[str, Metric]]) -> str:
     parts = [_INDEX]
     for preset, rows in listed.items():
         heading = ("id", "what it says", "demonstrated", "condition", "capability")
-        parts.append(f"\n## Of the preset {preset}\n\n{table(heading, rows)}")
+        title = f"Of the preset {preset}" if preset else "Of comparisons only"
+        parts.append(f"\n## {title}\n\n{table(heading, rows)}")
     parts.append("\n## Signs\n\nWords in a formula are the roles that the drawing below it names.\n\n")
     parts.append(table(("sign", "meaning"), ((_math(sign), said) for sign, said in SYMBOLS.items())))
     return "".join(parts)
@@ -79,13 +82,14 @@ def _index(by_id: Mapping[str, Mapping[str, Metric]]) -> str:
 def _page(name: str, bound: Mapping[str, Metric]) -> str:
     (first, declared), *others = bound.items()
     remarks = "".join(f"{said}\n\n" for said in declared.remarks)
+    holder = f"`{first}`" if first else "comparisons"
     weakness = f"{declared.weakness[:1].upper()}{declared.weakness[1:]}" or "None is known."
     parts = [
         f"# {name}\n\n{declared.summary}\n\n",
         f"## Formula\n\n{_math(declared.equation, display=True)}\n\n" if declared.equation else "",
         f"{remarks}[What the signs mean](../metrics.md#signs)\n\n",
         f"## Where it is read\n\nIt needs {_needs(declared)}.\n\n{drawing(declared)}\n\n",
-        f"## What it is held against\n\n{table(('preset', f'`{first}`'), _facts(declared))}\n",
+        f"## What it is held against\n\n{table(('preset', holder), _facts(declared))}\n",
         f"## Weaknesses\n\n{weakness}\n\n",
         f"## Under a null\n\n{_null(name, bound)}",
     ]

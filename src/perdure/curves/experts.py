@@ -44,7 +44,7 @@ Average = Literal["metrics", "time"]
 """With several experts: average the metric's values, or the experts' curves first (l2metrics' old option)."""
 _DEFAULTS = Options()
 _STATED = 'expected an object {"task": saturation}'
-_CLOSE = 0.9  # the common target is this share of the way from where curves begin to where they end
+CLOSE = 0.9  # the common target is this share of the way from where curves begin to where they end
 
 
 class Experts(msgspec.Struct, frozen=True, eq=False):
@@ -487,7 +487,7 @@ def compare_with_experts(
         (sum(map(level, learners)) / len(logs) + sum(map(level, experts))) / (len(logs) + 1)
         for level in (start, terminal)
     )  # the learner counts once, however often it was cut
-    target = near(begin + _CLOSE * (end - begin))
+    target = near(begin + CLOSE * (end - begin))
     return tuple(
         ExpertComparison(
             expert=mark,

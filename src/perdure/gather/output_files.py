@@ -77,6 +77,7 @@ def lifetime_table(survey: Survey) -> pl.DataFrame:
             "unit": score.identity.unit,
             "direction": score.identity.direction,
             "bounds": json.dumps(to_plain(score.named_bounds)),
+            "ranges": json.dumps(to_plain(score.named_ranges)),
             "variants": score.identity.variants,
             "tasks": SEPARATOR.join(score.tasks),
             "preset": score.preset,

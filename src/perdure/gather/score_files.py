@@ -10,6 +10,7 @@ from typing import Any, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perdure.curves.arrays import Range
 from perdure.errors import PerdureError, nearest
 from perdure.files import HEADER_LIMIT, SCORES_LIMIT, open_regular, parse_json, read_bytes
 from perdure.gather.model import Survey
@@ -20,7 +21,7 @@ from perdure.log.rows import cells, records
 from perdure.metrics.declare import Metric, Threshold
 from perdure.metrics.measure import Flag, Measured
 from perdure.metrics.presets import PRESETS, chosen_metrics
-from perdure.metrics.score import DEFINITIONS, BlockSummary, Score, deciding
+from perdure.metrics.score import DEFINITIONS, BlockSummary, LearningGain, Score, deciding, reversed_range
 from perdure.results import CHECKSUM, checksum_of, json_keys
 from perdure.scenario.model import Block, Subtype, Variants, variant_mode
 from perdure.scenario.model import Mode as BlockMode
@@ -32,7 +33,7 @@ _FACT_COLUMNS = frozenset(
         "lifetime", "run_id", "learner", "agent_config", "scenario_type", "protocol", "seed", "measure", "unit",
         "metrics_column", "preset", "definitions", "sg_name", "complexity", "difficulty", "min", "max", "num_lx",
         "num_ex", "runtime", "learning_experiences", "evaluation_experiences", "dropped_rows", "identity",
-        "complete", "order", "tasks", "not_learned", "variants", "direction", "bounds", "learner_digest",
+        "complete", "order", "tasks", "not_learned", "variants", "direction", "bounds", "ranges", "learner_digest",
     }
 )  # fmt: skip
 _OWN_COLUMNS = frozenset({"preset", "learning_experiences", "evaluation_experiences"})
@@ -214,7 +215,7 @@ def _read_lifetime(path: Path, entry: Mapping[str, Any], preset: str, how: str) 
         _refuse_unknown(path, f"{where}: {name}", each, json_keys(Measured))
     blocks = entry.get("blocks", ())
     order = entry.get("order") or [block["task"] for block in blocks if block["mode"] == "learn"]
-    return Score(
+    score = Score(
         identity=Identity(
             id=str(entry["id"]),
             learner=entry.get("learner"),
@@ -252,12 +253,25 @@ def _read_lifetime(path: Path, entry: Mapping[str, Any], preset: str, how: str) 
         bounds=_bounds(entry.get("bounds")),
         protocol=entry.get("protocol"),
         complete=_word(entry.get("complete"), (True, False), "complete", path, where=where),
+        learning_gains={task: LearningGain(**gain) for task, gain in entry.get("learning_gains", {}).items()},
         digest=str(entry.get("digest") or ""),
+        measures=entry["measure"] if isinstance(entry.get("measure"), Mapping) else {},
     )
+    return _with_ranges(score, entry.get("ranges"))
 
 
 def _bounds(stated: Mapping[str, Any] | None) -> dict[str, tuple[float, float]]:
     return {task: (float(pair["min"]), float(pair["max"])) for task, pair in (stated or {}).items()}
+
+
+def _with_ranges(score: Score, stated: Mapping[str, Any] | None) -> Score:
+    """Return the score with its ranges, which files hold as measured."""
+    spans = {
+        task: Range(float(span["min"]), float(span["max"]), bool(span["given"]))
+        for task, span in (stated or {}).items()
+    }
+    ranges = {task: span if score.sign(task) > 0 else reversed_range(span) for task, span in spans.items()}
+    return replace(score, ranges=ranges)
 
 
 def _read_block(path: Path, lifetime: str, entry: Mapping[str, Any]) -> BlockSummary:
@@ -361,7 +375,7 @@ def _read_row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         fix = 'expected {"task": {"min": 0, "max": 1}}, or nothing'
         raise PerdureError(f"bounds is {row['bounds']!r}", fix, file=path, line=number) from problem
-    return Score(
+    score = Score(
         identity=Identity(
             id=row["run_id" if is_l2metrics else "lifetime"],
             learner=row.get("learner") or row.get("agent_config") or None,
@@ -390,6 +404,11 @@ def _read_row(path: Path, number: int, row: Mapping[str, str], metrics: Sequence
         else row.get("protocol") or None,
         complete=_COMPLETE.get(complete),
     )
+    try:
+        return _with_ranges(score, parse_json(row.get("ranges") or "{}"))
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        fix = 'expected {"task": {"min": 0, "max": 1, "given": false}}, or nothing'
+        raise PerdureError(f"ranges is {row['ranges']!r}", fix, file=path, line=number) from problem
 
 
 def _tasks(cell: str | None) -> tuple[str, ...]:

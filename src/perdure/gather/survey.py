@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from perdure.curves.arrays import Array
 from perdure.errors import NotALogError, PerdureError
 from perdure.gather.find import FoundLog, find_lifetimes, unused_experts, with_distinct_ids
 from perdure.gather.joint_learner import (
@@ -65,6 +67,7 @@ def survey(
     settings: Settings | None = None,
     *,
     look: CurveHook | None = None,
+    learning: bool = False,
     jobs: int | None = None,
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
@@ -84,6 +87,8 @@ def survey(
         How lifetimes are read and scored.
     look
         Selects the data of a lifetime's curves to return. Without it, no data are returned.
+    learning
+        Whether scores keep the learning curves of lifetimes and experts, which comparisons need.
     jobs
         Number of processes. By default one per core, and one for a few lifetimes.
     engine
@@ -111,6 +116,7 @@ def survey(
         experts=stated or tuple(expert if isinstance(expert, Lifetime) else os.fspath(expert) for expert in experts),
         own_experts=own_experts,
         look=look,
+        learning=learning,
         count=len(found),
     )
     worker = ScoreWorker(job)  # wrong experts fail here, before any lifetime is read
@@ -125,6 +131,8 @@ def survey(
         results = score_on_ray(job, found, address, progress, jobs)
     else:
         results = parallel_map(ScoreWorker, job, found, count, progress, worker=worker)
+    if learning:
+        results = _share_expert_curves(results)
     lifetimes = _with_distinct_ids(_compare_with_joint(job, list(zip(found, results, strict=True)), count))
     lifetimes += _lifetimes_in(score_files, {lifetime.id for lifetime in lifetimes}, settings)
     counted = count_once(lifetimes)
@@ -159,6 +167,26 @@ def survey(
             *(_note_unused_settings(settings) if score_files else ()),
         ),
     )
+
+
+def _share_expert_curves(results: Sequence[ScoreResult]) -> list[ScoreResult]:
+    """Return the results with one copy of each expert's curve, of those that the processes sent."""
+    by_values: dict[bytes, Array] = {}
+    by_copy: dict[int, Array] = {}
+
+    def shared(values: Array) -> Array:
+        if id(values) not in by_copy:
+            by_copy[id(values)] = by_values.setdefault(blake2b(values.tobytes()).digest(), values)
+        return by_copy[id(values)]
+
+    def with_shared(lifetime: ScoredLifetime) -> ScoredLifetime:
+        curves = {task: tuple(map(shared, copies)) for task, copies in lifetime.score.expert_learning.items()}
+        return replace(lifetime, score=replace(lifetime.score, expert_learning=curves))
+
+    return [
+        replace(result, lifetimes=tuple((name, with_shared(lifetime)) for name, lifetime in result.lifetimes))
+        for result in results
+    ]
 
 
 def _raise_empty(left_out: Sequence[tuple[str, str]], raised: PerdureError | None, experts: int) -> NoReturn:

@@ -39,6 +39,8 @@ class ScoreJob(msgspec.Struct, frozen=True):
     settled: Settled | None = None
     """Names of the parameter sets in all lifetimes, if parameters make tasks."""
     look: CurveHook | None = None
+    learning: bool = False
+    """Whether scores keep their learning curves."""
     count: int = 1
     """Number of logs."""
 
@@ -136,7 +138,9 @@ class ScoreWorker:
 
     def _scorer(self, run: Path | None) -> Scorer:
         if run not in self._scorers:
-            self._scorers[run] = Scorer(self.job.settings, self.experts.of(run), self.job.settled)
+            self._scorers[run] = Scorer(
+                self.job.settings, self.experts.of(run), self.job.settled, learning=self.job.learning
+            )
         return self._scorers[run]
 
     def read(self, log: FoundLog) -> Iterator[tuple[FoundLog, Lifetime]]:

@@ -18,6 +18,7 @@ from perdure.scenario.sites import Site
 
 NOT_SATURATED = "not saturated: still rising at the end (Baker et al. define this metric for saturated tasks only)"
 EXPERT_NOT_SATURATED = "an expert is not saturated: its curve still rises at its end"
+NEVER_REACHED = "the target was never reached, and counts as reached after the end"
 _THAN = "than single-task experts"
 _ROUNDING = 1e-9  # a curve that rises by less than this part of its range does not rise
 
@@ -89,7 +90,7 @@ def sample_efficiency(expert: ExpertComparison) -> float | Value:
 
 def _remarks(pair: ExpertComparison) -> Iterator[str]:
     if pair.reached > pair.length:
-        yield "the target was never reached, and counts as reached after the end"
+        yield NEVER_REACHED
     if pair.expert_reached > pair.length:
         yield "an expert never reached the target, which counts as reached after its end"
     least = _ROUNDING * max(1.0, pair.range)

@@ -9,8 +9,76 @@ import numpy as np
 from perdure.curves.arrays import slope_through
 from perdure.curves.model import Curve
 from perdure.metrics.arithmetic import NoValue, flat, student_975
-from perdure.metrics.declare import metric
+from perdure.metrics.declare import VerdictWords, metric
 from perdure.scenario import sites
+
+_COMPARED = "it is computed when lifetimes are compared"
+
+
+@metric(
+    sites.final_evaluations,
+    unit="points",
+    question="does",
+    source="Perdure",
+    of_matrix="average_accuracy",
+    words=VerdictWords("better", "worse", "it", "ends {}", asks="Ends better?", about="points at the end, of 100"),
+)
+def final_performance(last: Curve) -> float:
+    r"""Measure the performance at the end: the last evaluation of each learned task, in points of 100.
+
+    $$\mathrm{EP}(\text{last}) - 1$$
+
+    Every task that was learned needs an evaluation after its last learning block. Values as measured (`--scale none`)
+    stay as they are.
+
+    Weakness: a level depends on the scale: on the difficulty of the tasks, and on bounds or the range of the data. It
+    does not show whether a low task was forgotten or never learned.
+    """
+    return last.mean - (last.floor or 0.0)
+
+
+@metric(
+    sites.each_task_learned,
+    scale="log",
+    unit="ratio",
+    preset="",
+    source="after Baker et al. 2023, Alg. 3, without experts",
+    words=VerdictWords("more", "less", "it", "learns {}", asks="Learns more?", about="performance while learning, ×"),
+)
+def learning_performance(learned: Curve) -> float:  # noqa: ARG001
+    r"""Measure how much is achieved while learning, over the same number of experiences in all compared lifetimes.
+
+    $$\max\left(1, \frac{1}{m} \sum_{k=1}^{m} \text{learned}_k\right)$$
+
+    A task's wake learning blocks are joined and cut to m, the shortest in the comparison. The ratio of two learners is
+    that of their relative performance, because experts that serve both cancel out.
+
+    Weakness: it mixes how fast and how high. A ratio depends on the zero of the scale, so bounds should be given.
+    """
+    raise NoValue(_COMPARED)
+
+
+@metric(
+    sites.each_task_learned,
+    scale="log",
+    unit="ratio",
+    preset="",
+    source="after Baker et al. 2023, Alg. 4, by a common target",
+    words=VerdictWords("faster", "slower", "it", "learns {}", asks="Learns faster?", about="learning speed, ×"),
+)
+def learning_speed(learned: Curve) -> float:  # noqa: ARG001
+    r"""Measure how high and how soon learning ends up, by a target that is common to all compared lifetimes.
+
+    $$\frac{\max(1, S)}{X}, \quad X = \min \lbrace k : \text{learned}_k \ge B + 0.9\,(\bar{S} - B) \rbrace$$
+
+    S is the last tenth of a task's wake learning blocks, joined and cut to m, the shortest in the comparison. The
+    target is nine tenths of the way from the mean start to the mean end of the experts of all learners, or of their
+    lifetimes if one has no experts. A curve that never reaches it counts as m + 1.
+
+    Weakness: high but late may give the same value as low but early. The target moves with the learners and experts
+    that are compared.
+    """
+    raise NoValue(_COMPARED)
 
 
 @metric(sites.each_learning_block, unit="points", source="l2metrics 3.1")

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from perdure.curves.arrays import many_differ
+from perdure.curves.arrays import Array, Range, many_differ, mean, start, terminal
 from perdure.curves.experts import ExpertLog, Experts, expert_logs, twin_of
 from perdure.curves.model import Curves, Preparation
 from perdure.curves.prepare import Directed
@@ -31,6 +31,7 @@ from perdure.metrics.measure import Context, Measured, SiteCache, measure
 from perdure.metrics.presets import PRESETS, chosen_metrics, prepared
 from perdure.results import Tabular
 from perdure.scenario.model import Block, Scenario
+from perdure.scenario.sites import each_task_learned, visible_evaluations
 from perdure.settings import UNDECIDING, Settings
 from perdure.settings.presets import STANDARD
 
@@ -97,6 +98,22 @@ class Bounds(msgspec.Struct, frozen=True):
     max: float
 
 
+class NamedRange(Bounds, frozen=True):
+    """The range of a task's values, as measured."""
+
+    given: bool
+    """Whether it was given or recorded in the log, not found in the data."""
+
+
+class LearningGain(msgspec.Struct, frozen=True):
+    """Rise of a task's learning curve, scaled and not smoothed: the mean of its last tenth minus an earlier level."""
+
+    from_start: float
+    """Minus the mean of its first tenth."""
+    from_evaluation: float | None = None
+    """Minus the task's first evaluation; None if it was learned before that."""
+
+
 class OtherCode(str):
     """A note that a lifetime's experts or twin were run by another version of its learner's code."""
 
@@ -132,6 +149,16 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
         Task → its measure, if tasks have different measures.
     bounds
         Task → (min, max) as measured, if they were given or recorded in the log.
+    ranges
+        Task → the range its values were scaled by; higher is better.
+    learning_gains
+        Task → the rise of its learning curve. For logs under the standard preset.
+    learning
+        Task → its wake learning blocks, joined, as measured; higher is better. Empty unless the survey keeps them.
+    expert_learning
+        Task → the same of each of its experts.
+    clamps
+        Task → the range that `learning` is clamped to before it is scaled.
     protocol
         The protocol in the manifest.
     complete
@@ -145,6 +172,7 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
         *("measure:known_measure", "unit:identity.unit", "direction:identity.direction"),
         *("variants:identity.variants", "order", "dropped_rows", "learning_experiences", "evaluation_experiences"),
         *("tasks", "metrics", "blocks", "notes", "not_learned", "bounds:named_bounds"),
+        *("ranges:named_ranges", "learning_gains"),
     )
 
     identity: Identity
@@ -159,6 +187,11 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
     not_learned: tuple[str, ...] = ()
     measures: Mapping[str, str] = msgspec.field(default_factory=dict)
     bounds: Mapping[str, tuple[float, float]] = msgspec.field(default_factory=dict)
+    ranges: Mapping[str, Range] = msgspec.field(default_factory=dict)
+    learning_gains: Mapping[str, LearningGain] = msgspec.field(default_factory=dict)
+    learning: Mapping[str, Array] = msgspec.field(default_factory=dict)
+    expert_learning: Mapping[str, tuple[Array, ...]] = msgspec.field(default_factory=dict)
+    clamps: Mapping[str, Range] = msgspec.field(default_factory=dict)
     protocol: Any = None
     complete: bool | None = None
     digest: str = ""
@@ -268,6 +301,25 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
         """The bounds of each task that has any, as given or as its log records them."""
         return {task: Bounds(low, high) for task, (low, high) in self.bounds.items()}
 
+    @property
+    def named_ranges(self) -> dict[str, NamedRange]:
+        """The range that each task's values were scaled by, as measured."""
+        spans = {task: span if self.sign(task) > 0 else reversed_range(span) for task, span in self.ranges.items()}
+        return {task: NamedRange(span.low, span.high, span.given) for task, span in spans.items()}
+
+    def sign(self, task: str) -> float:
+        """Return −1 if lower values of a task's measure are better, else 1."""
+        way = self.identity.direction
+        if " " in way:  # of each measure by name
+            ways = dict(part.rpartition(" ")[::2] for part in way.split(", "))
+            way = ways.get(self.measures.get(task, ""), "higher")
+        return -1.0 if way == "lower" else 1.0
+
+
+def reversed_range(span: Range) -> Range:
+    """Return the range of the negated values."""
+    return Range(-span.high, -span.low, span.given)
+
 
 def protocol_name(protocol: Any) -> str | None:
     """Return the name of a manifest's protocol: `name@digest` if it has them, else a digest of its content.
@@ -302,12 +354,17 @@ class Scorer:
     """Settings and experts, prepared once to score any number of lifetimes."""
 
     def __init__(
-        self, settings: Settings | None = None, experts: Experts | None = None, settled: Settled | None = None
+        self,
+        settings: Settings | None = None,
+        experts: Experts | None = None,
+        settled: Settled | None = None,
+        *,
+        learning: bool = False,
     ) -> None:
         """Look up names and load files of metrics, so that misspelt names fail before any log is read.
 
         `settled` has the names of parameter sets in all these lifetimes and experts. Without it, each lifetime and the
-        experts get their own.
+        experts get their own. With `learning`, scores keep their learning curves, which comparisons need.
         """
         self.settings = Settings.given_or_default(settings)
         if isinstance(self.settings.joint, str):
@@ -325,6 +382,7 @@ class Scorer:
         self.served: set[str] = set()
         """Experts that are used for the measure of a lifetime."""
         self.settled = settled
+        self.learning = learning
         self._logs: dict[tuple[str, str, str | None], tuple[ExpertLog, ...]] = {}
         self._sites = SiteCache(Scenario.of("", ()))
         self.how = deciding(self.settings.as_json(self.prep))
@@ -363,6 +421,9 @@ class Scorer:
             not_learned=() if is_matrix else _not_learned(curves, self.settings.learned),
             measures=passage.measures,
             bounds={} if is_matrix else _known_bounds(curves),
+            ranges={} if is_matrix else curves.ranges,
+            learning_gains={} if is_matrix or self.preset.name != STANDARD else _learning_gains(curves),
+            **(_learning_curves(curves) if self.learning and not is_matrix else {}),
             protocol=lifetime.manifest.get("protocol"),
             complete=lifetime.complete,
             digest=_digest(passage),
@@ -566,6 +627,34 @@ def _known_bounds(curves: Curves) -> dict[str, tuple[float, float]]:
     return {
         task: (span.low, span.high) if curves.sign(task) > 0 else (-span.high, -span.low)
         for task, span in known.items()
+    }
+
+
+def _learning_gains(curves: Curves) -> dict[str, LearningGain]:
+    first: dict[str, int] = {}
+    for index in reversed(visible_evaluations(curves.scenario)):
+        first[curves.scenario.blocks[index].task] = index
+    gains: dict[str, LearningGain] = {}
+    for site in each_task_learned(curves.scenario):
+        task, blocks = str(site.key), site.blocks["learned"]
+        raw, before = curves.over(blocks).raw, first.get(task)
+        end = terminal(raw)
+        known = before is not None and before < curves.scenario.where("learn", task)[0]
+        evaluated = mean(curves.over((before,)).raw) if known and before is not None else None
+        gains[task] = LearningGain(end - start(raw), None if evaluated is None else end - evaluated)
+    return gains
+
+
+def _learning_curves(curves: Curves) -> dict[str, Any]:
+    learned = {str(site.key): site.blocks["learned"] for site in each_task_learned(curves.scenario)}
+    return {
+        "learning": {task: curves.measured_over(blocks).copy() for task, blocks in learned.items()},
+        "expert_learning": {
+            task: values
+            for task in learned
+            if (values := tuple(log.awake_values for log in curves.expert_logs.get(task, ()) if len(log.awake_values)))
+        },
+        "clamps": curves.clamps,
     }
 
 

@@ -295,6 +295,28 @@ def last_evaluations(scenario: Scenario) -> Iterator[Site]:
             yield Site(task, {"last": (last[task],)})
 
 
+def final_evaluations(scenario: Scenario) -> Iterator[Site]:
+    """every learned task evaluated after it was last learned"""
+    if not _never_evaluated_again(scenario):
+        last = {site.key: site for site in last_evaluations(scenario)}
+        yield from (last[task] for task in _learned(scenario))
+
+
+def _never_evaluated_again(scenario: Scenario) -> tuple[str, ...]:
+    """Return the learned tasks without an evaluation after their last learning block."""
+    learned = {block.task: index for index, block in enumerate(scenario.blocks) if block.mode == "learn"}
+    last = {scenario.blocks[index].task: index for index in visible_evaluations(scenario)}
+    return tuple(task for task, index in learned.items() if last.get(task, -1) < index)
+
+
+def _name_unevaluated(scenario: Scenario) -> str | None:
+    tasks = _never_evaluated_again(scenario)
+    return f"needs an evaluation of {', '.join(tasks)} after the last learning" if tasks else None
+
+
+vars(final_evaluations)["missing"] = _name_unevaluated
+
+
 def last_evaluations_of_seen(scenario: Scenario) -> Iterator[Site]:
     """a task that is learned and evaluated"""
     learned = _learned(scenario)
