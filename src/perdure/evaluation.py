@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.lazy import pl
+from perdure.metrics.declare import METRICS
 from perdure.results import Tabular
 from perdure.runner.engines import Tell
 from perdure.runner.runner import PreparedRun, RunResult
@@ -253,6 +254,9 @@ def settings_of(protocol: Protocol) -> Settings:
     from perdure.metrics.score import Scorer
 
     settings = Settings(**protocol.score, origins=dict.fromkeys(protocol.score, "protocol"))
+    compared = [metric.name for metric in METRICS if metric.compared and metric.compared.of == "log"]
+    if protocol.primary and METRICS.canonical(protocol.primary) not in compared:
+        raise UnknownNameError("primary metric", protocol.primary, compared).with_place(file=protocol.place)
     try:
         Scorer(settings)
     except PerdureError as problem:

@@ -14,7 +14,7 @@ from tests.stats.lives import life, lives
 
 from perdure.metrics.declare import Threshold
 from perdure.metrics.score import Score
-from perdure.stats.compare import Difference, compare_metric, with_secondary
+from perdure.stats.compare import Difference, compare_lives, with_secondary
 from perdure.stats.correlate import correlate
 from perdure.stats.decide import decide
 from perdure.stats.interval import holm
@@ -56,8 +56,8 @@ def test_the_papers_one_tailed_t_is_scipys() -> None:
 
 
 def test_welchs_test_is_scipys() -> None:
-    for ours, theirs, _ in sets():
-        found = compare_metric(_lives(ours), _lives(theirs), BAR, PM)
+    for ours, theirs, _ in sets(fewest=13):
+        found = compare_lives(_lives(ours), _lives(theirs), {PM: BAR}, paired="no").differences[PM]
         expected = stats.ttest_ind(ours, theirs, equal_var=False)
         numbers = (expected.statistic, expected.df, expected.pvalue)
         assert (found.statistic, found.df, found.p) == pytest.approx(numbers, rel=CLOSE, abs=1e-12)
@@ -67,7 +67,7 @@ def test_the_paired_test_is_scipys() -> None:
     # Few enough pairs that the flips counted beside the test take no time.
     for ours, _, rng in sets(most=10):
         partner = ours + rng.normal(0.2, 1, len(ours))
-        found = compare_metric(_lives(ours), _lives(partner), BAR, PM, paired=True)
+        found = compare_lives(_lives(ours), _lives(partner), {PM: BAR}, paired="yes").differences[PM]
         expected = stats.ttest_rel(ours, partner)
         numbers = (expected.statistic, expected.pvalue)
         assert (found.statistic, found.p) == pytest.approx(numbers, rel=CLOSE, abs=1e-12)

@@ -23,8 +23,9 @@ def test_another_order_of_tasks_is_another_life() -> None:
     found = pair(OURS, other)
     assert not found.paired
     assert "2 of 3 and 3 lifetimes match" in found.told
-    asked = pair(OURS, other, "yes")
-    assert (len(asked.ours), len(asked.left_out)) == (2, 2)
+    assert (found.n, found.baseline_n) == (3, 3)  # nobody is left out to make pairs
+    with pytest.raises(PerdureError, match="no lifetime is left out to make pairs"):
+        pair(OURS, other, "yes")
 
 
 def test_lives_without_seeds_are_paired_by_id_only_when_asked() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.stats.lives import BARS, altered, lives, normal, pool
 
 from perdure.errors import PerdureError, UnknownNameError
-from perdure.metrics.declare import Threshold
+from perdure.metrics.declare import ComparedAs, Threshold
 from perdure.metrics.score import Score
 from perdure.stats.systems import System, compare_systems, systems_of
 
@@ -132,12 +132,12 @@ def test_a_system_that_states_no_scenario_type_is_taken_to_have_the_only_one_and
     assert found.notes == ("b does not state its scenario type; taken to be condensed, as the others'",)
 
 
-def test_near_copies_are_compared_only_when_asked_and_a_users_own_metric_where_it_is_a_headline() -> None:
+def test_a_custom_metric_is_tested_if_it_declares_how_it_is_compared() -> None:
     bars = {
         "performance_maintenance": Threshold(0.0, headline="log"),
         "performance_maintenance_terminal": Threshold(0.0),
         "forward_transfer_contrast": Threshold(0.0),
-        "mine": Threshold(2.0, headline="log"),
+        "mine": Threshold(2.0, compared=ComparedAs("has more", "has less")),
     }
 
     def with_all(name: str) -> Place:

@@ -6,7 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from perdure.cli.options import Experts, Json, Logs, Quiet, emit_json, settings_facts, survey_logs, with_settings
+from perdure.cli.options import (
+    Experts,
+    FailIf,
+    IfUndecided,
+    Json,
+    Logs,
+    Quiet,
+    Unless,
+    emit_json,
+    end_with_gate,
+    settings_facts,
+    survey_logs,
+    with_settings,
+)
 from perdure.cli.terminal import Pairs, left_out_text
 
 if TYPE_CHECKING:
@@ -55,6 +68,9 @@ def compare(
     ] = False,
     order: Annotated[bool, typer.Option("--order", help="Also test almost stochastic order.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of permutations and resampling.")] = 0,
+    fail_if: FailIf = None,
+    unless: Unless = None,
+    if_undecided: IfUndecided = "fail",
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -64,9 +80,11 @@ def compare(
     All systems are measured on the same scale, and none relative to its own experts.
     With --scenario-types, the systems are the scenario types that each learner went through.
     Lifetimes are paired where seeds and task orders match; the output says which pairing was used.
-    Exit status 0: everything was compared; 1: something was left out; 2: nothing could be compared.
+    --fail-if worse and --unless no-worse judge the first system against the baseline, in final performance.
+    Exit status 0: everything was compared; 1: something was left out, or a gate failed; 2: nothing could be compared.
     """
     from perdure import api
+    from perdure.stats.gate import Gate, gate_comparisons
 
     # Metrics given by name restrict what is shown, not what is tested.
     pool = survey_logs(logs, experts, settings.replace(metrics=settings.files), quiet)
@@ -83,7 +101,8 @@ def compare(
         emit_json({**result.as_json(), **settings_facts(pool, settings)}, json)
     if json != "-":
         _show(result, quiet=quiet, every=every or order or bool(settings.ids))
-    raise SystemExit(1 if pool.faults or result.left_out else 0)
+    status = 1 if pool.faults or result.left_out else 0
+    end_with_gate(gate_comparisons(result.comparisons, Gate(fail_if, unless, if_undecided)), status, quiet)
 
 
 def _show(result: Comparisons, *, quiet: bool, every: bool) -> None:

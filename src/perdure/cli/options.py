@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeVar, get_args, get_type_hints
 
 import typer
 
@@ -20,6 +20,7 @@ from perdure.settings import OPTIONS, Option, Settings
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
+    from perdure.stats.gate import GateResult
 
 Log = Annotated[
     Path, typer.Argument(help="A log: a folder, a table, or a bare name under $L2DATA/logs.", show_default=False)
@@ -47,6 +48,18 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results."
 
 ForSpreadsheets = Annotated[
     bool, typer.Option("--for-spreadsheets", help="Escape text that a spreadsheet would run as a formula.")
+]
+
+FailIf = Annotated[
+    str | None,
+    typer.Option("--fail-if", metavar="VERDICT", help="End with status 1 if this is the verdict.", show_default=False),
+]
+Unless = Annotated[
+    str | None,
+    typer.Option("--unless", metavar="VERDICT", help="End with status 1 unless this is shown.", show_default=False),
+]
+IfUndecided = Annotated[
+    Literal["pass", "fail"], typer.Option("--if-undecided", help="Outcome of --fail-if and --unless without a verdict.")
 ]
 
 Verb = TypeVar("Verb", bound=Callable[..., None])
@@ -237,6 +250,13 @@ def emit_json(facts: Any, target: str) -> None:
         raise PerdureError(
             f"cannot write JSON there: {problem.strerror}", "choose another place", file=target
         ) from problem
+
+
+def end_with_gate(result: GateResult, status: int, quiet: bool) -> NoReturn:
+    """Print the reason of a gate and end with its status, or with that of the verb."""
+    if result.reason and not (quiet and result.passed):
+        echo(result.reason, err=True)
+    raise SystemExit(status if result.passed else 1)
 
 
 def survey_logs(

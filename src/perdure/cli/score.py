@@ -54,14 +54,19 @@ def score(
         Literal["local", "ray"], typer.Option("--engine", help="Score in processes here, or on a Ray cluster.")
     ] = "local",
     address: Address = None,
+    fail_if: FailIf = None,
+    unless: Unless = None,
+    if_undecided: IfUndecided = "fail",
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
     """Score lifetimes: whether the learner keeps what it learns, and the metrics that show it.
 
-    Exit status 0: everything was scored; 1: something was left out; 2: nothing could be scored.
+    --fail-if forgets and --unless keeps judge every group.
+    Exit status 0: everything was scored; 1: something was left out, or a gate failed; 2: nothing could be scored.
     """
     from perdure.metrics.score import prepared_table
+    from perdure.stats.gate import Gate, gate_groups
     from perdure.stats.groups import group_survey
 
     if out:
@@ -82,7 +87,7 @@ def score(
         write_outputs(found.survey, out, for_spreadsheets=for_spreadsheets)
     if json != "-":
         _show(found, settings, Depth(every, why, settings.ids, quiet), over_time=over_time)
-    raise SystemExit(0 if found.whole else 1)
+    end_with_gate(gate_groups(found.groups, Gate(fail_if, unless, if_undecided)), 0 if found.whole else 1, quiet)
 
 
 def _show(found: GroupedSurvey, settings: Settings, depth: Depth, *, over_time: bool) -> None:

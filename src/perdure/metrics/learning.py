@@ -9,7 +9,7 @@ import numpy as np
 from perdure.curves.arrays import slope_through
 from perdure.curves.model import Curve
 from perdure.metrics.arithmetic import NoValue, flat, student_975
-from perdure.metrics.declare import VerdictWords, metric
+from perdure.metrics.declare import ComparedAs, VerdictWords, metric
 from perdure.scenario import sites
 
 _COMPARED = "it is computed when lifetimes are compared"
@@ -21,7 +21,8 @@ _COMPARED = "it is computed when lifetimes are compared"
     question="does",
     source="Perdure",
     of_matrix="average_accuracy",
-    words=VerdictWords("better", "worse", "it", "ends {}", asks="Ends better?", about="points at the end, of 100"),
+    words=VerdictWords(asks="Ends better?", about="points at the end, of 100"),
+    compared=ComparedAs(),
 )
 def final_performance(last: Curve) -> float:
     r"""Measure the performance at the end: the last evaluation of each learned task, in points of 100.
@@ -43,7 +44,8 @@ def final_performance(last: Curve) -> float:
     unit="ratio",
     preset="",
     source="after Baker et al. 2023, Alg. 3, without experts",
-    words=VerdictWords("more", "less", "it", "learns {}", asks="Learns more?", about="performance while learning, ×"),
+    words=VerdictWords(asks="Learns more?", about="performance while learning, ×"),
+    compared=ComparedAs("learns more", "learns less", 1.1),
 )
 def learning_performance(learned: Curve) -> float:  # noqa: ARG001
     r"""Measure how much is achieved while learning, over the same number of experiences in all compared lifetimes.
@@ -64,7 +66,8 @@ def learning_performance(learned: Curve) -> float:  # noqa: ARG001
     unit="ratio",
     preset="",
     source="after Baker et al. 2023, Alg. 4, by a common target",
-    words=VerdictWords("faster", "slower", "it", "learns {}", asks="Learns faster?", about="learning speed, ×"),
+    words=VerdictWords(asks="Learns faster?", about="learning speed, ×"),
+    compared=ComparedAs("learns faster", "learns slower", 1.25),
 )
 def learning_speed(learned: Curve) -> float:  # noqa: ARG001
     r"""Measure how high and how soon learning ends up, by a target that is common to all compared lifetimes.

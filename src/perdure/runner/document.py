@@ -193,6 +193,8 @@ class ProtocolTable(StrictStruct, frozen=True, kw_only=True):
     flagged one."""
     twin: bool = False
     """Whether each lifetime is also run by a learner that starts again in every block: its stateless twin."""
+    primary: Text | None = None
+    """The metric by which learners are compared first: tested alone, and the others only if it differs."""
     learner: LearnerTable | None = None
     learners: Annotated[list[LearnerTable], Meta(min_length=1)] | None = None
     """Several in place of one: each goes through all of it, in a run folder of its own, and they are compared."""

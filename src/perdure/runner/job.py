@@ -173,6 +173,7 @@ def _opened(
             "digest": protocol.digest,
             "scenario": job.scenario,
             "learner_digest": digest,
+            **({"primary": protocol.primary} if protocol.primary else {}),
         },
         step_limit=protocol.limits.steps_per_episode,
         states=folder.states(job).folder if job.role != "twin" else None,  # it has no state to go on from

@@ -95,6 +95,8 @@ class Protocol(msgspec.Struct, frozen=True):
     """Experts per task variant."""
     twin: bool
     """Whether each lifetime also has a twin, whose learner starts again in every block."""
+    primary: str | None
+    """The metric that comparisons test first."""
     seed: int
     seeds: Seeds
     pre_deployment: ScenarioPlan | None
@@ -240,6 +242,7 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         lifetimes=lifetimes,
         experts=table.experts,
         twin=table.twin,
+        primary=table.primary,
         seed=table.seed,
         seeds=Seeds(
             **{kind: seed_for(table.seed, kind, "root") if root is None else root for kind, root in roots.items()}

@@ -188,7 +188,6 @@ def compare_systems(
     level: float = LEVEL,
     order: bool = False,
     seed: int = 0,
-    primary: str | None = None,
 ) -> Comparisons:
     """Compare each system with the baseline (the last one unless named), in every scenario type and measure they share.
 
@@ -227,7 +226,6 @@ def compare_systems(
             level=level,
             order=order,
             seed=seed,
-            primary=primary,
         )
         comparisons += results
         letters += [displayed] if displayed else []
@@ -261,7 +259,6 @@ def compare_with_baseline(
     metrics: Sequence[str] = (),
     order: bool = False,
     seed: int = 0,
-    primary: str | None = None,
     **how: Any,
 ) -> tuple[list[Comparison], Letters | None]:
     """Compare each system with the baseline, on references that are common to all systems.
@@ -276,6 +273,7 @@ def compare_with_baseline(
         # The level reached answers which one is better, so it comes first.
         known = dict(sorted(known.items(), key=lambda item: item[1].compared != ComparedAs()))
         bars = {name: bars.get(name, bar) for name, bar in known.items()} | dict(bars)
+    primary = _primary(lifetimes)
     unknown = next((name for name in (*metrics, *([primary] if primary else [])) if name not in bars), None)
     if unknown:
         raise UnknownNameError("metric of these scores", unknown, bars)
@@ -299,6 +297,15 @@ def compare_with_baseline(
         for found in comparisons
     ]
     return comparisons, letter_display(systems, bars, **how) if len(systems) > 2 else None
+
+
+def _primary(lifetimes: Sequence[Score]) -> str | None:
+    """Return the metric that the protocol of every lifetime names as primary; None if they differ."""
+    stated = {
+        lifetime.protocol.get("primary") if isinstance(lifetime.protocol, Mapping) else None for lifetime in lifetimes
+    }
+    primary = stated.pop() if len(stated) == 1 else None
+    return METRICS.canonical(primary) if isinstance(primary, str) else None
 
 
 def _named(systems: Sequence[System], baseline: str | None) -> System:
