@@ -11,11 +11,15 @@ from perdure.cli.answers import Depth, show_answers, show_over_time
 from perdure.cli.options import (
     Address,
     Experts,
+    FailIf,
     ForSpreadsheets,
+    IfUndecided,
     Json,
     Logs,
     Quiet,
+    Unless,
     emit_json,
+    end_with_gate,
     survey_logs,
     with_settings,
 )

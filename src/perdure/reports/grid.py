@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
 
-from perdure.metrics.declare import Metric
+from perdure.metrics.declare import METRICS, Metric
 from perdure.reports.axes import Scale, interval_mark, scale_over, tick_text, ticks
 from perdure.reports.palette import VERDICTS
 from perdure.reports.svg import Figure, colour_marks, rect, rule, text
 from perdure.stats.answer import Question, questions
+from perdure.stats.compare import Comparison, Difference
 from perdure.stats.model import Estimate, Group
-from perdure.text import interval, number, p_words, percent, plural
+from perdure.text import interval, join_words, number, p_words, percent, plural
 
 _WIDTH, _HEIGHT, _EDGE = 180.0, 18.0, 6.0
+_KINDS = {"better": "good", "worse": "poor", "no worse": "plain", "no better": "plain", "as good": "plain"}
+_COMMON = (
+    "columns that compare give the lead over {baseline}, on the same scale and target for all; gains over a learner's "
+    "own experts are in the statistics, because worse experts raise them"
+)
 
 
 class GridAxis(msgspec.Struct, frozen=True):
@@ -54,7 +60,7 @@ class Grid(msgspec.Struct, frozen=True):
     sections: tuple[tuple[str, tuple[GridRow, ...]], ...]
     level: str
     margin: str
-    """Meaning of the shaded margin; empty without one."""
+    """Meaning of the shaded margin and of the columns that compare; empty without them."""
 
     @property
     def dense(self) -> bool:
@@ -62,19 +68,41 @@ class Grid(msgspec.Struct, frozen=True):
         return sum(len(rows) for _, rows in self.sections) > 6
 
 
-def grids(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[Grid, ...]:
-    """Return a grid for logs and one for accuracy matrices, if there are groups of either."""
-    kinds = [[group for group in groups if bool(group.unit) is of_matrices] for of_matrices in (False, True)]
-    return tuple(_grid(own, declared) for own in kinds if own and questions(own, declared))
+def grids(
+    groups: Sequence[Group], declared: Mapping[str, Metric], comparisons: Sequence[Comparison] = ()
+) -> tuple[Grid, ...]:
+    """Return a grid for logs and one for accuracy matrices, if there are groups of either.
+
+    Learners of logs that are compared are shown on common references; gains over own experts are not among them.
+    """
+    by_kind = [[group for group in groups if bool(group.unit) is of_matrices] for of_matrices in (False, True)]
+    return tuple(
+        _grid(own, declared, comparisons if not own[0].unit else ())
+        for own in by_kind
+        if own and questions(own, declared)
+    )
 
 
-def _grid(groups: Sequence[Group], declared: Mapping[str, Metric]) -> Grid:
+def _grid(groups: Sequence[Group], declared: Mapping[str, Metric], comparisons: Sequence[Comparison]) -> Grid:
+    by_system = {comparison.system: comparison for comparison in comparisons if comparison.tested}
+    by_baseline = {comparison.baseline: comparison for comparison in by_system.values()}
     asked = questions(groups, declared)
+    compared = _comparison_questions(by_system.values(), asked)
+    if by_system:
+        asked = tuple(question for question in asked if not declared[question.metric].expert)
     estimates = {
         question.metric: [group.estimates[question.metric] for group in groups if question.metric in group.estimates]
         for question in asked
     }
     scales = {metric: _scale(of_metric) for metric, of_metric in estimates.items()}
+    differences = {
+        question.metric: [comparison.tested[question.metric] for comparison in by_system.values()]
+        for question in compared
+        if all(question.metric in comparison.tested for comparison in by_system.values())
+    }
+    difference_scales = {metric: _difference_scale(of_metric) for metric, of_metric in differences.items()}
+    compared = tuple(question for question in compared if question.metric in differences)
+    columns = (*compared[:1], *asked, *compared[1:])
     scenario_types = list(dict.fromkeys(group.scenario_type or "" for group in groups))
     sections = []
     for scenario_type in scenario_types:
@@ -83,19 +111,71 @@ def _grid(groups: Sequence[Group], declared: Mapping[str, Metric]) -> Grid:
         rows = []
         for group in own:
             name = group.group if group.group != "all" else group.learner or "all lifetimes"
-            rows.append(
-                GridRow(
-                    group.learner if group.learner and learners.count(group.learner) == 1 else name,
-                    plural(group.n, "lifetime"),
-                    tuple(_cell(group.estimates.get(metric), scale) for metric, scale in scales.items()),
+            cells = tuple(
+                _difference_cell(
+                    question.metric, by_system.get(group.group), by_baseline.get(group.group), difference_scales
                 )
+                if question in compared
+                else _cell(group.estimates.get(question.metric), scales[question.metric])
+                for question in columns
             )
+            name = group.learner if group.learner and learners.count(group.learner) == 1 else name
+            rows.append(GridRow(name, plural(group.n, "lifetime"), cells))
         sections.append((scenario_type if len(scenario_types) > 1 else "", tuple(rows)))
     first = next(estimate for of_metric in estimates.values() for estimate in of_metric)
-    most = max((estimate.margin for estimate in estimates[asked[0].metric]), default=0.0)
-    margin = f"shaded: a loss of up to {number(most)} counts as kept" if most else ""
-    axes = tuple(_axis(question, scales[question.metric]) for question in asked)
-    return Grid(axes, tuple(sections), percent(first.level), margin)
+    keeping = [estimate.margin for question in asked[:1] for estimate in estimates[question.metric]]
+    notes = [f"shaded: a loss of up to {number(max(keeping))} counts as kept"] if any(keeping) else []
+    if by_system:
+        notes.append(_COMMON.format(baseline=join_words(dict.fromkeys(item.baseline for item in by_system.values()))))
+    axes = tuple(_axis(question, (difference_scales | scales)[question.metric]) for question in columns)
+    return Grid(axes, tuple(sections), percent(first.level), "; ".join(notes))
+
+
+def _comparison_questions(comparisons: Iterable[Comparison], asked: Sequence[Question]) -> tuple[Question, ...]:
+    """Return the columns that compare learners: the level reached, how much and how fast they learn."""
+    tested = dict.fromkeys(name for comparison in comparisons for name in comparison.tested)
+    shown = {question.metric for question in asked}
+    return tuple(
+        Question(words.asks, name, words.about.partition(",")[0])
+        for name in tested
+        if name not in shown and (words := METRICS.get(name).words if name in METRICS else None) and words.asks
+    )
+
+
+def _difference_scale(differences: Sequence[Difference]) -> Scale:
+    ratio = all(difference.scale == "ratio" for difference in differences)
+    ends = [1.0 if ratio else 0.0]
+    ends += [
+        end
+        for difference in differences
+        for end in (difference.difference, difference.low, difference.high)
+        if end is not None
+    ]
+    return scale_over(ends, _EDGE, _WIDTH - _EDGE, log=ratio, room=0.08)
+
+
+def _difference_cell(
+    metric: str, own: Comparison | None, as_baseline: Comparison | None, scales: Mapping[str, Scale]
+) -> GridCell:
+    """Return the lead over the baseline, in the words of the comparison."""
+    if own is None:
+        empty = "the learner that the others are compared with" if as_baseline else "not compared"
+        return GridCell("baseline" if as_baseline else "not compared", "none", "", "", empty)
+    difference = own.tested[metric]
+    if difference.difference is None:
+        return GridCell("not compared", "none", "", "", difference.why or "no value")
+    kind = _KINDS.get(difference.verdict or "", "open")
+    null = 1.0 if difference.scale == "ratio" else 0.0
+    value = number(difference.difference, difference.width)
+    value = f"×{value}" if null else f"+{value}" if difference.difference > 0 else value
+    scale = scales[metric]
+    middle = _HEIGHT / 2
+    axis = rule(_EDGE, middle, _WIDTH - _EDGE, middle) + rule(scale(null), 1, scale(null), _HEIGHT - 1, "axis")
+    shape = {"good": "circle", "poor": "cross"}.get(kind, "square")
+    mark = interval_mark(difference.difference, difference.low, difference.high, scale, middle, 4.6, shape)
+    colour = "ink" if kind == "plain" else kind
+    svg = Figure(_WIDTH, _HEIGHT, axis + colour_marks(colour, mark), difference.sentence).inline("tiny")
+    return GridCell(difference.word or "untested", kind, value, svg, difference.sentence)
 
 
 def _scale(estimates: Sequence[Estimate]) -> Scale:

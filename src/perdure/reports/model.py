@@ -25,7 +25,7 @@ from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
 from perdure.text import interval, join_words, number, p_words, percent, plural
 
-_MOST_COMPARED = 6
+_MOST_COMPARED = 30
 _LEADS = {
     "met": "{group} shows {condition}",
     "not met": "{group} does not show {condition}",

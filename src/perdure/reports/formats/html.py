@@ -86,7 +86,7 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
         leads=report.leads if len(data.groups) == 1 else (),
         colours=_COLOURS,
         better=[comparison.answer for comparison in report.comparisons if comparison.answer],
-        grids=grids(data.groups, data.survey.metrics),
+        grids=grids(data.groups, data.survey.metrics, report.comparisons),
         unmeasured=_unmeasured_text(report),
         opening=first_figures,
         legend=_legend(data, len(first_figures)),
