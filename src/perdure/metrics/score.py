@@ -307,6 +307,19 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
         spans = {task: span if self.sign(task) > 0 else reversed_range(span) for task, span in self.ranges.items()}
         return {task: NamedRange(span.low, span.high, span.given) for task, span in spans.items()}
 
+    @property
+    def data_ranges(self) -> dict[RangeKey, Range]:
+        """The ranges that come from data and decide its values; those of tasks with one key are the same."""
+        if self.preset != STANDARD or not is_scaled(self.how):
+            return {}
+        run = deciding_settings(self.how).get("scale") == "run"
+        ways = {1.0: "higher", -1.0: "lower"}
+        return {
+            (str(self.measures.get(task, self.measure)), ways[self.sign(task)], "" if run else task): span
+            for task, span in self.ranges.items()
+            if not span.given
+        }
+
     def sign(self, task: str) -> float:
         """Return −1 if lower values of a task's measure are better, else 1."""
         way = self.identity.direction
