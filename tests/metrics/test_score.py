@@ -313,3 +313,51 @@ def test_scoring_one_lifetime_never_imports_scipy_stats(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_final_performance_is_the_mean_last_evaluation_of_the_learned_tasks_in_points(tmp_path: Path) -> None:
+    blocks = [*LIFE, ("test", "never_learned", [100.0])]
+    bounds = {"a_1": (0.0, 10.0), "b_1": (0.0, 10.0), "never_learned": (0.0, 100.0)}
+    made = score(written(tmp_path, "one", blocks), settings=Settings(bounds=bounds))
+    assert made["final_performance"] == pytest.approx((35 + 50) / 2)
+    plain = score(tmp_path / "one", settings=Settings(scale="none"))
+    assert plain["final_performance"] == pytest.approx((3.5 + 5) / 2)
+
+
+def test_final_performance_needs_an_evaluation_of_every_learned_task_after_its_last_learning(tmp_path: Path) -> None:
+    made = score(written(tmp_path, "one", [*LIFE, ("train", "b_1", [1.0])]))
+    assert made["final_performance"] is None
+    assert made.why["final_performance"] == "needs an evaluation of b_1 after the last learning"
+
+
+def test_metrics_of_comparisons_have_a_reason_in_a_score(tmp_path: Path) -> None:
+    log = written(tmp_path, "one", LIFE)
+    assert not {"learning_performance", "learning_speed"} & score(log).metrics.keys()
+    made = score(log, settings=Settings(metrics=("learning_performance", "learning_speed")))
+    assert set(made.why.values()) == {"it is computed when lifetimes are compared"}
+
+
+def test_the_rise_of_a_learning_curve_is_taken_from_unsmoothed_values_of_all_its_blocks(tmp_path: Path) -> None:
+    blocks = [
+        ("train", "b", [0.0, 4.0]),
+        ("test", "a", [2.0, 3.0]),
+        ("train", "a", [float(value) for value in range(15)]),
+        ("test", "a", [9.0]),
+        ("train", "a", [10.0, 0.0, 5.0, 20.0, 10.0]),
+    ]
+    made = score(written(tmp_path, "one", blocks), settings=Settings(bounds={"a": (0, 20), "b": (0, 4)}))
+    gains = made.learning_gains
+    assert (gains["a"].from_start, gains["a"].from_evaluation) == pytest.approx((75 - 2.5, 75 - 12.5))
+    assert (gains["b"].from_start, gains["b"].from_evaluation) == (100, None)
+    assert not score(tmp_path / "one", settings=Settings("baker-2023")).learning_gains
+
+
+def test_a_score_file_keeps_ranges_and_rises_whatever_the_direction(tmp_path: Path) -> None:
+    made = survey(written(tmp_path, "one", LIFE), settings=Settings(lower_is_better=True))
+    (tmp_path / "scores.json").write_text(json.dumps(made.as_json()))
+    write_outputs(made, tmp_path / "out")
+    entry = made.as_json()["lifetimes"][0]
+    assert entry["ranges"]["a_1"] == {"min": 1.0, "max": 4.0, "given": False}
+    for file in (tmp_path / "scores.json", tmp_path / "out" / FILES[4]):
+        assert survey(file).scores[0].ranges == made.scores[0].ranges
+    assert survey(tmp_path / "scores.json").scores[0].learning_gains == made.scores[0].learning_gains

@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import perdure
+import polars as pl
+from msgspec.structs import replace
 
-__all__ = ["LIFE", "written"]
+import perdure
+from perdure.log.formats.table import frame_lifetimes
+from perdure.log.model import Lifetime
+from perdure.log.read import Options
+
+__all__ = ["LIFE", "table", "written"]
 
 LIFE = [
     ("test", "a_1", [1.0, 2.0]),
@@ -33,3 +39,17 @@ def written(folder: Path, name: str, blocks: Sequence[tuple[str, str, Sequence[f
                 )
                 number += 1
     return folder / name
+
+
+def table(name: str, blocks: Sequence[tuple[str, str, Sequence[float]]], **more: Any) -> Lifetime:
+    """A lifetime in memory, block by block."""
+    rows = [(number, mode, task, value) for number, (mode, task, values) in enumerate(blocks) for value in values]
+    columns = {
+        "block_num": [row[0] for row in rows],
+        "exp_num": list(range(len(rows))),
+        "block_type": [row[1] for row in rows],
+        "task_name": [row[2] for row in rows],
+        "reward": [float(row[3]) for row in rows],
+    }
+    (lifetime,) = frame_lifetimes(pl.DataFrame(columns), Options())
+    return replace(lifetime, id=name, **more)

@@ -115,6 +115,18 @@ class Preparation(msgspec.Struct, frozen=True):
                 )
 
 
+RangeKey = tuple[str, str, str]
+"""Measure, direction and task; an empty task if all tasks share a range."""
+
+
+class CommonRanges(msgspec.Struct, frozen=True):
+    """Ranges of values over several lifetimes and their experts, for tasks without bounds."""
+
+    spans: Mapping[RangeKey, Range]
+    count: int
+    """Number of lifetimes."""
+
+
 class Curve(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Prepared values in order, of one block or of several joined. Only an expert's curve can be empty.
 
@@ -258,6 +270,12 @@ class Twin(msgspec.Struct, frozen=True):
     intervals: int
 
 
+def range_key(task: str, passage: Passage, directions: Mapping[str, Direction], prep: Preparation) -> RangeKey:
+    """Return the key of the range of a task's values in `CommonRanges`."""
+    measure = str(passage.measures.get(task, passage.measure))
+    return measure, directions[task], "" if prep.scale == "run" else task
+
+
 class Curves(msgspec.Struct, frozen=True, eq=False, dict=True, weakref=True):
     """One lifetime on a comparable scale.
 
@@ -337,6 +355,10 @@ class Curves(msgspec.Struct, frozen=True, eq=False, dict=True, weakref=True):
     def measured_mean(self, block: int) -> float:
         """Return the mean of one block's values as measured."""
         return mean(self.measured_over((block,)))
+
+    def range_key(self, task: str) -> RangeKey:
+        """Return the key of a task's range: lifetimes that share it are scaled by one range."""
+        return range_key(task, self.passage, self.directions, self.prep)
 
     def width(self, task: str) -> float:
         """Return the width of a task's range on the prepared scale."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import TypeVar
+from typing import Any, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -23,7 +23,7 @@ from perdure.curves.experts import (
     scale_expert,
     values_of,
 )
-from perdure.curves.model import Curves, Preparation
+from perdure.curves.model import CommonRanges, Curves, Preparation, RangeKey, range_key
 from perdure.errors import LogError, MetricError
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import MatrixPassage
@@ -47,6 +47,7 @@ def curves(
     measure: Measured | None = None,
     direction: Directed | None = None,
     settled: Settled | None = None,
+    common: CommonRanges | None = None,
 ) -> Curves:
     """Return the lifetime smoothed, clamped and scaled, with the experts of its tasks on the same scale.
 
@@ -69,6 +70,8 @@ def curves(
     settled
         Names of the parameter sets, if several lifetimes are compared; by default they are settled for this lifetime
         and its experts.
+    common
+        Ranges over several lifetimes, which replace those of this lifetime alone.
     """
     prep = prep or Preparation()
     if prep.variants is None:
@@ -86,7 +89,7 @@ def curves(
     passage = _passage(lifetime, measure, prep, settled)
     if isinstance(passage, MatrixPassage):
         return matrix_curves(passage, lifetime.id, direction_of("", passage.measures, direction))
-    return _prepare(lifetime, passage, prep, direction, logs)
+    return _prepare(lifetime, passage, prep, direction, logs, common)
 
 
 def _passage(lifetime: Lifetime, measure: Measured, prep: Preparation, settled: Settled | None) -> Passage:
@@ -119,7 +122,12 @@ def matrix_curves(passage: MatrixPassage, lifetime: str, direction: Direction = 
 
 
 def _prepare(
-    lifetime: Lifetime, passage: Passage, prep: Preparation, direction: Directed, logs: Sequence[ExpertLog]
+    lifetime: Lifetime,
+    passage: Passage,
+    prep: Preparation,
+    direction: Directed,
+    logs: Sequence[ExpertLog],
+    common: CommonRanges | None,
 ) -> Curves:
     values, starts = values_of(passage, prep)
     _check(lifetime, passage, values, starts)
@@ -146,9 +154,12 @@ def _prepare(
         clamps = (given if all_given else _percentiles(smoothed, starts, blocks, matched)) | given
         smoothed, raw = (prepare_blocks(array, starts, blocks, clamps, clamp) for array in (smoothed, raw))
     ranges = given if all_given else _found_ranges(smoothed, starts, blocks, matched, clamps, prep) | given
-    notes = (*passage.notes, *_range_notes(ranges, prep), *_expert_notes(logs, matched, labels))
+    keys = {task: range_key(task, passage, directions, prep) for task in ranges}
+    if prep.scale == "task":
+        ranges = _widened(ranges, keys, common)
+    notes = (*passage.notes, *_range_notes(ranges, prep, common), *_expert_notes(logs, matched, labels))
     if prep.scale == "run":
-        ranges = _one_range(ranges, prep, directions[labels[0]], all_given)
+        ranges = _widened(_one_range(ranges, prep, directions[labels[0]], all_given), keys, common)
     if prep.scale != "none":
         smoothed, raw = (prepare_blocks(array, starts, blocks, ranges, scale) for array in (smoothed, raw))
     noise = None
@@ -211,7 +222,7 @@ def _expert_notes(
     return (f"experts of {', '.join(strange)} match no task here; without an expert: {', '.join(without)}",)
 
 
-def _range_notes(ranges: Mapping[str, Range], prep: Preparation) -> tuple[str, ...]:
+def _range_notes(ranges: Mapping[str, Range], prep: Preparation, common: CommonRanges | None) -> tuple[str, ...]:
     if prep.scale == "none":
         return ()
     notes: list[str] = []
@@ -222,7 +233,8 @@ def _range_notes(ranges: Mapping[str, Range], prep: Preparation) -> tuple[str, .
     found = [task for task, span in ranges.items() if not span.given]
     if found:
         which = "each range" if len(found) == len(ranges) else f"the range of {', '.join(found)}"
-        notes.append(f"{which} came from the data; ratios depend on it, so give bounds if you know them")
+        data = f"the data of all {common.count} lifetimes" if common else "the data"
+        notes.append(f"{which} came from {data}; ratios depend on it, so give bounds if you know them")
     if prep.bounds is None and len(found) < len(ranges):
         of = "" if not found else f" of {', '.join(task for task in ranges if task not in found)}"
         notes.append(f"the bounds{of} are those recorded in the log")
@@ -277,6 +289,17 @@ def _recorded_ranges(
     return ranges
 
 
+def states_all_bounds(manifest: Mapping[str, Any]) -> bool:
+    """Return whether a manifest has bounds for every task that its scenario describes."""
+    scenario = manifest.get("scenario")
+    described = scenario.get("tasks") if isinstance(scenario, Mapping) else None
+    return (
+        isinstance(described, Sequence)
+        and bool(described)
+        and all(isinstance(entry, Mapping) and _rising(entry.get("bounds")) for entry in described)
+    )
+
+
 def _rising(value: object) -> tuple[float, float] | None:
     """Return a manifest's value as bounds; None if it is not two finite, rising numbers."""
     if not isinstance(value, list | tuple) or len(value) != 2:
@@ -311,6 +334,29 @@ def _range(bounds: tuple[float, float], direction: Direction) -> Range:
 
 def _pool(ranges: Sequence[Range], *, given: bool) -> Range:
     return Range(min(span.low for span in ranges), max(span.high for span in ranges), given)
+
+
+def _widened(
+    ranges: Mapping[str, Range], keys: Mapping[str, RangeKey], common: CommonRanges | None
+) -> Mapping[str, Range]:
+    """Return the ranges over several lifetimes in place of those of one; given bounds stay."""
+    if common is None:
+        return ranges
+    return {
+        task: span
+        if span.given or keys[task] not in common.spans
+        else _pool((span, common.spans[keys[task]]), given=False)
+        for task, span in ranges.items()
+    }
+
+
+def merge_ranges(lifetimes: Sequence[Mapping[RangeKey, Range]]) -> CommonRanges | None:
+    """Return the ranges over all lifetimes; None for fewer than two."""
+    spans: dict[RangeKey, Range] = {}
+    for own in lifetimes:
+        for key, span in own.items():
+            spans[key] = _pool((span, spans.get(key, span)), given=False)
+    return CommonRanges(spans, len(lifetimes)) if len(lifetimes) > 1 else None
 
 
 def _one_range(

@@ -25,7 +25,7 @@ from perdure.gather.joint_learner import (
 )
 from perdure.gather.model import ScoredLifetime, Survey, count_once
 from perdure.gather.pool import parallel_map, process_count
-from perdure.gather.worker import CurveHook, ScoreJob, ScoreResult, ScoreWorker, settle_sets
+from perdure.gather.worker import CurveHook, ScoreJob, ScoreResult, ScoreWorker, settle_ranges, settle_sets
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import AccuracyMatrix
 from perdure.log.model import Identity, Lifetime
@@ -121,10 +121,11 @@ def survey(
     )
     worker = ScoreWorker(job)  # wrong experts fail here, before any lifetime is read
     count = process_count(len(found), jobs, _MIN_FOR_POOL)
-    settled = settle_sets(worker, found, count)
-    if settled is not None:
-        job = replace(job, settled=settled)
-        worker = ScoreWorker(job, worker.experts)
+    for field, settle in (("settled", settle_sets), ("common", settle_ranges)):
+        settled = settle(worker, found, count)
+        if settled is not None:
+            job = replace(job, **{field: settled})
+            worker = ScoreWorker(job, worker.experts)
     if engine == "ray" and found:
         from perdure.gather.on_ray import score_on_ray
 

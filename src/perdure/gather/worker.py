@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,22 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from perdure.curves.arrays import Range
 from perdure.curves.experts import Experts, merge_experts, read_experts
-from perdure.curves.model import Curves
+from perdure.curves.model import CommonRanges, Curves, RangeKey
+from perdure.curves.prepare import merge_ranges, states_all_bounds
 from perdure.errors import PerdureError
 from perdure.gather.find import FoundLog
 from perdure.gather.model import ScoredLifetime
 from perdure.gather.pool import parallel_map
+from perdure.log.manifest import manifest_in
 from perdure.log.model import Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import READERS, Options, lifetimes, recognise
 from perdure.log.variants import Sets, Settled, settle
 from perdure.metrics.score import Scorer
 from perdure.settings import Settings
+from perdure.settings.presets import STANDARD
 
 CurveHook = Callable[[Curves, int], Any]
 """Selects the data of a lifetime's curves to return, given the number of lifetimes. The result must be picklable."""
@@ -38,6 +42,8 @@ class ScoreJob(msgspec.Struct, frozen=True):
     """Experts found among the lifetimes. Those of a run folder serve only its lifetimes."""
     settled: Settled | None = None
     """Names of the parameter sets in all lifetimes, if parameters make tasks."""
+    common: CommonRanges | None = None
+    """Ranges over all lifetimes, if they come from the data."""
     look: CurveHook | None = None
     learning: bool = False
     """Whether scores keep their learning curves."""
@@ -124,7 +130,7 @@ class ScoreWorker:
         left_out: list[tuple[str, str]] = []
         scorer: Scorer | None = None
         try:
-            scorer = self._scorer(log.run)
+            scorer = self.scorer(log.run)
             for member, lifetime in self.read(log):
                 try:
                     scored.append(("" if member is log else lifetime.inside, self._score(scorer, member, lifetime)))
@@ -136,10 +142,14 @@ class ScoreWorker:
         unused, used = (scorer.left_out, scorer.served) if scorer else ({}, ())
         return ScoreResult(tuple(scored), tuple(left_out), tuple(unused.items()), tuple(used))
 
-    def _scorer(self, run: Path | None) -> Scorer:
+    def scorer(self, run: Path | None) -> Scorer:
         if run not in self._scorers:
             self._scorers[run] = Scorer(
-                self.job.settings, self.experts.of(run), self.job.settled, learning=self.job.learning
+                self.job.settings,
+                self.experts.of(run),
+                self.job.settled,
+                common=self.job.common,
+                learning=self.job.learning,
             )
         return self._scorers[run]
 
@@ -203,6 +213,43 @@ def settle_sets(worker: ScoreWorker, logs: Sequence[FoundLog], count: int) -> Se
     sets = parallel_map(_SetReader, worker.job, logs, count)
     experts = [expert.sets for expert in worker.experts.all()]
     return settle([*chain.from_iterable(sets), *experts])
+
+
+# --- ranges --------------------------------------------------------------------------------------
+
+
+class _RangeReader:
+    """A callable that reads the ranges of the lifetimes of a log that come from its data."""
+
+    def __init__(self, job: ScoreJob) -> None:
+        self.worker = ScoreWorker(job)
+
+    def __call__(self, log: FoundLog) -> tuple[Mapping[RangeKey, Range], ...]:
+        try:
+            if self._has_all_bounds(log):
+                return ()
+            scorer = self.worker.scorer(log.run)
+            ranges = (scorer.data_ranges(lifetime) for _, lifetime in self.worker.read(log))
+            return tuple(own for own in ranges if own)
+        except Exception:
+            return ()  # scoring the log reports the problem
+
+    def _has_all_bounds(self, log: FoundLog) -> bool:
+        """Return whether the log records bounds for every task, so that its rows need not be read twice."""
+        settings = self.worker.job.settings
+        if settings.measure or settings.measures or log.lifetime is not None or not log.path.is_dir():
+            return False
+        return states_all_bounds(manifest_in(log.path))
+
+
+def settle_ranges(worker: ScoreWorker, logs: Sequence[FoundLog], count: int) -> CommonRanges | None:
+    """Return the ranges over all lifetimes and experts of the survey; None if each lifetime keeps its own."""
+    settings = worker.job.settings
+    prep = Scorer(settings).prep
+    several = len(logs) > 1 or any(log.part is not None for log in logs)
+    if settings.preset != STANDARD or prep.scale == "none" or prep.bounds is not None or not several:
+        return None
+    return merge_ranges([*chain.from_iterable(parallel_map(_RangeReader, worker.job, logs, count))])
 
 
 def _has_parameter_tasks(log: FoundLog) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from perdure.curves.arrays import Array, Range, many_differ, mean, start, terminal
 from perdure.curves.experts import ExpertLog, Experts, expert_logs, twin_of
-from perdure.curves.model import Curves, Preparation
+from perdure.curves.model import CommonRanges, Curves, Preparation, RangeKey
 from perdure.curves.prepare import Directed
 from perdure.curves.prepare import Measured as MeasureNames
 from perdure.curves.prepare import curves as curves_of
@@ -307,6 +307,19 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
         spans = {task: span if self.sign(task) > 0 else reversed_range(span) for task, span in self.ranges.items()}
         return {task: NamedRange(span.low, span.high, span.given) for task, span in spans.items()}
 
+    @property
+    def data_ranges(self) -> dict[RangeKey, Range]:
+        """The ranges that come from data and decide its values; those of tasks with one key are the same."""
+        if self.preset != STANDARD or not is_scaled(self.how):
+            return {}
+        run = deciding_settings(self.how).get("scale") == "run"
+        ways = {1.0: "higher", -1.0: "lower"}
+        return {
+            (str(self.measures.get(task, self.measure)), ways[self.sign(task)], "" if run else task): span
+            for task, span in self.ranges.items()
+            if not span.given
+        }
+
     def sign(self, task: str) -> float:
         """Return −1 if lower values of a task's measure are better, else 1."""
         way = self.identity.direction
@@ -359,12 +372,14 @@ class Scorer:
         experts: Experts | None = None,
         settled: Settled | None = None,
         *,
+        common: CommonRanges | None = None,
         learning: bool = False,
     ) -> None:
         """Look up names and load files of metrics, so that misspelt names fail before any log is read.
 
         `settled` has the names of parameter sets in all these lifetimes and experts. Without it, each lifetime and the
-        experts get their own. With `learning`, scores keep their learning curves, which comparisons need.
+        experts get their own. `common` has the ranges over all these lifetimes. With `learning`, scores keep their
+        learning curves, which comparisons need.
         """
         self.settings = Settings.given_or_default(settings)
         if isinstance(self.settings.joint, str):
@@ -382,6 +397,7 @@ class Scorer:
         self.served: set[str] = set()
         """Experts that are used for the measure of a lifetime."""
         self.settled = settled
+        self.common = common
         self.learning = learning
         self._logs: dict[tuple[str, str, str | None], tuple[ExpertLog, ...]] = {}
         self._sites = SiteCache(Scenario.of("", ()))
@@ -430,6 +446,13 @@ class Scorer:
         )
         return score, curves
 
+    def data_ranges(self, lifetime: Lifetime) -> dict[RangeKey, Range] | None:
+        """Return the ranges of a lifetime that come from its data; None for a matrix."""
+        if isinstance(lifetime, MatrixLifetime):
+            return None
+        curves = self._curves(lifetime)
+        return {curves.range_key(task): span for task, span in curves.ranges.items() if not span.given}
+
     def _curves(self, lifetime: Lifetime) -> Curves:
         settings = self.settings
         measure = lifetime.measured(settings.measures or settings.measure)
@@ -441,7 +464,9 @@ class Scorer:
         if settled is None and prep.variants == "params":
             settled = settle([lifetime.sets, *(expert.sets for expert in self.experts.lifetimes)])
         logs = () if isinstance(lifetime, MatrixLifetime) else self._expert_logs(measure, direction, prep, settled)
-        curves = curves_of(lifetime, prep, logs, measure=measure, direction=direction, settled=settled)
+        curves = curves_of(
+            lifetime, prep, logs, measure=measure, direction=direction, settled=settled, common=self.common
+        )
         twins = self.experts.twins
         own = (twin for twin in twins if (twin.learner, twin.seed) == (lifetime.learner, lifetime.seed))
         twin = next(own, None)
@@ -592,6 +617,17 @@ def deciding(settings: Mapping[str, Any]) -> str:
     """Return the settings that decide values, as text: lifetimes scored differently are never pooled."""
     decisive = {name: value for name, value in settings.items() if name not in _NOT_DECIDING}
     return json.dumps(decisive, sort_keys=True, default=str)
+
+
+@cache
+def deciding_settings(how: str) -> Mapping[str, Any]:
+    """Return the settings in `Score.how`, which all lifetimes of a survey share."""
+    return dict(json.loads(how or "{}"))
+
+
+def is_scaled(how: str) -> bool:
+    """Return whether values of a score with these settings are on the scale 1 … 101."""
+    return bool(deciding_settings(how).get("scale") != "none")
 
 
 def _identified(identity: Identity, lifetime: Lifetime, curves: Curves) -> Identity:

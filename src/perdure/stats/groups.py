@@ -11,14 +11,16 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec.structs import replace
 
+from perdure.curves.arrays import Range
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import ScoredLifetime, Survey
 from perdure.log.model import Identity
 from perdure.metrics.declare import Threshold
 from perdure.metrics.measure import restricted
-from perdure.metrics.score import Score
+from perdure.metrics.score import Score, is_scaled
 from perdure.results import json_keys, to_plain, with_checksum
 from perdure.settings import Settings
+from perdure.settings.presets import STANDARD
 from perdure.stats.capabilities import Capability, capabilities
 from perdure.stats.decide import estimates
 from perdure.stats.model import LEVEL, Group
@@ -356,6 +358,7 @@ def check_poolable(lives: Sequence[Score], where: str) -> None:
     advice = "score them apart, or group them apart with --group"
     _check_agree(lives, where, tuple(_MUST_AGREE), advice)
     _check_bounds(lives, where, advice)
+    _check_ranges(lives, where)
     _check_once(lives, where)
 
 
@@ -365,6 +368,7 @@ def check_comparable(lives: Sequence[Score], where: str) -> None:
     advice = "correct the manifest that is wrong, or give --lower-is-better or --higher-is-better for all"
     _check_agree(lives, where, ("directions",), advice)
     _check_bounds(lives, where, "correct the manifest that is wrong, or give --bounds for all")
+    _check_ranges(lives, where)
 
 
 def _check_bounds(lives: Sequence[Score], where: str, advice: str) -> None:
@@ -378,6 +382,27 @@ def _check_bounds(lives: Sequence[Score], where: str, advice: str) -> None:
                 shown = f"{_span(first)} (as in {example}); {_span(bounds)} (as in {life.id})"
                 raise PerdureError(
                     f"results of different bounds are never pooled; {task} has {shown}", advice, where=where
+                )
+
+
+def _check_ranges(lives: Sequence[Score], where: str) -> None:
+    """Refuse lifetimes that were scaled by different ranges of their data, as those of two score files may be."""
+    known: dict[tuple[Any, str], tuple[Range, Score]] = {}
+    for life in lives:
+        if life.preset != STANDARD or life.complete is False or not is_scaled(life.how):
+            continue
+        for task, span in life.ranges.items():
+            first, example = known.setdefault((life.measure, task), (span, life))
+            if span != first and not (span.given or first.given):
+                shown = [
+                    f"{_span((ends.min, ends.max))} (as in {one.id})"
+                    for one in (example, life)
+                    for ends in (one.named_ranges[task],)
+                ]
+                raise PerdureError(
+                    f"results scaled by different ranges are never pooled; {task} has {'; '.join(shown)}",
+                    "compare the logs themselves, or give --bounds for all",
+                    where=where,
                 )
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from perdure.curves.experts import CLOSE
 from perdure.metrics.arithmetic import floored
 from perdure.metrics.efficiency import NEVER_REACHED
 from perdure.metrics.measure import Flag, Measured
-from perdure.metrics.score import Score
+from perdure.metrics.score import Score, deciding_settings, is_scaled
 
 LEARNING_PERFORMANCE, LEARNING_SPEED = "learning_performance", "learning_speed"
 _NO_CURVES = "learning curves are not in a score file; compare the logs"
@@ -125,12 +123,12 @@ class _TaskCurves:
 
     def _prepare(self, score: Score, values: Array, length: int) -> Array:
         """Return a curve cut, smoothed, clamped and scaled."""
-        settings = _settings(score.how)
+        settings = deciding_settings(score.how)
         chosen = {name: settings[name] for name in ("window", "width", "alignment") if name in settings}
         curve = smooth(values[:length], np.array([0, length]), (0,), **chosen)
         if self.task in score.clamps:
             curve = clamp(curve, score.clamps[self.task])
-        return scale(curve, score.ranges[self.task]) if _is_scaled(score) else curve
+        return scale(curve, score.ranges[self.task]) if is_scaled(score.how) else curve
 
 
 def _combined(
@@ -160,23 +158,13 @@ def _combined(
 
 
 def _at_least_floor(score: Score, level: float) -> tuple[float, tuple[str, ...]]:
-    flags, (value,) = floored(LOWEST if _is_scaled(score) else None, level)
+    flags, (value,) = floored(LOWEST if is_scaled(score.how) else None, level)
     return value, flags
 
 
 def _is_constant(score: Score, task: str) -> bool:
-    settings = _settings(score.how)
-    return _is_scaled(score) and not settings.get("keep_constant") and score.ranges[task].constant
-
-
-def _is_scaled(score: Score) -> bool:
-    return bool(_settings(score.how).get("scale") != "none")
-
-
-@cache
-def _settings(how: str) -> Mapping[str, Any]:
-    """Return the settings of a score, which all lifetimes of a survey share."""
-    return dict(json.loads(how or "{}"))
+    settings = deciding_settings(score.how)
+    return is_scaled(score.how) and not settings.get("keep_constant") and score.ranges[task].constant
 
 
 def _mean_of(values: Iterable[float]) -> float:

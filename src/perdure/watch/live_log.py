@@ -86,6 +86,11 @@ class LiveLog:
         return not self.scored and not self.left_out
 
     @property
+    def expired(self) -> bool:
+        """Whether its scores are outdated, although its files may not have changed."""
+        return bool(self.scored) and not self._read and self.path.exists()
+
+    @property
     def new_block(self) -> bool:
         """Whether a block began or ended since the log was read: its folders or its ledger changed."""
         return any(self._read.get(name) != self._files.get(name) for name in self._names if not _is_data(name))

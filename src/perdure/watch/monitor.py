@@ -12,7 +12,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from perdure.curves.model import Curves
+from perdure.curves.model import CommonRanges, Curves
+from perdure.curves.prepare import merge_ranges
 from perdure.errors import PerdureError
 from perdure.gather.find import FoundLog, find_lifetimes, with_distinct_ids
 from perdure.gather.model import ScoredLifetime, Survey, count_once
@@ -96,6 +97,8 @@ class Monitor:
         self._own_experts: tuple[FoundLog, ...] = ()
         self._found_experts = 0
         self._scorer = Scorer(self.settings)
+        self._common: CommonRanges | None = None
+        """Ranges over the finished lifetimes."""
         self._worker = self._worker_with(())
         self._unplanned: tuple[tuple[str, str], ...] = ()
         """Run folders, and the reason: lifetimes are missing or not planned."""
@@ -130,6 +133,8 @@ class Monitor:
                 changed = self._search()
         if self._reading.left > 0:
             changed = self._read_changed(now) or changed
+            if not any(log.unread for log in self.logs.values()):
+                self._rescale()
         states = [log.state(now) for log in self.logs.values()]  # which also change with time
         changed = changed or states != self._states
         self._states = states
@@ -143,6 +148,10 @@ class Monitor:
         for log in self.logs.values():
             if log.look(now):
                 self._read(log, now)
+        while self._rescale():
+            for log in self.logs.values():
+                if log.expired and log.look(now):
+                    self._read(log, now)
         self._data = None
         self.version += 1
 
@@ -218,7 +227,8 @@ class Monitor:
 
     def data(self) -> GroupedSurvey | None:
         """Return the data of a report, None without a lifetime. It is updated when the budget of reports allows."""
-        if self._data is None or (self.published != self.readings and self.reports.left > 0):
+        rescaling = any(log.expired for log in self.logs.values())  # until then, scales differ
+        if self._data is None or (self.published != self.readings and self.reports.left > 0 and not rescaling):
             with self.reports.work():
                 once, used = count_once(self.lifetimes), self.used_settings
                 # Running lifetimes are shown, but no group counts them.
@@ -291,6 +301,19 @@ class Monitor:
             count += 1
         return count > 0
 
+    def _rescale(self) -> bool:
+        """Mark finished lifetimes as outdated if the range of a task over all of them has grown; return whether so."""
+        finished = [life.score for life in self.lifetimes if life.score.complete is not False]
+        common = merge_ranges([score.data_ranges for score in finished])
+        if common is None or common.spans == (self._common.spans if self._common else {}):
+            return False
+        self._common = common
+        self._worker = self._worker_with(self._own_experts)
+        for log in self.logs.values():
+            if any(item.life.score.complete is not False for item in log.scored):
+                log.expire()
+        return True
+
     def _read(self, log: LiveLog, now: float) -> None:
         try:
             log.read(self._worker, self.metrics, now)
@@ -300,9 +323,10 @@ class Monitor:
 
     def _worker_with(self, experts: Sequence[FoundLog]) -> ScoreWorker:
         try:
-            return ScoreWorker(ScoreJob(self.settings, tuple(map(str, self._experts)), tuple(experts), look=_thin))
+            given = tuple(map(str, self._experts))
+            return ScoreWorker(ScoreJob(self.settings, given, tuple(experts), common=self._common, look=_thin))
         except PerdureError:
-            return ScoreWorker(ScoreJob(self.settings, look=_thin))
+            return ScoreWorker(ScoreJob(self.settings, common=self._common, look=_thin))
 
 
 def _is_journal(path: Path) -> bool | None:
