@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from perdure.cli.terminal import clean, echo, left_out_text, say, show, styled, width
 from perdure.settings.presets import FRAMEWORK_2019
-from perdure.text import interval, join_words, number, p_words, plural
+from perdure.text import interval, join_words, number, p_words, percent, plural
 
 if TYPE_CHECKING:
     from perdure.gather.model import Survey
@@ -121,6 +121,8 @@ def _show_group(survey: Survey, group: Group, depth: Depth, heading: str, *, who
     _show_estimates(questions)
     for line in _notes(group, shown) if not depth.quiet else ():
         say(f"note: {line}", "grey", indent=" ")
+    for line in _order_lines(group, depth) if not depth.quiet else ():
+        say(line, "grey", indent=" ")
     if group.learned_only is not None:
         count = group.n - group.learned_only.n
         heading = f"without {count} that did not learn every task"
@@ -168,6 +170,25 @@ def _notes(group: Group, shown: Iterable[Estimate]) -> Iterator[str]:
             notes.setdefault(note, []).append(one.metric.replace("_", " "))
     for note, names in notes.items():
         yield f"{join_words(names)}: {note}"
+
+
+def _order_lines(group: Group, depth: Depth) -> Iterator[str]:
+    """Yield a line on the order of tasks as a cause of the spread; if its share is not known, the reason with --why."""
+    shown = {name: one for name, one in (group.spread or {}).items() if not depth.ids or name in depth.ids}
+    known = {name: one for name, one in shown.items() if one.share is not None}
+    shares = [
+        f"{percent(one.share or 0.0)} of that of {name.replace('_', ' ')} "
+        f"({percent(one.low or 0.0)[:-2]} … {percent(one.high or 0.0)})"
+        for name, one in known.items()
+    ]
+    if shares:
+        counts = [count for count in max((one.lifetimes for one in known.values()), key=sum) if count > 1]
+        each = f"{counts[-1]} to {counts[0]}" if counts[-1] < counts[0] else str(counts[0])
+        explained = ", ".join(shares).replace("of that of", "of the spread of", 1)
+        yield f"the order of tasks explains {explained}; {len(counts)} orders of {each} lifetimes"
+    elif depth.why:
+        for why in dict.fromkeys(one.why for one in shown.values()):
+            yield f"the order's share of the spread is not known: {why}"
 
 
 def _show_footer(group: Group, rest: Sequence[Estimate], depth: Depth) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from perdure.cli.options import Experts, Json, Quiet, emit_json, settings_facts, survey_logs, with_settings
 from perdure.cli.terminal import echo, leave
-from perdure.text import join_words
+from perdure.text import join_words, percent
 
 if TYPE_CHECKING:
     from perdure.cli.console import Console
@@ -302,10 +302,42 @@ def _show_metrics(console: Console, plan: Plan) -> None:
             "Do not take it from the pilot's own mean: only half to four fifths of such plans reach their power.",
             markup=False,
         )
+    _show_narrower(console, plan)
     for name, metric in plan.metrics.items():
         if metric.grid and set(metric.grid.needed) != {metric.lifetimes}:  # else any number of experts suffices
             bounds = "upper bounds" if plan.pilot else "upper sd"
             _show_grid(console, metric.grid, 1 - plan.beta, f"{name}, {bounds}: power")
+
+
+def _show_narrower(console: Console, plan: Plan) -> None:
+    """Print the gain from more lifetimes, evaluations or experts for the interval of each metric, and the largest."""
+    from perdure.cli.console import print_table
+    from perdure.tables import Column, Table
+
+    gains = {name: metric.narrower for name, metric in plan.metrics.items() if metric.narrower}
+    if not gains:
+        return
+    rows = []
+    for name, gain in gains.items():
+        shares = {"lifetimes": gain.lifetimes, "evaluations": gain.evaluations, "experts": gain.experts}
+        known = {kind: share for kind, share in shares.items() if share is not None}
+        shown = ("–" if share is None else percent(share) for share in shares.values())
+        rows.append((name, *shown, max(known, key=known.__getitem__)))
+    experts = {metric.experts for metric in plan.metrics.values() if metric.experts}
+    each = f" and {join_words(sorted(experts))} experts per task" if experts else ""
+    title = f"how much narrower an interval of {plan.power_at.lifetimes} lifetimes{each} gets with twice the number of"
+    columns = (*(Column(head, "number") for head in ("lifetimes", "evaluations", "experts")), Column("helps most"))
+    print_table(console, Table(title, (Column(""), *columns), tuple(rows)))
+    compared = {name: gain for name, gain in gains.items() if gain.evaluations and gain.same_cost is not None}
+    cheaper = [
+        f"{name} ({percent(gain.evaluations or 0.0)}, with lifetimes of the same cost {percent(gain.same_cost or 0.0)})"
+        for name, gain in compared.items()
+        if (gain.evaluations or 0.0) > (gain.same_cost or 0.0)
+    ]
+    if cheaper:
+        console.print(f"For their cost, more evaluations help more: {', '.join(cheaper)}.", markup=False)
+    elif compared:
+        console.print("For their cost, more lifetimes help more than more evaluations.", markup=False)
 
 
 def _range_needed(metric: PilotMetric) -> str:

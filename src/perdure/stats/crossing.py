@@ -12,7 +12,7 @@ from msgspec import Struct
 from perdure.metrics.declare import AveragedAs
 from perdure.metrics.measure import Measured
 from perdure.metrics.score import Score
-from perdure.stats.interval import Part
+from perdure.stats.interval import Part, part_of
 from perdure.stats.model import Array
 
 TOO_FEW_EXPERTS: int = 3
@@ -89,6 +89,18 @@ def crossed(lives: Sequence[Score], metric: str, scale: AveragedAs) -> Crossing:
         return Crossing("shared", kept, values, grid, each, named, left_out)
     alone = sum(map(len, each)) == len(frozenset().union(*each))
     return Crossing("own" if alone else "partly", kept, values, (), each, named, left_out)
+
+
+def expert_noise(lives: Sequence[Score], metric: str, scale: AveragedAs) -> float | None:
+    """Return the variance of a lifetime's value because its own experts are a sample; None with one expert of a task.
+
+    It is that of `lives` whose experts are all different.
+    """
+    by_life = [_by_task(life.metrics[metric], scale) for life in lives]
+    if any(len(values) < 2 for by_task in by_life for values in by_task.values()):
+        return None
+    noises = [sum(part_of(values)[0] for values in by_task.values()) / len(by_task) ** 2 for by_task in by_life]
+    return float(np.mean(noises))
 
 
 def one_set(ours: Crossing, theirs: Crossing, *, paired: bool) -> bool:

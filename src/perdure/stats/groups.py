@@ -25,6 +25,7 @@ from perdure.stats.capabilities import Capability, capabilities
 from perdure.stats.decide import estimates
 from perdure.stats.model import LEVEL, Group
 from perdure.stats.robust import RESAMPLES
+from perdure.stats.spread import spreads_by_order
 
 # What must not differ inside a group: how it is called, and how it is read off a lifetime.
 _MUST_AGREE: Mapping[str, Callable[[Score], Any]] = {
@@ -149,6 +150,7 @@ def _group(
         bounds=first.bounds,
         preset=first.preset,
         notes=_differences(lives),
+        spread=spreads_by_order(lives, bars, level),
     )
 
 

@@ -154,6 +154,34 @@ class Estimate(Decision, frozen=True, kw_only=True):
         return (self.missing and self.absent) or self.why or "no value"
 
 
+class SpreadParts(Struct, frozen=True):
+    """The parts of the variance of one metric between lifetimes, on the scale of its interval. They add up to `total`.
+
+    A part that cannot be estimated is None, and is then contained in `seed`.
+    """
+
+    total: float
+    seed: float = 0.0
+    """The rest, which differs from seed to seed."""
+    order: float | None = None
+    """Of the order of tasks. `why` gives the reason if it is None."""
+    evaluations: float | None = None
+    """Of evaluation blocks, which have a limited number of evaluations."""
+    experts: float | None = None
+    """Of experts, if every lifetime has its own."""
+    shared_experts: float | None = None
+    """The variance that shared experts add to the mean. They move all lifetimes together: it is no part of `total`."""
+    lifetimes: tuple[int, ...] = ()
+    """Number of lifetimes of each order. An order with one lifetime does not count for `order` and `total`."""
+    share: float | None = None
+    """The order's share of the total, from 0 to 1."""
+    low: float | None = None
+    high: float | None = None
+    level: float = LEVEL
+    """Of the interval of `share`."""
+    why: str | None = None
+
+
 class Document(Tabular, Struct, frozen=True, kw_only=True):
     """A result that is a JSON file by itself."""
 
@@ -204,11 +232,13 @@ class Group(Tabular, Struct, frozen=True):
         Lifetimes of the group that do not count, with the reason.
     learned_only
         The group without lifetimes in which a task was never learned. None without the setting `learned`.
+    spread
+        Headline metric → the parts of its variance between lifetimes. None unless their order of tasks differs.
     """
 
     JSON: ClassVar = (
         *("group", "n", "learner", "scenario_type", "protocol", "measure", "unit", "direction", "preset", "notes"),
-        *("lives", "left_out:excluded", "metrics:estimates", "learned_only"),
+        *("lives", "left_out:excluded", "metrics:estimates", "learned_only", "spread"),
     )
 
     group: str
@@ -226,6 +256,7 @@ class Group(Tabular, Struct, frozen=True):
     notes: tuple[str, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     learned_only: Group | None = None
+    spread: Mapping[str, SpreadParts] | None = None
 
     def __repr__(self) -> str:
         known = sum(one.n > 0 for one in self.estimates.values())

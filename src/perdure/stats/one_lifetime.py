@@ -31,7 +31,7 @@ def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | st
     blocks = tuple(life.blocks)  # which may be kept packed, and are looked at again and again
     if not blocks:
         return "its blocks are not known"
-    weights = _weights(blocks, metric, compared)
+    weights = weights_of(blocks, metric, compared)
     if not weights:
         return "no evaluation differs"
     used = [blocks[at] for at in weights]
@@ -57,7 +57,7 @@ def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | st
     return interval_of(sum(map(mul, weights.values(), means)), parts, level)
 
 
-def _weights(blocks: Sequence[BlockSummary], metric: str, compared: tuple[str, str]) -> dict[int, float]:
+def weights_of(blocks: Sequence[BlockSummary], metric: str, compared: tuple[str, str]) -> dict[int, float]:
     """Return the weight of each evaluation block; later blocks and their references have opposite signs."""
     by_key = _sites(metric, tuple(one.block for one in blocks))
     # A task that never changes carries no information, and is left out of the metric too.

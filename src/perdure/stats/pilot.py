@@ -22,7 +22,7 @@ from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.score import Score
 from perdure.metrics.transfer import backward_transfer, forward_transfer
 from perdure.settings.presets import STANDARD
-from perdure.stats.crossing import FEW_EXPERTS, Crossing, crossed, one_set
+from perdure.stats.crossing import FEW_EXPERTS, Crossing, crossed, expert_noise, one_set
 from perdure.stats.decide import is_judged, leads, margin_of, on_scale, sampled
 from perdure.stats.interval import constant
 from perdure.stats.model import Array, Tails
@@ -31,15 +31,18 @@ from perdure.stats.power import (
     DESIGN,
     Design,
     ExpertSample,
+    Narrower,
     PowerGrid,
     Question,
     lifetimes_exact,
+    narrowed,
     needed,
     power,
     power_grid,
     redrawn_power,
     smallest_effect,
 )
+from perdure.stats.spread import evaluation_noise
 from perdure.text import join_words
 
 _MOST_REDRAWN = 3_000  # lifetimes; the mean of more is as good as normal, whatever their shape
@@ -81,6 +84,8 @@ class PilotMetric(Struct, frozen=True):
     """The effect that this number of lifetimes shows, at the upper bound, in the unit of `detect`."""
     experts: int | None = None
     """Experts per task that are counted on."""
+    narrower: Narrower | None = None
+    """The gain from twice the lifetimes, evaluations or experts, at the number of lifetimes that was asked about."""
     grid: PowerGrid | None = field(default=None, name="dial")
     """Power by lifetimes (rows) and experts per task (columns)."""
     why: str | None = None
@@ -138,6 +143,8 @@ class _Pilot(Struct, frozen=True):
     scale: AveragedAs
     experts: tuple[Crossing, ...] = ()
     """Of each side that has a set of its own, shared by its lifetimes."""
+    own_experts: float | None = None
+    """The part of the variance that is due to each lifetime's own experts."""
     why: str | None = None
 
     @property
@@ -239,7 +246,8 @@ def _from_pilot(
         typical = math.sqrt(sum(spread**2 for spread in spreads) / len(spreads)) / pilot.sd
         plain = replace(design, experts=ExpertSample(each, tasks, typical))
         upper = replace(design, experts=ExpertSample(each, tasks, experts_bound * typical / bound))
-    made = _with_smallest(made, lifetimes, upper)
+    gains = _narrowed(name, pilot, valued, lifetimes, plain)
+    made = replace(_with_smallest(made, lifetimes, upper), narrower=gains)
     if wanted is None and against is not None and margin and not logs:
         wanted = margin
     if wanted is None:
@@ -279,6 +287,31 @@ def _from_pilot(
     )
 
 
+def _narrowed(name: str, pilot: _Pilot, valued: Sequence[Sequence[Score]], lifetimes: int, design: Design) -> Narrower:
+    noise = _noise([evaluation_noise(side, name, pilot.scale) for side in valued], design.question)
+    evaluations, own = (None if part is None else min(1.0, part / pilot.sd**2) for part in (noise, pilot.own_experts))
+    lives = [life for side in valued for life in side]
+    evaluated = sum(life.evaluation_experiences for life in lives)
+    experiences = evaluated + sum(life.learning_experiences for life in lives)
+    return narrowed(lifetimes, design, evaluations, own, evaluated / experiences if experiences else None)
+
+
+def _noise(of_sides: Sequence[float | None], question: Question) -> float | None:
+    """Return the variance of a value by noise: of the difference of a pair the sum of both sides', else their mean."""
+    known = [noise for noise in of_sides if noise is not None]
+    if not known or len(known) < len(of_sides):
+        return None
+    return sum(known) / (1 if question == "paired" else len(known))
+
+
+def _own_experts(held_by: Sequence[Crossing], name: str, scale: AveragedAs, question: Question) -> float | None:
+    if all(held.sharing != "own" for held in held_by):
+        return None
+    return _noise(
+        [expert_noise(held.lives, name, scale) if held.sharing == "own" else 0.0 for held in held_by], question
+    )
+
+
 def _read_pilot(name: str, bar: Threshold, valued: Sequence[Sequence[Score]], question: Question) -> _Pilot:
     papers = any(life.preset != STANDARD for side in valued for life in side)
     if question == "threshold":
@@ -286,8 +319,9 @@ def _read_pilot(name: str, bar: Threshold, valued: Sequence[Sequence[Score]], qu
         held = sample.crossing
         if held is not None and held.sharing == "shared":
             return _Pilot((sample.values,), sample.scale, (held,))
+        own = _own_experts([held] if held else [], name, sample.scale, question)
         withheld = f"{sample.withheld}; planned as if experts did not vary" if sample.withheld else None
-        return _Pilot((sample.values,), sample.scale, why=withheld)
+        return _Pilot((sample.values,), sample.scale, own_experts=own, why=withheld)
     if question == "paired":
         if len(valued) < 2:
             raise PerdureError("a paired plan needs the spread of the differences", "give a pilot of both learners")
@@ -302,7 +336,9 @@ def _read_pilot(name: str, bar: Threshold, valued: Sequence[Sequence[Score]], qu
         held_by = []
     experts = tuple(held for held in held_by if held.sharing == "shared")
     known = all(held.sharing in ("shared", "own") for held in held_by)
-    return _Pilot(sides, scale, experts, None if known else "the spread between experts is unknown; planned without it")
+    own = _own_experts(held_by, name, scale, question)
+    why = None if known else "the spread between experts is unknown; planned without it"
+    return _Pilot(sides, scale, experts, own, why)
 
 
 # --- from a study, without a pilot ----------------------------------------------------------------

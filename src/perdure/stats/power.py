@@ -61,18 +61,67 @@ def power(lifetimes: int, k: float, design: Design = DESIGN) -> float:
     """
     from scipy.special import stdtrit  # type: ignore[import-untyped]
 
-    experts = design.experts
-    if lifetimes < 2 or (experts is not None and experts.each < TOO_FEW_EXPERTS):
+    if lifetimes < 2 or (design.experts is not None and design.experts.each < TOO_FEW_EXPERTS):
         return 0.0
-    parts: list[Part] = [(1 / lifetimes, lifetimes - 1.0)] * (2 if design.question == "unpaired" else 1)
-    if experts is not None:
-        parts += [experts.part] * (experts.tasks * (1 if design.question == "threshold" else 2))
-    mean = interval_of(k, parts)
+    mean = interval_of(k, _parts_of_mean(lifetimes, design))
     shift = k / math.sqrt(mean.variance)
     if design.tails == "one":
         return 1 - _noncentral_cdf(mean.freedom, shift, float(stdtrit(mean.freedom, 1 - design.alpha)))
     edge = float(stdtrit(mean.freedom, 1 - design.alpha / 2))
     return 1 - _noncentral_cdf(mean.freedom, shift, edge) + _noncentral_cdf(mean.freedom, shift, -edge)
+
+
+def _parts_of_mean(lifetimes: float, design: Design, share: float = 1.0) -> list[Part]:
+    """Return the parts of the variance of a mean if lifetimes keep `share` of their variance."""
+    parts: list[Part] = [(share / lifetimes, lifetimes - 1.0)] * (2 if design.question == "unpaired" else 1)
+    if design.experts is not None:
+        parts += [design.experts.part] * (design.experts.tasks * (1 if design.question == "threshold" else 2))
+    return parts
+
+
+class Narrower(Struct, frozen=True):
+    """The share of its width that an interval loses with twice the number. None if unknown or without effect."""
+
+    lifetimes: float
+    evaluations: float | None = None
+    """With twice the evaluations in each block."""
+    same_cost: float | None = None
+    """With lifetimes instead of evaluations, for the experiences that twice the evaluations cost."""
+    experts: float | None = None
+    """With twice the experts of each task."""
+
+
+def narrowed(
+    lifetimes: int,
+    design: Design,
+    evaluations: float | None = None,
+    own_experts: float | None = None,
+    cost: float | None = None,
+) -> Narrower:
+    """Return how much narrower the interval of the design gets with twice the lifetimes, evaluations or experts.
+
+    `evaluations` and `own_experts` are the shares of the variance between lifetimes that are due to them, `cost` is the
+    share of experiences that are evaluations.
+    """
+    level = 1 - design.alpha * (2 if design.tails == "one" else 1)
+
+    def narrower(count: float, changed: Design, share: float = 1.0) -> float:
+        first, then = (
+            interval_of(0.0, parts, level).half
+            for parts in (_parts_of_mean(lifetimes, design), _parts_of_mean(count, changed, share))
+        )
+        return 1 - then / first
+
+    experts = None if own_experts is None else narrower(lifetimes, design, 1 - own_experts / 2)
+    if design.experts is not None:
+        more = replace(design.experts, each=2 * design.experts.each)
+        experts = narrower(lifetimes, replace(design, experts=more))
+    return Narrower(
+        narrower(2 * lifetimes, design),
+        None if evaluations is None else narrower(lifetimes, design, 1 - evaluations / 2),
+        None if not (evaluations and cost) else narrower((1 + cost) * lifetimes, design),
+        experts,
+    )
 
 
 def _noncentral_cdf(freedom: float, shift: float, t: float) -> float:
