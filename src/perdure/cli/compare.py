@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -25,7 +26,7 @@ from perdure.cli.terminal import Pairs, left_out_text
 if TYPE_CHECKING:
     from perdure.cli.console import Console
     from perdure.settings import Settings
-    from perdure.stats.compare import Comparison, Summary
+    from perdure.stats.compare import Comparison, Difference, Summary
     from perdure.stats.systems import Comparisons, Letters
     from perdure.stats.tally import Tally
 
@@ -113,17 +114,18 @@ def _show(result: Comparisons, *, quiet: bool, every: bool) -> None:
     if result.tally:
         show_tally(console, result.tally)
     if len(result.systems) > 2:
-        _show_ablation(console, result)
+        _show_ablation(console, result, every=every)
+    several = len(result.systems) > 2
     hidden = 0
     for comparison in result.comparisons:
         console.print(comparison.answer, markup=False, style="bold")
-        if every or len(result.systems) == 2:
+        if every or not several:
             _show_comparison(console, comparison, every=every)
         for difference in comparison.differences.values() if every else ():
             console.print(difference.sentence, markup=False)
         notes = [comparison.pairing.told, *comparison.notes]
         notes += [f"only {name} has {', '.join(metrics)}" for name, metrics in comparison.only_in.items()]
-        shown = [] if quiet else notes if every else notes[:1]
+        shown = [] if quiet else notes if every else notes[: 0 if several else 1]
         hidden += len(notes) - len(shown)
         for note in shown:
             console.print(note, markup=False, style="bright_black")
@@ -156,9 +158,7 @@ def _show_comparison(console: Console, comparison: Comparison, *, every: bool) -
     from perdure.text import interval, number, p_text, percent
 
     rows = []
-    for name, found in comparison.differences.items():
-        if not every and name not in comparison.tested:
-            continue
+    for name, found in _shown(comparison, every).items():
         p = found.p if found.p_holm is None else found.p_holm
         word = found.word or ("exploratory" if name not in comparison.tested else "untested")
         row = (
@@ -188,18 +188,23 @@ def _show_comparison(console: Console, comparison: Comparison, *, every: bool) -
     print_table(console, *map(table.select, full if every else brief))
 
 
+def _shown(comparison: Comparison, every: bool) -> Mapping[str, Difference]:
+    """Return the metrics to show: those that are tested, or all."""
+    return comparison.differences if every or not comparison.tested else comparison.tested
+
+
 def _stratum(compared: Comparison | Letters) -> tuple[str | None, ...]:
     return compared.learner, compared.scenario_type, compared.measure
 
 
-def _show_ablation(console: Console, result: Comparisons) -> None:
+def _show_ablation(console: Console, result: Comparisons, *, every: bool) -> None:
     """Print mean ± sd of every system, the baseline first, with letters that show which systems differ."""
     from perdure.cli.console import print_table
     from perdure.tables import Column, Table
 
     for stratum in dict.fromkeys(map(_stratum, result.comparisons)):
         comparisons = [comparison for comparison in result.comparisons if _stratum(comparison) == stratum]
-        metrics = list(dict.fromkeys(name for comparison in comparisons for name in comparison.differences))
+        metrics = list(dict.fromkeys(name for comparison in comparisons for name in _shown(comparison, every)))
         letters = next((letters for letters in result.letters if _stratum(letters) == stratum), None)
         ratios = {
             name
@@ -213,7 +218,7 @@ def _show_ablation(console: Console, result: Comparisons) -> None:
                 own, baseline = comparison.alone[name]
                 summaries[f"{result.baseline} (baseline)"][1][name] = baseline
                 summaries.setdefault(comparison.system, (comparison.system, {}))[1][name] = own
-        rows = [["", *metrics]]
+        rows = [["", *(name.replace("_", " ") for name in metrics)]]
         for label, (system, by_metric) in summaries.items():
             rows.append([label])
             for name in metrics:
@@ -222,7 +227,7 @@ def _show_ablation(console: Console, result: Comparisons) -> None:
                 rows[-1].append(f"{text} {letter}".rstrip())
         listed = [["", "", ""]]
         for at, name in enumerate(metrics, start=1):
-            listed += [[name if number == 0 else "", row[0], row[at]] for number, row in enumerate(rows[1:])]
+            listed += [[name.replace("_", " ") if number == 0 else "", row[0], row[at]] for number, row in enumerate(rows[1:])]
         # Metrics are columns if they fit, else systems, else each pair of both has a line.
         layouts = [*([rows] if len(metrics) <= _WIDEST else []), [list(column) for column in zip(*rows, strict=True)]]
         title = " · ".join(text for text in ("mean ± sd", *stratum) if text)

@@ -126,7 +126,7 @@ def sentence(difference: Difference, system: str, baseline: str) -> str:
         facts += [size, _shares(difference), difference.why or ""]
         by = f"by a factor of {_factor(difference)}" if kind == "ratio" else f"by {_size(difference)}"
         does = "does " if difference.word in ("better", "worse") else ""
-        result = f"{system} {does}{difference.word} {by} than {baseline}"
+        result = f"{system} {does}{difference.word} than {baseline}, {by}"
     elif difference.verdict in ("no worse", "no better", "as good"):
         facts += [_ruled_out(difference), difference.why or ""]
         result = f"{system} is {_no_worse_than(difference, baseline)}{_likely(difference)}"
@@ -190,7 +190,7 @@ def _others(comparison: Comparison, reached: Difference, by: str) -> str:
             worse.append(words.worse)
     parts = [join_words(better)] if better else []
     parts += [f"but {join_words(worse)}" if better else join_words(worse)] if worse else []
-    answer = f" {first} {' '.join(parts)}." if parts else ""
+    answer = f" {first} {', '.join(parts)}." if parts else ""
     return answer + (f" {second} {join_words(kept)}, but of less: it ends {by} worse." if kept else "")
 
 
