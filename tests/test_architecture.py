@@ -265,7 +265,6 @@ OF_METRICS = ("metrics", "classic")
 ALSO_WORDS = {
     "cli/demo.py": {"forward_transfer"},  # its closing sentence is about the pairs of this one
     "gather/output_files.py": {"saturation", "experiences_to_saturation"},  # columns of blocks.tsv
-    "gather/score_files.py": {"saturation", "experiences_to_saturation"},  # the same, read
     "log/formats/table.py": {"experiences_to_saturation"},  # what tells blocks.tsv from a log
     "log/formats/wide.py": {"forgetting", "bwt", "fwt"},  # columns of Avalanche's
     "reports/figures/matrices.py": {"forgetting"},  # the same
