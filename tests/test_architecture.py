@@ -265,7 +265,6 @@ OF_METRICS = ("metrics", "classic")
 ALSO_WORDS = {
     "cli/demo.py": {"forward_transfer"},  # its closing sentence is about the pairs of this one
     "gather/output_files.py": {"saturation", "experiences_to_saturation"},  # columns of blocks.tsv
-    "gather/score_files.py": {"saturation", "experiences_to_saturation"},  # the same, read
     "log/formats/table.py": {"experiences_to_saturation"},  # what tells blocks.tsv from a log
     "log/formats/wide.py": {"forgetting", "bwt", "fwt"},  # columns of Avalanche's
     "reports/figures/matrices.py": {"forgetting"},  # the same
@@ -312,30 +311,14 @@ def test_the_version_is_the_one_that_the_changelog_begins_with() -> None:
     assert f"\nversion: {perdure.__version__}\n" in (Path(__file__).parents[1] / "CITATION.cff").read_text()
 
 
-THEIR_NAMES = {"Block", "Metric", "MetricsReport", "Transition"}
-"""Names of l2metrics and tella, which the drop-in classes of `classic` keep."""
-PER_LIBRARY = {"PerdureCallback"}
-"""The class of each integration has one name, so that only the import says which library it is for."""
-
-
-def public_classes(part: str) -> Counter[str]:
-    """Count the public classes of a folder or module of perdure by name."""
-    return Counter(
+def test_a_public_class_name_is_defined_once() -> None:
+    counts = Counter(
         node.name
-        for file in ((SOURCE / part).rglob("*.py") if (SOURCE / part).is_dir() else [SOURCE / part])
-        for node in ast.parse(file.read_text()).body
+        for file in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
-
-
-def test_a_public_class_name_is_defined_once() -> None:
-    core = Counter[str]()
-    extensions = Counter[str]()
-    for part in SOURCE.iterdir():
-        (extensions if part.name in EXTENSIONS else core).update(public_classes(part.name))
-    assert not {name for name, count in core.items() if count > 1}
-    repeated = {name for name, count in extensions.items() if count > 1 or name in core}
-    assert repeated == THEIR_NAMES | PER_LIBRARY
+    assert not {name for name, count in counts.items() if count > 1}
 
 
 def test_no_code_is_made_from_text_or_patched() -> None:

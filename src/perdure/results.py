@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from perdure.errors import PerdureError, nearest
 from perdure.lazy import pl
 
+T = TypeVar("T", bound=msgspec.Struct)
+
 CHECKSUM = "checksum"
-_PLAIN = frozenset({str, int, float, bool, type(None)})
+_PLAIN = frozenset({str, int, float, bool, NoneType})
+_WORDS = {str: "text", int: "a whole number", float: "a finite number", bool: "true or false", NoneType: "null"}
 
 
 def json_keys(record: type) -> dict[str, str]:
@@ -48,6 +54,55 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [item if type(item) in _PLAIN else to_plain(item) for item in value]
     return str(value) if isinstance(value, str) else value
+
+
+@cache
+def _fields(record: type) -> dict[str, tuple[str, msgspec.structs.FieldInfo]]:
+    """Return the keys of a record that are fields, each with the field and with the field of the record around it."""
+    fields: dict[str, tuple[str, msgspec.structs.FieldInfo]] = {}
+    for key, path in json_keys(record).items():
+        owner, _, name = path.rpartition(".")
+        holder = get_type_hints(record)[owner] if owner else record
+        fields.update((key, (owner, field)) for field in msgspec.structs.fields(holder) if field.name == name)
+    return fields
+
+
+def from_plain(record: type[T], facts: Mapping[str, Any], where: str = "", **parts: Any) -> T:
+    """Return the record that `to_plain` wrote as `facts`; null means the default of a field that has one.
+
+    `parts` are fields that the caller has read. Raise PerdureError for an unknown key and for a value that does not
+    fit. Keys of properties are not read.
+    """
+    refuse_unknown(facts, json_keys(record), where)
+    values: dict[str, Any] = {}
+    for key, (owner, field) in _fields(record).items():
+        if field.required and key not in facts and key not in parts:
+            raise PerdureError(f"has no {key!r}", f"expected {_expected(field.type)}", where=where or None)
+        if field.required or facts.get(key) is not None:
+            (values.setdefault(owner, {}) if owner else values)[field.name] = facts.get(key)
+    try:
+        return msgspec.convert(values | parts, record, dec_hook=lambda kind, value: kind.read(value))
+    except msgspec.ValidationError as problem:
+        place = str(problem).partition(" - at `$.")[2]
+        for key, (owner, field) in _fields(record).items():
+            if re.match(rf"{f'{owner}.' if owner else ''}{field.name}\b", place):
+                fix = f"expected {_expected(field.type)}"
+                raise PerdureError(f"{key} is {facts.get(key)!r}", fix, where=where or None) from problem
+        raise
+
+
+def refuse_unknown(facts: Mapping[str, Any], known: Iterable[str], where: str = "") -> None:
+    """Raise PerdureError, with the nearest name, for a key that is not known."""
+    for key in facts.keys() - set(known):
+        raise PerdureError(f"unknown key {key!r}", nearest(key, sorted(known)), where=where or None)
+
+
+def _expected(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return " or ".join(str(word) or "empty" for word in get_args(hint))
+    if NoneType in get_args(hint):
+        return " or ".join(map(_expected, get_args(hint)))
+    return _WORDS.get(hint, "a list" if get_origin(hint) is tuple else "an object")
 
 
 def with_checksum(facts: dict[str, Any]) -> dict[str, Any]:
@@ -111,8 +166,6 @@ class Tabular(Shown):
         try:
             import pandas as pd  # type: ignore[import-untyped,import-not-found,unused-ignore]
         except ImportError:
-            from perdure.errors import PerdureError
-
             raise PerdureError("pandas is not installed here", "pip install pandas, or use .table()") from None
         return pd.DataFrame(self.table().to_dict(as_series=False))
 

@@ -45,7 +45,7 @@ def test_lightning_batches_are_experiences_and_validations_evaluations(tmp_path:
     import torch
     from torch.utils.data import DataLoader, TensorDataset
 
-    from perdure.integrations.lightning import PerdureCallback
+    from perdure.integrations.lightning import LightningCallback
 
     class Module(lightning.LightningModule):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -67,7 +67,7 @@ def test_lightning_batches_are_experiences_and_validations_evaluations(tmp_path:
 
     loaders = {task: DataLoader(TensorDataset(*data(task)), 20) for task in TASKS}
     with perdure.Journal(tmp_path, "life", measures=["accuracy"]) as journal:
-        callback = PerdureCallback(journal, TASKS)
+        callback = LightningCallback(journal, TASKS)
 
         def trainer() -> Any:
             quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
@@ -86,7 +86,7 @@ def test_hugging_face_logs_are_experiences_and_evaluations_by_their_datasets(tmp
     transformers: Any = pytest.importorskip("transformers", reason="transformers is not installed")
     import torch
 
-    from perdure.integrations.huggingface import PerdureCallback
+    from perdure.integrations.huggingface import HuggingFaceCallback
 
     class Model(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -102,7 +102,7 @@ def test_hugging_face_logs_are_experiences_and_evaluations_by_their_datasets(tmp
         str(tmp_path / "out"), num_train_epochs=1, logging_steps=1, report_to=[], save_strategy="no", use_cpu=True
     )
     with perdure.Journal(tmp_path, "life", measures={"loss": "lower"}) as journal:
-        callback, model = PerdureCallback(journal), Model()
+        callback, model = HuggingFaceCallback(journal), Model()
         for task in TASKS:
             trainer = transformers.Trainer(
                 model, how, train_dataset=sets[task], eval_dataset=sets, callbacks=[callback]

@@ -175,7 +175,7 @@ def test_a_threshold_written_beside_the_scores_holds_for_a_metric_that_nothing_d
     assert bars["mine"] == Threshold(2.0, 0.5, "lower", True)
     assert bars["forward_transfer"].threshold == 1.0  # as declared
     file.write_text(json.dumps({**facts, "thresholds": {"mine": {**bar, "better": "up"}}}))
-    with pytest.raises(PerdureError, match="better is higher or lower"):
+    with pytest.raises(PerdureError, match="mine: better is 'up'; expected higher or lower"):
         read_score_file(file)
 
 

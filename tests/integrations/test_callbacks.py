@@ -26,7 +26,7 @@ def callback(monkeypatch: pytest.MonkeyPatch, library: str, base: str, ours: str
     monkeypatch.delitem(sys.modules, ours, raising=False)
     found = importlib.import_module(ours)
     monkeypatch.delitem(sys.modules, ours)
-    return found.PerdureCallback
+    return next(kind for name, kind in vars(found).items() if name.endswith("Callback") and kind.__module__ == ours)
 
 
 def blocks(life: Path) -> list[tuple[str, str, int | None]]:

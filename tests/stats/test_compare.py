@@ -348,8 +348,8 @@ def said(shift: float, n: int = 15) -> str:
 
 
 def test_a_sentence_says_better_worse_or_not_told_apart() -> None:
-    assert "ours keeps more by" in said(5.0)
-    assert "ours keeps less by" in said(-5.0)
+    assert "ours keeps more than theirs, by" in said(5.0)
+    assert "ours keeps less than theirs, by" in said(-5.0)
     assert "ours is as good as theirs" in said(0.0)
     assert "100 % of 15 pairs" in said(8.0)
 

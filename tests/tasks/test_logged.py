@@ -72,10 +72,10 @@ def test_what_sb3_learns_is_logged_by_its_callback_vector_environments_too(tmp_p
     sb3 = pytest.importorskip("stable_baselines3", reason="stable-baselines3 is an extra")
     from stable_baselines3.common.env_util import make_vec_env
 
-    from perdure.integrations.sb3 import PerdureCallback
+    from perdure.integrations.sb3 import SB3Callback
 
     with perdure.Journal(tmp_path, "life", measures=["reward"], learner="ppo", seed=1) as journal:
         env = make_vec_env(lambda: Counting(4), n_envs=2)
         model = sb3.PPO("MlpPolicy", env, n_steps=8, batch_size=16, seed=1, device="cpu")
-        model.learn(16, callback=PerdureCallback(journal, "count"))
+        model.learn(16, callback=SB3Callback(journal, "count"))
     assert records(tmp_path) == [(0, "train", "count", 4.0)] * 4

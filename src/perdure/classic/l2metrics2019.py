@@ -196,7 +196,7 @@ PREDEFINED: tuple[Predefined, ...] = (
 # --- reports -------------------------------------------------------------------------------------
 
 
-class MetricsReport:
+class SyllabusReport:
     """Metrics over one log: the predefined ones and those that are added. Use one of its subclasses."""
 
     kind: type[Any] = _Metric
@@ -265,14 +265,17 @@ class MetricsReport:
             print(f"\nMetric: {name}\nValue: {value}")  # noqa: T201 - its purpose
 
 
-class AgentMetricsReport(MetricsReport):
+MetricsReport = SyllabusReport  # l2metrics' name
+
+
+class AgentMetricsReport(SyllabusReport):
     """The metrics of an agent, whose log has a column `reward`."""
 
     kind = AgentMetric
     measure = "reward"
 
 
-class ClassificationMetricsReport(MetricsReport):
+class ClassificationMetricsReport(SyllabusReport):
     """The metrics of a classifier, whose log has an error, or another measure, for each batch."""
 
     kind = ClassificationMetric

@@ -227,7 +227,9 @@ def _show_ablation(console: Console, result: Comparisons, *, every: bool) -> Non
                 rows[-1].append(f"{text} {letter}".rstrip())
         listed = [["", "", ""]]
         for at, name in enumerate(metrics, start=1):
-            listed += [[name.replace("_", " ") if number == 0 else "", row[0], row[at]] for number, row in enumerate(rows[1:])]
+            listed += [
+                [name.replace("_", " ") if number == 0 else "", row[0], row[at]] for number, row in enumerate(rows[1:])
+            ]
         # Metrics are columns if they fit, else systems, else each pair of both has a line.
         layouts = [*([rows] if len(metrics) <= _WIDEST else []), [list(column) for column in zip(*rows, strict=True)]]
         title = " · ".join(text for text in ("mean ± sd", *stratum) if text)

@@ -64,7 +64,7 @@ def lifetime_table(survey: Survey) -> pl.DataFrame:
     rows: list[dict[str, Any]] = [
         {
             "lifetime": score.id,
-            "identity": score.identity.recorded or None,
+            "identity": score.identity.recorded,
             "learner": score.learner,
             "scenario_type": score.scenario_type,
             "protocol": score.protocol_name,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _Callback: Any = import_extra("transformers", __name__).TrainerCallback
 
 
-class PerdureCallback(_Callback):  # type: ignore[misc]
+class HuggingFaceCallback(_Callback):  # type: ignore[misc]
     """Writes the logs of a Trainer to a journal.
 
     `learning` is the task of the next `train`; set it before each one. `measure` is a number in both its logs and its
@@ -37,7 +37,7 @@ class PerdureCallback(_Callback):  # type: ignore[misc]
         if self.measure not in logs:
             return
         if self.learning is None:
-            raise PerdureError("PerdureCallback does not know what is learned", "set its learning = TASK before train")
+            raise PerdureError("the callback does not know the learned task", "set its learning = TASK before train")
         self._log("learn", self.learning, logs[self.measure])
 
     def on_evaluate(self, _args: Any, _state: Any, _control: Any, **given: Any) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _Callback: Any = import_extra("lightning.pytorch", __name__).Callback
 
 
-class PerdureCallback(_Callback):  # type: ignore[misc]
+class LightningCallback(_Callback):  # type: ignore[misc]
     """Writes training and validation of a Trainer to a journal.
 
     `tasks` names the validation loaders, in their order; `learning` is the task of the next `fit`; set it
@@ -37,7 +37,7 @@ class PerdureCallback(_Callback):  # type: ignore[misc]
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:  # noqa: ARG002
         """Log an experience per batch."""
         if self.learning is None:
-            raise PerdureError("PerdureCallback does not know what is learned", "set its learning = TASK before fit")
+            raise PerdureError("the callback does not know the learned task", "set its learning = TASK before fit")
         value = trainer.callback_metrics.get(self.measure)
         if value is None:
             known = ", ".join(map(str, trainer.callback_metrics)) or "nothing"

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from perdure.log.write.journal import Journal
 
 
-class PerdureCallback(BaseCallback):
-    """Logs every episode that ends while `model.learn(…, callback=PerdureCallback(journal, task))` runs.
+class SB3Callback(BaseCallback):
+    """Logs every episode that ends while `model.learn(…, callback=SB3Callback(journal, task))` runs.
 
     It reads the reports of `Monitor` or `VecMonitor`, so each environment of a vector counts; Stable-Baselines3 wraps a
     single environment in a Monitor automatically. Evaluate in an environment under `perdure.LogEpisodes`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import msgspec
 import numpy as np
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from perdure.errors import LogError
 from perdure.lazy import pl
-from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage
+from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage, Unit
 from perdure.scenario.model import Block, Scenario
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 Cell = tuple[int, int]
-Unit = Literal["percent", "fraction", "raw"]
 Baseline = float | Sequence[float] | Mapping[str, float]
 
 LIMITS: Mapping[Unit, float] = {"percent": 100.0, "fraction": 1.0, "raw": np.inf}

@@ -11,11 +11,10 @@ from pathlib import Path
 from perdure import files
 from perdure.errors import LogError
 from perdure.lazy import pl
-from perdure.log.accuracy_matrix import Unit
 from perdure.log.formats.l2logger import L2LOGGER, header_problems
 from perdure.log.formats.matrix import Rows
 from perdure.log.manifest import manifest_in, measures_of, object_in, role_of
-from perdure.log.model import Lifetime
+from perdure.log.model import Lifetime, Unit
 from perdure.log.places import MANIFEST, SCENARIO_INFO, sources
 from perdure.log.problem import Check, Level, Note, Problem
 from perdure.log.read import Options, lifetimes, locate, recognise

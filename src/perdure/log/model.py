@@ -15,7 +15,7 @@ from perdure.errors import LogError, UnknownNameError
 from perdure.lazy import pl
 from perdure.log.rules import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, STANDARD_COLUMNS
 from perdure.results import Shown
-from perdure.scenario.model import Scenario, Task, Variants, variant_mode
+from perdure.scenario.model import Scenario, Task, VariantMode, Variants, variant_mode
 
 if TYPE_CHECKING:
     from perdure.log.variants import ParameterTable, Sets, Settled
@@ -31,9 +31,11 @@ __all__ = [
     "Lifetime",
     "Passage",
     "Role",
+    "Unit",
 ]
 
 Direction = Literal["higher", "lower"]
+Unit = Literal["percent", "fraction", "raw"]
 Role = Literal["life", "expert", "twin"]
 """A lifetime, a learner of a single task, or a lifetime's stateless twin."""
 
@@ -46,20 +48,24 @@ class Identity(msgspec.Struct, frozen=True):
     id: str
     """Its path from the last name of the argument down, with `#` and its name inside a file of several."""
     learner: str | None = None
+    """The learner, if recorded."""
     seed: int | None = None
+    """The seed, if recorded."""
     scenario_type: str | None = None
+    """Condensed, dispersed, …, if recorded."""
     order: tuple[str, ...] = ()
-    """The tasks of its learning blocks, in order."""
+    """The tasks of its learning blocks, one after the other."""
     tasks: tuple[str, ...] = ()
+    """Its tasks, in the order in which they are first learned."""
     measure: str | None = None
-    unit: str | None = None
+    unit: Unit | None = None
     """The unit of accuracies, None for other measures."""
     direction: str = "higher"
     """The better values of the measure, `higher` or `lower`; of each measure if they differ."""
-    variants: str = "name"
+    variants: VariantMode = "name"
     """The mode by which variants count as tasks: `name`, `params` or `agnostic`."""
     role: Role = "life"
-    recorded: str = ""
+    recorded: str | None = None
     """Its id in the manifest; two lifetimes of a group never share that and a seed."""
     source: str = ""
     """Its place."""

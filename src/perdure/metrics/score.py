@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -164,14 +164,15 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
     complete
         Whether the lifetime reached its end. None if unknown.
     digest
-        Digest of its tasks, blocks and values, which identifies copies. Empty if too few values differ.
+        Digest of its tasks, blocks and values, by which copies are found. None if fewer than 20 values differ.
     """
 
     JSON: ClassVar = (
-        *("id", "identity:recorded", "learner", "seed", "scenario_type", "protocol", "complete", "digest:known_digest"),
-        *("measure:known_measure", "unit:identity.unit", "direction:identity.direction"),
-        *("variants:identity.variants", "order", "dropped_rows", "learning_experiences", "evaluation_experiences"),
-        *("tasks", "metrics", "blocks", "notes", "not_learned", "bounds:named_bounds"),
+        *("id:identity.id", "identity:identity.recorded", "learner:identity.learner", "seed:identity.seed"),
+        *("scenario_type:identity.scenario_type", "protocol", "complete", "digest", "measure:known_measure"),
+        *("unit:identity.unit", "direction:identity.direction", "variants:identity.variants", "order:identity.order"),
+        *("dropped_rows", "learning_experiences", "evaluation_experiences", "tasks:identity.tasks", "metrics"),
+        *("blocks", "notes", "not_learned", "bounds:named_bounds"),
         *("ranges:named_ranges", "learning_gains"),
     )
 
@@ -179,7 +180,7 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
     metrics: Mapping[str, Measured]
     preset: str = STANDARD
     how: str = ""
-    blocks: Sequence[BlockSummary] = ()
+    blocks: tuple[BlockSummary, ...] = ()
     learning_experiences: int = 0
     evaluation_experiences: int = 0
     dropped: Mapping[str, int] = msgspec.field(default_factory=dict)
@@ -194,7 +195,7 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
     clamps: Mapping[str, Range] = msgspec.field(default_factory=dict)
     protocol: Any = None
     complete: bool | None = None
-    digest: str = ""
+    digest: str | None = None
 
     @property
     def id(self) -> str:
@@ -280,16 +281,6 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
     def __getitem__(self, metric: str) -> float | None:
         """Return the value of a metric, by its id or an alias; None if it has none."""
         return self.metrics[METRICS.canonical(metric)].value
-
-    @property
-    def recorded(self) -> str | None:
-        """The id in the manifest of its log."""
-        return self.identity.recorded or None
-
-    @property
-    def known_digest(self) -> str | None:
-        """Digest of its tasks, blocks and values, by which copies are found; null if fewer than 20 values differ."""
-        return self.digest or None
 
     @property
     def known_measure(self) -> str | Mapping[str, str] | None:
@@ -570,10 +561,10 @@ class Scorer:
         return codes
 
 
-def _digest(passage: Passage) -> str:
-    """Return a digest of the mode, task and values of every block; an empty text if fewer than 20 values differ."""
+def _digest(passage: Passage) -> str | None:
+    """Return a digest of the mode, task and values of every block; None if fewer than 20 values differ."""
     if not many_differ(passage.values):
-        return ""
+        return None
     kinds = [(block.mode, block.task) for block in passage.scenario.blocks]
     digest = hashlib.blake2b(repr(kinds).encode(), digest_size=16)
     digest.update(passage.starts.astype("<i8").tobytes())
@@ -644,7 +635,7 @@ def _identified(identity: Identity, lifetime: Lifetime, curves: Curves) -> Ident
         variants=curves.prep.variants or "name",
         unit=lifetime.matrix.unit if isinstance(lifetime, MatrixLifetime) else None,
         role=lifetime.role,
-        recorded=str(lifetime.manifest.get("id") or ""),
+        recorded=str(lifetime.manifest.get("id") or "") or None,
         source=identity.source or (as_text(lifetime.path) if lifetime.path else ""),
     )
 

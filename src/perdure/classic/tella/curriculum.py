@@ -27,7 +27,7 @@ class ValidationError(PerdureError, ValueError):
     """The curriculum is invalid."""
 
 
-class Transition(NamedTuple):
+class TellaTransition(NamedTuple):
     """One step: observation, action, reward, whether the episode ended, and the next observation."""
 
     observation: Any
@@ -35,6 +35,9 @@ class Transition(NamedTuple):
     reward: float | None
     done: bool
     next_observation: Any
+
+
+Transition = TellaTransition  # tella's name
 
 
 class TaskVariant:
@@ -83,7 +86,7 @@ class TaskBlock:
         return variants
 
 
-class Block(ABC):
+class TellaBlock(ABC):
     """Tasks, one after the other, with or without learning."""
 
     @property
@@ -100,13 +103,16 @@ class Block(ABC):
         return blocks
 
 
-class LearnBlock(Block):
+Block = TellaBlock  # tella's name
+
+
+class LearnBlock(TellaBlock):
     """A block for learning."""
 
     is_learning_allowed = True
 
 
-class EvalBlock(Block):
+class EvalBlock(TellaBlock):
     """A block for evaluation, whose rewards the agent does not see."""
 
     is_learning_allowed = False
@@ -125,7 +131,7 @@ class AbstractCurriculum:
         """Return the same curriculum from its beginning; to be overridden if the arguments differ."""
         return self.__class__(self.rng_seed, self.config_file)
 
-    def learn_blocks_and_eval_blocks(self) -> Iterable[Block]:
+    def learn_blocks_and_eval_blocks(self) -> Iterable[TellaBlock]:
         """Return the blocks in order."""
         raise NotImplementedError
 
@@ -148,7 +154,7 @@ class InterleavedEvalCurriculum(AbstractCurriculum):
         """Return the evaluation block."""
         raise NotImplementedError
 
-    def learn_blocks_and_eval_blocks(self) -> Iterable[Block]:
+    def learn_blocks_and_eval_blocks(self) -> Iterable[TellaBlock]:
         """Yield the evaluation, then each learning block followed by the evaluation."""
         yield self.eval_block()
         for block in self.learn_blocks():
@@ -309,7 +315,7 @@ def _episodes(count: int, seed: int) -> list[TaskVariant]:
 class SimpleCartPoleCurriculum(AbstractCurriculum):
     """Five episodes of learning, and one of evaluation."""
 
-    def learn_blocks_and_eval_blocks(self) -> Iterable[Block]:
+    def learn_blocks_and_eval_blocks(self) -> Iterable[TellaBlock]:
         """Yield the two blocks."""
         yield simple_learn_block(_episodes(5, self.rng.bit_generator.random_raw()))
         yield simple_eval_block(_episodes(1, self.rng.bit_generator.random_raw()))

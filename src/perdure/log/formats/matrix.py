@@ -22,13 +22,12 @@ from perdure.log.accuracy_matrix import (
     Array,
     MatrixLifetime,
     MatrixPassage,
-    Unit,
     extremes,
     passage_of,
     with_baselines,
 )
 from perdure.log.formats.matrix_files import RawMatrix, fits, looks_like_matrix, raw_matrices, read_baseline
-from perdure.log.model import STANDARD_COLUMNS
+from perdure.log.model import STANDARD_COLUMNS, Unit
 from perdure.log.places import as_text
 from perdure.log.read import Options, SeveralLifetimes
 from perdure.scenario.model import LONGEST_NAME

@@ -14,9 +14,10 @@ import numpy.typing as npt
 
 from perdure.errors import LogError, NotALogError, UnknownNameError
 from perdure.files import UNPACKED_LIMIT
-from perdure.log.accuracy_matrix import Array, Baseline, Unit
+from perdure.log.accuracy_matrix import Array, Baseline
 from perdure.log.formats import packed
 from perdure.log.formats.column_names import table_shape
+from perdure.log.model import Unit
 from perdure.log.read import Options
 from perdure.log.rows import cells, json_in, rows_of, separator_of
 
