@@ -1,4 +1,4 @@
-"""What many tests need: a small life on disk, the shared data, a command line in a process of its own."""
+"""What many tests need: a small lifetime on disk, the shared data, a command line in a process of its own."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def shared() -> Path:
 
 @pytest.fixture
 def life(tmp_path: Path) -> Path:
-    """A life of five blocks: two tasks evaluated, learned in turn, evaluated again."""
+    """A lifetime of five blocks: two tasks evaluated, learned in turn, evaluated again."""
     with perdure.Journal(tmp_path / "logs", "small", measures=["reward"], learner="toy", seed=3) as journal:
         number = 0
         for block, (mode, task, length) in enumerate(

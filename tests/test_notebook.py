@@ -46,8 +46,10 @@ def scenario(task: str = "pong") -> Scenario:
 @pytest.fixture
 def result(tmp_path: Path) -> perdure.Survey:
     for name, forgetting in (("keeps", 0.02), ("forgets", 0.5)):
-        for life in lifetimes(IdealLearner(name=name, forgetting=forgetting, noise=0.05, spread=0.2), scenario(), 4):
-            write_log(life, tmp_path / name)
+        for lifetime in lifetimes(
+            IdealLearner(name=name, forgetting=forgetting, noise=0.05, spread=0.2), scenario(), 4
+        ):
+            write_log(lifetime, tmp_path / name)
     return perdure.survey(tmp_path)
 
 
@@ -59,7 +61,7 @@ def test_a_survey_shows_each_groups_answer_before_its_numbers(result: perdure.Su
         for question, some in asked(group).items():
             assert text.index(question) > text.index("<strong>")
             assert all(item.metric.replace("_", " ") in text for item in some)
-    assert all(life.id in text for life in result.scores)
+    assert all(lifetime.id in text for lifetime in result.scores)
 
 
 def test_every_metric_of_a_lifetime_is_somewhere(result: perdure.Survey) -> None:

@@ -190,7 +190,7 @@ def test_relearning_what_was_forgotten_shows_as_recovery() -> None:
     assert found["droop"] > 0
 
 
-def test_the_same_seed_is_the_same_life_and_another_is_not() -> None:
+def test_the_same_seed_is_the_same_lifetime_and_another_is_not() -> None:
     learner = LEARNER.but(noise=0.1, spread=0.3)
     one, again, other = (lifetime(learner, scenario(), seed) for seed in (5, 5, 6))
     assert one.experiences.equals(again.experiences)
@@ -198,7 +198,7 @@ def test_the_same_seed_is_the_same_life_and_another_is_not() -> None:
     assert [life.seed for life in lifetimes(learner, scenario(), 3, seed=5)] == [5, 6, 7]
 
 
-def test_lives_differ_only_where_the_learner_has_a_spread() -> None:
+def test_lifetimes_differ_only_where_the_learner_has_a_spread() -> None:
     rng = np.random.default_rng(0)
     alike = performance(LEARNER.but(forgetting=0.3), scenario(), 4, rng)
     assert (alike == alike[0]).all()
@@ -211,7 +211,9 @@ def test_thousands_at_once_are_the_numbers_that_score_gives(monkeypatch: pytest.
     learner = IdealLearner(forgetting=0.2, forward=0.1, backward=0.05, noise=0.05, spread=0.3)
     beside = IdealLearner(pace=30)
     prep = Preparation(bounds=dict.fromkeys("abc", (0.0, 1.0)))
-    one_by_one = [score(life, experts(beside, lived), Settings(prep=prep)) for life in lifetimes(learner, lived, 4)]
+    one_by_one = [
+        score(lifetime, experts(beside, lived), Settings(prep=prep)) for lifetime in lifetimes(learner, lived, 4)
+    ]
     rows = [performance(learner, lived, 1, np.random.default_rng([seed, 1])) for seed in range(4)]
     monkeypatch.setattr("perdure.simulate.values.performance", lambda *_: np.concatenate(rows))
     together = metric_values(learner, lived, 4, np.random.default_rng(0), beside)
@@ -238,7 +240,7 @@ def test_without_forgetting_and_transfer_every_layout_is_a_null(layout: str) -> 
     tasks = {"continual": ("a:x", "a:y"), "ant-c": ("a:x", "a:y", "b:x", "b:y")}.get(layout, ("a", "b", "c"))
     lived = compose(layout, tasks, learn=90, evaluate=5, seed=3).scenario
     labels = [task.label for task in lived.tasks]
-    # Each task's learning, joined, is what an expert lives, however many blocks it comes in.
+    # Each task's learning, joined, is what an expert lifetimes, however many blocks it comes in.
     alike = lifetime(LEARNER, lived).passage()
     for task in labels:
         joined = np.concatenate(
@@ -291,8 +293,8 @@ def test_binary_rewards_are_one_as_often_as_performance_says() -> None:
 
 @pytest.mark.parametrize("by_task", [False, True])
 def test_what_fails_stays_at_its_start(by_task: bool) -> None:
-    lives = performance(LEARNER.but(failing=0.2, by_task=by_task), scenario(), 4000, np.random.default_rng(0))
-    ends = lives[:, [-EVALUATE - 1, -1]] == START  # both tasks, in the last evaluation
+    lifetimes = performance(LEARNER.but(failing=0.2, by_task=by_task), scenario(), 4000, np.random.default_rng(0))
+    ends = lifetimes[:, [-EVALUATE - 1, -1]] == START  # both tasks, in the last evaluation
     assert ends.mean() == pytest.approx(0.2, abs=0.02)
     assert (ends[:, 0] & ends[:, 1]).mean() == pytest.approx(0.04 if by_task else 0.2, abs=0.02)
 
@@ -300,8 +302,8 @@ def test_what_fails_stays_at_its_start(by_task: bool) -> None:
 def test_traits_are_drawn_for_each_task_where_each_has_a_model_of_its_own() -> None:
     learner = LEARNER.but(spread=0.3)
     for by_task in (False, True):
-        lives = performance(learner.but(by_task=by_task), scenario(), 500, np.random.default_rng(0))
-        agreement = np.corrcoef(lives[:, -EVALUATE - 1], lives[:, -1])[0, 1]
+        lifetimes = performance(learner.but(by_task=by_task), scenario(), 500, np.random.default_rng(0))
+        agreement = np.corrcoef(lifetimes[:, -EVALUATE - 1], lifetimes[:, -1])[0, 1]
         assert agreement < 0.2 if by_task else agreement > 0.99
 
 

@@ -59,31 +59,35 @@ def small() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, list[Lifetime]]]:
-    """The summaries of 200 lives, by layout; and the very lives and experts as the batched engine keeps them."""
+    """The summaries of 200 lifetimes, by layout; and the very lifetimes and experts as the batched engine keeps them."""
     protocol = parse_protocol(small())
     found, experts, _ = live_all(protocol, SIZE)
     made = {name: summaries(one.order, one.learned, one.evaluated, experts, (0.0, 1.0)) for name, one in found.items()}
     folder = tmp_path_factory.mktemp("study") / "run"
     assert not run_learner(protocol, folder, engine="batched").missing
     held: dict[str, list[Lifetime]] = {"experts": list(lifetimes(folder / "experts" / "batch-000.parquet"))}
-    for life in lifetimes(folder / "lives" / "batch-000.parquet"):
-        held.setdefault(str(life.scenario_type), []).append(life)
+    for lifetime in lifetimes(folder / "lives" / "batch-000.parquet"):
+        held.setdefault(str(lifetime.scenario_type), []).append(lifetime)
     for several in held.values():
-        several.sort(key=lambda life: int(life.id.rsplit("-", 1)[1]))
+        several.sort(key=lambda lifetime: int(lifetime.id.rsplit("-", 1)[1]))
     return made, held
 
 
 def surveyed(held: dict[str, list[Lifetime]], layout: str, group: int, n: int, k: int, preset: str) -> Survey:
-    """A group's first n lives beside its first k experts of each task."""
-    lives = held[layout][group * GROUP : (group + 1) * GROUP][:n]
+    """A group's first n lifetimes beside its first k experts of each task."""
+    lifetimes = held[layout][group * GROUP : (group + 1) * GROUP][:n]
     first = group * MOST
     experts = [one for one in held["experts"] if first <= int(one.id.rsplit("-", 1)[1]) < first + k]
-    return survey(lives, experts, Settings(preset=preset), jobs=1)
+    return survey(lifetimes, experts, Settings(preset=preset), jobs=1)
 
 
 def scored(held: dict[str, list[Lifetime]], layout: str, group: int, k: int, preset: str) -> dict[str, np.ndarray]:
-    """What `perdure score` says of a group's lives beside its first k experts of each task, a row per life."""
-    values = [life.score.values for life in surveyed(held, layout, group, GROUP, k, preset).lifetimes if life.score]
+    """What `perdure score` says of a group's lifetimes beside its first k experts of each task, a row per lifetime."""
+    values = [
+        lifetime.score.values
+        for lifetime in surveyed(held, layout, group, GROUP, k, preset).lifetimes
+        if lifetime.score
+    ]
     return {name: np.array([one.get(name) for one in values], dtype=np.float64) for name in values[0]}
 
 
@@ -93,7 +97,7 @@ def agree(ours: Any, theirs: Any) -> None:
 
 
 @pytest.mark.parametrize("layout", ["condensed", "dispersed"])
-def test_summaries_are_what_score_says_of_200_whole_lives(layout: str, both: Any) -> None:
+def test_summaries_are_what_score_says_of_200_whole_lifetimes(layout: str, both: Any) -> None:
     made, held = both
     ours = made[layout]
     for group in range(-(-LIVES // GROUP)):
@@ -152,7 +156,7 @@ def results() -> Any:
 
 @pytest.fixture(scope="module")
 def cells(results: Any) -> dict[tuple[str, str, str], dict[str, np.ndarray]]:
-    """Of every kept life its metrics, in their own units."""
+    """Of every kept lifetime its metrics, in their own units."""
     steps = import_module("condense").STEPS
     found = results.lives.group_by("family", "learner", "layout", maintain_order=True)
     return {cell: {name: some[name].to_numpy() * step for name, step in steps.items()} for cell, some in found}
@@ -165,34 +169,34 @@ def test_the_page_and_its_figures_say_what_the_results_say(results: Any) -> None
         assert (answers.DOCS / answers.PAGE / f"{name}.svg").read_text(encoding="utf-8") == drawn
 
 
-def test_every_learner_lived_ten_thousand_lives_of_each_layout_in_each_family(cells: Any) -> None:
+def test_every_learner_lived_ten_thousand_lifetimes_of_each_layout_in_each_family(cells: Any) -> None:
     assert len(cells) == 3 * 6 * 2
     assert {len(one["pm"]) for one in cells.values()} == {10_000}
 
 
-def test_the_truth_is_the_mean_of_the_kept_lives(results: Any, cells: Any) -> None:
+def test_the_truth_is_the_mean_of_the_kept_lifetimes(results: Any, cells: Any) -> None:
     told = results.truth.filter(preset="standard", k=5)
     for row in told.iter_rows(named=True):
         values = cells[row["family"], row["learner"], row["layout"]][row["metric"]]
-        # Of RP the truth counts all experts, and a kept life the first five of its group's ten.
+        # Of RP the truth counts all experts, and a kept lifetime the first five of its group's ten.
         allowed = 0.1 * row["sd"] if row["metric"] == "rp" else 1e-4
         assert abs(values.mean() - row["mean"]) < allowed
         assert abs(values.std(ddof=1) / row["sd"] - 1) < 0.005
 
 
-def test_the_rates_are_those_of_the_kept_lives(results: Any, cells: Any) -> None:
+def test_the_rates_are_those_of_the_kept_lifetimes(results: Any, cells: Any) -> None:
     for row in results.rates.filter(preset="standard", learner="separate").iter_rows(named=True):
         if row["metric"] in ("rp", "se"):
             continue
         found = judging.said(
             cells[row["family"], row["learner"], row["layout"]], "standard", row["metric"], row["n"], 5
         )
-        # Lives are kept rounded, so that a group that lies on the edge may fall to the other side.
+        # Lifetimes are kept rounded, so that a group that lies on the edge may fall to the other side.
         assert abs(int((found.verdict == 1).sum()) - row["met"]) <= 2
         assert abs(int((found.verdict == -1).sum()) - row["not_met"]) <= 2
 
 
-def test_metrics_go_together_in_the_kept_lives_as_the_page_says(results: Any, cells: Any) -> None:
+def test_metrics_go_together_in_the_kept_lifetimes_as_the_page_says(results: Any, cells: Any) -> None:
     for first, second in (("pm", "bt"), ("rp", "se")):
         ranks = [np.concatenate([one[name] for one in cells.values()]).argsort().argsort() for name in (first, second)]
         assert abs(np.corrcoef(ranks[0], ranks[1])[0, 1] - readings.correlations(results, first, second)[1]) < 0.002
@@ -222,7 +226,7 @@ def test_the_separate_learner_is_a_null_in_every_family(cells: Any) -> None:
 
 
 @pytest.mark.parametrize("metric", ["rp", "se"])
-def test_where_experts_and_lives_are_balanced_the_next_of_either_buys_the_same(metric: str, results: Any) -> None:
+def test_where_experts_and_lifetimes_are_balanced_the_next_of_either_buys_the_same(metric: str, results: Any) -> None:
     many = 1_000_000
     bought = readings.next_expert(results, metric, many, readings.balance(results, metric) * many)
     np.testing.assert_allclose(bought, 1.0, rtol=1e-4)

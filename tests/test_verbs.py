@@ -154,13 +154,13 @@ def test_a_plan_from_a_pilot_takes_no_second_word_on_its_spread(frame: pl.DataFr
 def test_a_clean_check_is_no_failure_and_a_record_is_a_short_word_too(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life", measures=["reward"]) as journal:
         journal.log(block_num=0, exp_num=0, block_type="train", task_name="a", reward=1.0)
-    clean, life = perdure.check(tmp_path / "life"), perdure.read(tmp_path / "life")
+    clean, lifetime = perdure.check(tmp_path / "life"), perdure.read(tmp_path / "life")
     assert clean
     assert list(clean) == []
     assert clean.table().height == 0
-    assert repr(life).startswith("Lifetime('life', life, 1 records")
-    assert "<table" in life._repr_html_()
-    assert len(repr(perdure.figure("lifetime", life))) < 160
+    assert repr(lifetime).startswith("Lifetime('life', life, 1 records")
+    assert "<table" in lifetime._repr_html_()
+    assert len(repr(perdure.figure("lifetime", lifetime))) < 160
     assert repr(perdure.METRICS).startswith("Registry('metric', ")
 
 

@@ -1,4 +1,4 @@
-"""What the batched engine lives becomes lifetimes that score like any other's."""
+"""What the batched engine lifetimes becomes lifetimes that score like any other's."""
 
 from __future__ import annotations
 
@@ -45,16 +45,18 @@ def test_lifetimes_are_what_was_planned(run: RunResult) -> None:
         jobs = run.plan.lives if role == "life" else run.plan.experts
         assert found.keys() == {job.id for job in jobs}
         for job in jobs:
-            life, scenario = found[job.id], job.syllabus.scenario
-            assert (life.learner, life.seed, life.role, life.complete) == ("q", job.seed, role, True)
-            assert life.experiences.height == job.experiences
+            lifetime, scenario = found[job.id], job.syllabus.scenario
+            assert (lifetime.learner, lifetime.seed, lifetime.role, lifetime.complete) == ("q", job.seed, role, True)
+            assert lifetime.experiences.height == job.experiences
             expected = [block.task for block in scenario.blocks for _ in range(block.length or 0)]
-            assert life.experiences["task_name"].to_list() == expected
-            assert life.manifest["protocol"]["scenario"] == job.scenario
-            assert life.manifest["protocol"]["digest"] == run.plan.protocol.digest
-            assert life.manifest["engine"]["lives_at_once"] == 8
-            assert [block["task"] for block in life.manifest["scenario"]["blocks"]] == [b.task for b in scenario.blocks]
-            assert max(life.experiences["steps"].to_list()) <= 25
+            assert lifetime.experiences["task_name"].to_list() == expected
+            assert lifetime.manifest["protocol"]["scenario"] == job.scenario
+            assert lifetime.manifest["protocol"]["digest"] == run.plan.protocol.digest
+            assert lifetime.manifest["engine"]["lives_at_once"] == 8
+            assert [block["task"] for block in lifetime.manifest["scenario"]["blocks"]] == [
+                b.task for b in scenario.blocks
+            ]
+            assert max(lifetime.experiences["steps"].to_list()) <= 25
 
 
 def test_the_records_score_like_any_others(run: RunResult, tmp_path: Path) -> None:
@@ -62,7 +64,7 @@ def test_the_records_score_like_any_others(run: RunResult, tmp_path: Path) -> No
     assert len(survey.lifetimes) == 6
     assert not survey.left_out
     table = survey.table()
-    # The same lives and experts in one file, written by the way that takes any lifetime, have the same values.
+    # The same lifetimes and experts in one file, written by the way that takes any lifetime, have the same values.
     lives = [*lifetimes(run.folder.path / "lives" / "batch-000.parquet", Options())]
     experts = [*lifetimes(run.folder.path / "experts" / "batch-000.parquet", Options())]
     perdure.write_lifetimes(tmp_path / "apart.parquet", [*lives, *experts])
@@ -86,7 +88,7 @@ def test_more_lifetimes_add_to_what_is_there(run: RunResult, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_life_that_is_no_number_any_more_fails_alone(tmp_path: Path) -> None:
+def test_a_lifetime_that_is_no_number_any_more_fails_alone(tmp_path: Path) -> None:
     protocol = plan(learner={"use": "tests.batched.engine.test_live:fragile"}, lifetimes=4, experts=1).protocol
     result = run_learner(protocol, tmp_path / "run", engine="batched")
     assert 0 < len(result.failed) < len(result.plan.jobs)
@@ -103,7 +105,7 @@ def test_engines_and_learners_that_do_not_fit_say_so(tmp_path: Path) -> None:
         run_learner(plan().protocol, tmp_path / "b")
 
 
-def test_a_protocol_with_other_lives_than_were_lived_is_refused(tmp_path: Path) -> None:
+def test_a_protocol_with_other_lifetimes_than_were_lived_is_refused(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     chunk = Chunk.begun(folder.arrays, ChunkFacts(plan().protocol.digest, ("life-777",), 1, 8, 1, "cpu", {}))
     chunk.write(0, {"reward": np.zeros((1, 2)), "unsound": np.zeros(1, dtype=bool)}, None)

@@ -21,8 +21,8 @@ RAMP = [float(value) for value in range(20)]
 
 
 def scored(*blocks: tuple[Block, list[float]], experts: tuple[Path, ...] = ()) -> Score:
-    life = lifetime_of([block for block, _ in blocks], values=[values for _, values in blocks])
-    return score(life, experts, Settings(preset="framework-2019"))
+    lifetime = lifetime_of([block for block, _ in blocks], values=[values for _, values in blocks])
+    return score(lifetime, experts, Settings(preset="framework-2019"))
 
 
 def learn(task: str, group: int) -> Block:
@@ -100,10 +100,12 @@ def test_an_experts_log_serves_as_well(tmp_path: Path) -> None:
 def test_the_width_may_be_any_odd_number_or_a_share_of_the_block() -> None:
     """S003: any odd integer; its draft (S004): a smoothing parameter of 0.1."""
     values = np.random.default_rng(0).normal(size=40)
-    life = lifetime_of([learn("a", 0)], values=[values])
+    lifetime = lifetime_of([learn("a", 0)], values=[values])
     for width, used in ((7, 7), (0.1, 4), (1, 1), (39, 39)):
         best = max(values[at : at + used].mean() for at in range(40 - used + 1))
-        assert score(life, settings=Settings(preset="framework-2019", width=width))["saturation"] == pytest.approx(best)
+        assert score(lifetime, settings=Settings(preset="framework-2019", width=width))["saturation"] == pytest.approx(
+            best
+        )
 
 
 def test_the_global_mean_is_over_the_whole_syllabus() -> None:
@@ -129,9 +131,9 @@ def test_maintenance_compares_every_metric_of_test_and_train() -> None:
 def test_an_error_is_never_shown_negated(tmp_path: Path) -> None:
     falling = [0.9] * 9 + [0.2] * 12
     blocks = [learn("a", 0), Block("evaluate", "a", None, group=1)]
-    life = lifetime_of(blocks, values=[falling, [0.3] * 11], measure="error")
+    lifetime = lifetime_of(blocks, values=[falling, [0.3] * 11], measure="error")
     (tmp_path / "info.json").write_text('{"a": 0.1}')
-    made = score(life, [tmp_path / "info.json"], Settings(preset="framework-2019", lower_is_better=True))
+    made = score(lifetime, [tmp_path / "info.json"], Settings(preset="framework-2019", lower_is_better=True))
     assert made["saturation"] == pytest.approx(0.2)
     assert made["time_to_saturation"] == 10
     assert made["maintenance_on_test"] == pytest.approx(0.3 - 0.2)

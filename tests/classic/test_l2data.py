@@ -73,7 +73,7 @@ def test_another_value_of_a_task_that_is_stated_is_refused(tmp_path: Path, data:
     assert file.read_text() == '{"Pong": 1, "freeway": 2}'
 
 
-def test_a_life_of_several_tasks_is_no_expert(tmp_path: Path, data: Path) -> None:
+def test_a_lifetime_of_several_tasks_is_no_expert(tmp_path: Path, data: Path) -> None:
     logged(tmp_path / "lives", "one", [("train", "a", [1.0]), ("train", "b", [1.0])])
     with pytest.raises(LogError, match="an expert learns one task alone"):
         write_experts(tmp_path / "lives", data)
@@ -93,7 +93,7 @@ def test_stated_experts_are_found_without_being_named(tmp_path: Path, data: Path
     assert survey("life").notes == ()
 
 
-def test_every_life_of_a_run_becomes_a_tree_that_scores_the_same(tmp_path: Path, data: Path) -> None:
+def test_every_lifetime_of_a_run_becomes_a_tree_that_scores_the_same(tmp_path: Path, data: Path) -> None:
     run = tmp_path / "mine"
     blocks = [("train", "a", RISING), ("test", "b", [1.0, 2.0]), ("train", "b", FALLING), ("test", "a", [3.0])]
     logged(run / "lives", "life-000", blocks)
@@ -109,10 +109,12 @@ def test_every_life_of_a_run_becomes_a_tree_that_scores_the_same(tmp_path: Path,
     assert write_trees(run, data) == written  # once is enough
 
 
-def test_what_lives_are_held_against_becomes_a_tree_only_where_it_alone_is_given(tmp_path: Path, data: Path) -> None:
-    life = perdure.read(logged(tmp_path / "logs", "life", [("train", "a", RISING), ("test", "a", [1.0])]))
-    beside = [replace(life, id=role, role=role) for role in ("expert", "twin")]
-    perdure.write_lifetimes(tmp_path / "all.parquet", [life, *beside])
+def test_what_lifetimes_are_held_against_becomes_a_tree_only_where_it_alone_is_given(
+    tmp_path: Path, data: Path
+) -> None:
+    lifetime = perdure.read(logged(tmp_path / "logs", "life", [("train", "a", RISING), ("test", "a", [1.0])]))
+    beside = [replace(lifetime, id=role, role=role) for role in ("expert", "twin")]
+    perdure.write_lifetimes(tmp_path / "all.parquet", [lifetime, *beside])
     (tree,) = write_trees(tmp_path / "all.parquet", data).files
     assert tree.name.startswith("all.parquet-life-")
     for one in beside:

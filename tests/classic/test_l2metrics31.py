@@ -125,7 +125,7 @@ def case(name: str) -> tuple[Mapping[str, Any], Lifetime, Experts, Mapping[str, 
 
 
 def mismatches(name: str, combos: Sequence[str] | None = None) -> tuple[int, list[Named]]:
-    facts, life, experts, expected = case(name)
+    facts, lifetime, experts, expected = case(name)
     bounds = {task: (one["min"], one["max"]) for task, one in (facts.get("data_range") or {}).items()}
     total, wrong = 0, []
     for run in expected["runs"]:
@@ -149,7 +149,7 @@ def mismatches(name: str, combos: Sequence[str] | None = None) -> tuple[int, lis
             aggregate=options["aggregation_method"],
             expert_average=options["ste_averaging_method"],
         )
-        made = Scorer(settings, experts).score(life)
+        made = Scorer(settings, experts).score(lifetime)
         for what, theirs, ours in compared(run["result"], made):
             total += 1
             if differs(theirs, ours):
@@ -186,11 +186,11 @@ def test_the_cases_really_are_compared() -> None:
 @needs_shared
 @pytest.mark.parametrize("name", ["c17_workers_unique", "c18_workers_dupexp"])
 def test_the_order_of_files_never_changes_a_value(name: str) -> None:
-    _, life, experts, _ = case(name)
-    backwards = replace(life, experiences=life.experiences.reverse().sort("block_num", "exp_num", "worker_id"))
+    _, lifetime, experts, _ = case(name)
+    backwards = replace(lifetime, experiences=lifetime.experiences.reverse().sort("block_num", "exp_num", "worker_id"))
     for preset in ("standard", "l2metrics-3.1"):
         scorer = Scorer(Settings(preset), experts)
-        assert scorer.score(life).as_json() == scorer.score(backwards).as_json()
+        assert scorer.score(lifetime).as_json() == scorer.score(backwards).as_json()
 
 
 @needs_shared
@@ -246,14 +246,14 @@ def test_48_published_lifetimes_follow_from_their_block_table() -> None:
     assert published.height == 48
     for row in published.iter_rows(named=True):
         own = blocks.filter(pl.col("run_id") == row["run_id"]).sort("regime_num")
-        life = lifetime_of(
+        lifetime = lifetime_of(
             [
                 Block("learn" if one["block_type"] == "train" else "evaluate", one["task_name"], 1, group=number)
                 for number, one in enumerate(own.iter_rows(named=True))
             ],
             values=[[value] for value in own["term_perf"]],
         )
-        made = scorer.score(life)
+        made = scorer.score(lifetime)
         for theirs in ("perf_maintenance_mrlep", "forward_transfer_ratio", "backward_transfer_ratio"):
             assert made[IDS[theirs]] == pytest.approx(row[theirs], rel=1e-13), (row["run_id"], theirs)
 
@@ -264,8 +264,8 @@ def test_48_published_lifetimes_follow_from_their_block_table() -> None:
 def both(
     blocks: Sequence[Block], values: Sequence[Sequence[float]], experts: Sequence[Lifetime] = ()
 ) -> tuple[Score, Score]:
-    life = lifetime_of(blocks, values=values)
-    return score(life, experts), score(life, experts, Settings(preset="l2metrics-3.1"))
+    lifetime = lifetime_of(blocks, values=values)
+    return score(lifetime, experts), score(lifetime, experts, Settings(preset="l2metrics-3.1"))
 
 
 def learn(task: str, group: int, subtype: Any = "wake") -> Block:

@@ -44,7 +44,7 @@ def about(value: float) -> Any:
     return (pytest.approx(value),)
 
 
-def life(*blocks: tuple[str, str, list[float]], sets: dict[str, dict[str, Any]] | None = None) -> Lifetime:
+def lifetime(*blocks: tuple[str, str, list[float]], sets: dict[str, dict[str, Any]] | None = None) -> Lifetime:
     made = [Block(mode, task, None, group=at) for at, (mode, task, _) in enumerate(blocks)]  # type: ignore[arg-type]
     if sets:
         made = [replace(one, params=sets.get(one.task, {})) for one in made]
@@ -68,20 +68,20 @@ ANT_B = (
 
 
 def test_ant_b_gives_its_two_by_two_transfer_matrix(tmp_path: Path) -> None:
-    made = scored(life(*ANT_B), {"pong": 2.5, "breakout": 5.0}, tmp_path)
+    made = scored(lifetime(*ANT_B), {"pong": 2.5, "breakout": 5.0}, tmp_path)
     # "In 1.test forward transfer from Pong to Breakout, in 2.test reverse transfer from Breakout to Pong."
     assert made.metrics["ste_forward_transfer"].by == {"pong→breakout": about(saturation(ANT_B[1][2]) / 5.0)}
     assert made.metrics["ste_reverse_transfer"].by == {"breakout→pong": about(saturation(ANT_B[3][2]) / 2.5)}
 
 
 def test_without_an_expert_transfer_is_not_computable(tmp_path: Path) -> None:
-    made = scored(life(*ANT_B), {"pong_wide": 2.5}, tmp_path)
+    made = scored(lifetime(*ANT_B), {"pong_wide": 2.5}, tmp_path)
     assert made.metrics["ste_forward_transfer"].why == "needs an expert for breakout"
     assert made.metrics["ste_reverse_transfer"].why == "needs an expert for pong"
 
 
 def test_an_error_is_held_against_its_expert_upside_down(tmp_path: Path) -> None:
-    made = scored(life(*ANT_B), {"pong": 2.5, "breakout": 5.0}, tmp_path, lower_is_better=True)
+    made = scored(lifetime(*ANT_B), {"pong": 2.5, "breakout": 5.0}, tmp_path, lower_is_better=True)
     lowest = -saturation([-value for value in ANT_B[1][2]])
     assert made["ste_forward_transfer"] == pytest.approx(5.0 / lowest)
     assert lowest < 5.0  # a lower error than its expert's is more than 1
@@ -94,7 +94,7 @@ def test_a_third_task_is_attributed_to_the_last_one_learned_and_flagged(tmp_path
         ("learn", "c", [1.0] * 11),
         ("evaluate", "a", [0.25] * 11),
     )
-    made = scored(life(*blocks), {"a": 1.0, "c": 1.0}, tmp_path).metrics
+    made = scored(lifetime(*blocks), {"a": 1.0, "c": 1.0}, tmp_path).metrics
     assert made["ste_forward_transfer"].by == {"b→c": (0.5,)}
     assert made["ste_forward_transfer"].flags == ("several tasks were learned before",)
     assert made["ste_reverse_transfer"].by == {"c→a": (0.25,)}
@@ -116,7 +116,7 @@ ANT_C = (
 
 def test_ant_c_gives_a_transfer_matrix_over_parameter_sets(tmp_path: Path) -> None:
     # One entry per task: "the exact name, else the name without variant".
-    made = scored(life(*ANT_C, sets=WIDTHS), {"pong": 2.0, "breakout": 4.0, "pong_v2": 1.0}, tmp_path).metrics
+    made = scored(lifetime(*ANT_C, sets=WIDTHS), {"pong": 2.0, "breakout": 4.0, "pong_v2": 1.0}, tmp_path).metrics
     assert made["ste_forward_transfer"].by == {
         f"pong→breakout_v{at}": about(saturation(ANT_C[2 + at][2]) / 4.0) for at in (1, 2, 3)
     }
@@ -130,7 +130,7 @@ def test_time_to_learn_gain_is_the_experts_time_over_the_learners() -> None:
         lifetime_of([Block("learn", label, 60)], values=[rising(4.0, 44)], name=f"expert of {label}")
         for label in ("breakout_v1", "breakout_v2")
     ]
-    made = score(life(*ANT_C, sets=WIDTHS), experts, Settings(preset="framework-2019", variants="name")).metrics[
+    made = score(lifetime(*ANT_C, sets=WIDTHS), experts, Settings(preset="framework-2019", variants="name")).metrics[
         "time_to_learn_gain"
     ]
     gains = {label: time(rising(4.0, 44)) / time(rising(4.0, AFTER[label])) for label in ("breakout_v1", "breakout_v2")}
@@ -139,13 +139,13 @@ def test_time_to_learn_gain_is_the_experts_time_over_the_learners() -> None:
 
 
 def test_a_stated_saturation_has_no_time(tmp_path: Path) -> None:
-    made = scored(life(*ANT_B), {"pong": 2.5, "breakout": 5.0}, tmp_path).metrics["time_to_learn_gain"]
+    made = scored(lifetime(*ANT_B), {"pong": 2.5, "breakout": 5.0}, tmp_path).metrics["time_to_learn_gain"]
     assert made.value is None
     assert "info.json states no times" in (made.why or "")
 
 
 def test_continual_learning_transfers_where_the_second_task_recovers_sooner() -> None:
-    made = score(life(*ANT_C, sets=WIDTHS), settings=Settings(preset="framework-2019")).metrics
+    made = score(lifetime(*ANT_C, sets=WIDTHS), settings=Settings(preset="framework-2019")).metrics
     # Within 2 % of the saturation before: the first window of eleven that holds nothing but the top. From 1.
     before, after = (30 + 40) / 2 + 1, (20 + 12) / 2 + 1
     assert made["transfer_of_recovery"].by == {"pong→breakout_v3": about(before / after)}
@@ -155,7 +155,7 @@ def test_continual_learning_transfers_where_the_second_task_recovers_sooner() ->
 
 def test_maintenance_joins_it_where_both_tasks_are_tested_afterwards() -> None:
     tests = tuple(("evaluate", f"breakout_v{at}", [3.0] * 11) for at in (1, 2, 3))
-    made = score(life(*ANT_C, *tests, sets=WIDTHS), settings=Settings(preset="framework-2019")).metrics
+    made = score(lifetime(*ANT_C, *tests, sets=WIDTHS), settings=Settings(preset="framework-2019")).metrics
     kept = sum(saturation(ANT_C[8 + at][2]) / 2.0 for at in (1, 2, 3)) / 3
     assert made["transfer_of_maintenance"].value == pytest.approx((3.0 / 4.0) / kept)
     both = (made["transfer_of_recovery"].value, made["transfer_of_maintenance"].value)

@@ -1,4 +1,4 @@
-"""What the tests of the documents share: lives written line by line, and the formulas of the documents in plain Python.
+"""What the tests of the documents share: lifetimes written line by line, and the formulas of the documents in plain Python.
 
 Nothing here takes a number from Perdure: `log` and `tree` write the files that S003 and its successors describe.
 """
@@ -62,7 +62,7 @@ def listings(number: int) -> list[str]:
     return re.findall(r"```(?:\w*)\n(.*?)```", document(number), re.DOTALL)
 
 
-# --- lives ---------------------------------------------------------------------------------------
+# --- lifetimes ---------------------------------------------------------------------------------------
 
 
 def log(

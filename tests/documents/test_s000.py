@@ -142,7 +142,7 @@ def prepared_as_in_appendix_a(
 
 @pytest.fixture(params=range(4))
 def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, list[tuple[str, str, Values]], Any]:
-    """What `perdure score --preset new-2022` says; the life and the experts as App. A prepares them."""
+    """What `perdure score --preset new-2022` says; the lifetime and the experts as App. A prepares them."""
     blocks = drawn(request.param)
     chance = random.Random(100 + request.param)
     experts = [
@@ -150,10 +150,10 @@ def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, list[tupl
         for task, count in EXPERTS.items()
         for _ in range(count)
     ]
-    life = log(tmp_path, "life", blocks)
+    lifetime = log(tmp_path, "life", blocks)
     for number, (task, values) in enumerate(experts):
         log(tmp_path / "experts", f"{task}-{number}", [("train", task, values)], role="expert")
-    found = cli("score", life, "--experts", tmp_path / "experts", "--preset", "new-2022")["lifetimes"][0]["metrics"]
+    found = cli("score", lifetime, "--experts", tmp_path / "experts", "--preset", "new-2022")["lifetimes"][0]["metrics"]
     return found, *prepared_as_in_appendix_a(blocks, experts)
 
 
@@ -259,7 +259,7 @@ def test_gain_is_the_mean_sign_of_the_trend_of_each_learning_block(both: Any) ->
     assert found["cumulative_gain"]["value"] == pytest.approx(mean(gains))
 
 
-def test_learn_burn_is_the_mean_slope_after_a_change_over_the_slope_of_the_whole_life(tmp_path: Path) -> None:
+def test_learn_burn_is_the_mean_slope_after_a_change_over_the_slope_of_the_whole_lifetime(tmp_path: Path) -> None:
     blocks = [block for block in drawn(7) if block[0] == "train"]
     made = perdure.score(log(tmp_path, "life", blocks), settings=perdure.Settings(window="none", scale="none")).metrics[
         "learn_burn"
@@ -277,9 +277,9 @@ def test_efficiency_of_a_task_that_has_not_saturated_is_flagged_and_not_left_out
     curves = {"rising": [float(at) for at in range(80)], "settled": [min(float(4 * at), 80.0) for at in range(80)]}
     flags = {}
     for own, curve in curves.items():
-        life = log(tmp_path, own, [("train", "a", curve)])
+        lifetime = log(tmp_path, own, [("train", "a", curve)])
         expert = log(tmp_path, f"beside-{own}", [("train", "a", curves["settled"])], role="expert")
-        made = cli("score", life, "--experts", expert, "--preset", preset)["lifetimes"][0]["metrics"]
+        made = cli("score", lifetime, "--experts", expert, "--preset", preset)["lifetimes"][0]["metrics"]
         assert made["sample_efficiency"]["value"] is not None
         flags[own] = [one for one in made["sample_efficiency"]["flags"] if "not saturated" in one]
     assert (len(flags["rising"]), flags["settled"]) == (1, [])

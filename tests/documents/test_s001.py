@@ -19,7 +19,7 @@ ORDER = ("a", "b", "c", "a", "c", "b")  # t(n), from learning block 1 on
 
 
 class Lived:
-    """One life with one expert per task (the simplified setting of C.2), as App. A of S000 prepares it."""
+    """One lifetime with one expert per task (the simplified setting of C.2), as App. A of S000 prepares it."""
 
     def __init__(self, seed: int, folder: Path, name: str = "life") -> None:
         chance = random.Random(seed)
@@ -35,7 +35,7 @@ class Lived:
             self.raw.append(("train", task, values))
             evaluation()
         self.experts = {task: [9 * at / 60 + chance.uniform(0, 2) for at in range(60)] for task in TASKS}
-        # Half a second for an experience of the life, a fifth for one of an expert.
+        # Half a second for an experience of the lifetime, a fifth for one of an expert.
         self.path = log(folder, name, self.raw, seconds=0.5)
         for task, values in self.experts.items():
             log(folder / f"{name}-experts", task, [("train", task, values)], seconds=0.2)
@@ -69,11 +69,11 @@ class Lived:
 
 
 @pytest.fixture(params=range(3))
-def life(request: pytest.FixtureRequest, tmp_path: Path) -> Lived:
+def lifetime(request: pytest.FixtureRequest, tmp_path: Path) -> Lived:
     return Lived(request.param, tmp_path)
 
 
-def test_forward_transfer_is_algorithm_1(life: Lived) -> None:
+def test_forward_transfer_is_algorithm_1(lifetime: Lived) -> None:
     learned: list[str] = []
     pairs: list[tuple[str, str]] = []
     found: list[tuple[float, float]] = []
@@ -85,14 +85,14 @@ def test_forward_transfer_is_algorithm_1(life: Lived) -> None:
         for t in TASKS:
             if t not in learned and (now, t) not in pairs:
                 pairs.append((now, t))
-                found.append((life.P_E[n][t], life.P_E[n - 1][t]))
-    scored = life.scored()
+                found.append((lifetime.P_E[n][t], lifetime.P_E[n - 1][t]))
+    scored = lifetime.scored()
     # "Our transfer metrics use Ratios, but Contrasts may also be used in their place".
     assert scored["forward_transfer"]["value"] == pytest.approx(mean([after / before for after, before in found]))
     assert scored["forward_transfer_contrast"]["value"] == pytest.approx(mean([contrast(*one) for one in found]))
 
 
-def test_backward_transfer_is_algorithm_2_with_the_first_block_learned_and_pairs_in_order(life: Lived) -> None:
+def test_backward_transfer_is_algorithm_2_with_the_first_block_learned_and_pairs_in_order(lifetime: Lived) -> None:
     # As printed the loop begins at n = 2, so that t(1) never counts as learned, and a pair is a set, so that of a→b and
     # b→a one is dropped; its text and S000 §3.4.3 speak of each task pair's first value: both are slips of print.
     learned: list[str] = [ORDER[0]]
@@ -104,62 +104,62 @@ def test_backward_transfer_is_algorithm_2_with_the_first_block_learned_and_pairs
         for t in TASKS:
             if t != now and t in learned and (now, t) not in pairs:
                 pairs.append((now, t))
-                found.append((life.P_E[n][t], life.P_E[n - 1][t]))
-    scored = life.scored()
+                found.append((lifetime.P_E[n][t], lifetime.P_E[n - 1][t]))
+    scored = lifetime.scored()
     assert scored["backward_transfer"]["value"] == pytest.approx(mean([after / before for after, before in found]))
     assert scored["backward_transfer_contrast"]["value"] == pytest.approx(mean([contrast(*one) for one in found]))
 
 
-def test_relative_performance_is_algorithm_3(life: Lived) -> None:
-    ratios = [sum(life.concatenated(task)) / sum(life.P_STE[task]) for task in TASKS]
-    assert life.scored()["relative_performance"]["value"] == pytest.approx(mean(ratios))
+def test_relative_performance_is_algorithm_3(lifetime: Lived) -> None:
+    ratios = [sum(lifetime.concatenated(task)) / sum(lifetime.P_STE[task]) for task in TASKS]
+    assert lifetime.scored()["relative_performance"]["value"] == pytest.approx(mean(ratios))
 
 
-def test_sample_efficiency_is_algorithm_4(life: Lived) -> None:
+def test_sample_efficiency_is_algorithm_4(lifetime: Lived) -> None:
     found = []
     for task in TASKS:
-        own, expert = smoothed(life.concatenated(task)), smoothed(life.P_STE[task])
+        own, expert = smoothed(lifetime.concatenated(task)), smoothed(lifetime.P_STE[task])
         assert slope(own) > 0
         where = [next(at for at, one in enumerate(c, 1) if one >= max(c) - 1e-9 * max(c)) for c in (own, expert)]
         found.append(max(own) / max(expert) * where[1] / where[0])
-    assert life.scored()["sample_efficiency"]["value"] == pytest.approx(mean(found))
+    assert lifetime.scored()["sample_efficiency"]["value"] == pytest.approx(mean(found))
 
 
-def test_performance_maintenance_is_algorithm_5(life: Lived) -> None:
+def test_performance_maintenance_is_algorithm_5(lifetime: Lived) -> None:
     values: dict[str, Values] = {task: [] for task in TASKS}
     recent: dict[str, int] = {}
     for n in range(1, len(ORDER) + 1):
         recent[ORDER[n - 1]] = n
         for t in TASKS:
             if recent.get(t, 0) > 0 and t != ORDER[n - 1]:
-                values[t].append(life.P_E[n][t] - life.P_E[recent[t]][t])
-    scored = life.scored()["performance_maintenance"]
+                values[t].append(lifetime.P_E[n][t] - lifetime.P_E[recent[t]][t])
+    scored = lifetime.scored()["performance_maintenance"]
     assert scored["value"] == pytest.approx(mean([mean(one) for one in values.values()]))
     for task, one in values.items():
         assert scored["by"][task] == pytest.approx(one)
 
 
-def test_cost_overhead_is_table_g_20(life: Lived) -> None:
-    # Elapsed time of the whole life, evaluations included, per learning experience; the same of the experts.
-    experiences = sum(len(values) for _, _, values in life.raw)
-    learning = sum(len(values) for mode, _, values in life.raw if mode == "train")
+def test_cost_overhead_is_table_g_20(lifetime: Lived) -> None:
+    # Elapsed time of the whole lifetime, evaluations included, per learning experience; the same of the experts.
+    experiences = sum(len(values) for _, _, values in lifetime.raw)
+    learning = sum(len(values) for mode, _, values in lifetime.raw if mode == "train")
     multitask = 0.5 * (experiences - 1) / learning
     singletask = sum(0.2 * (60 - 1) for _ in TASKS) / (60 * len(TASKS))
-    assert life.scored()["cost_overhead"]["value"] == pytest.approx(multitask / singletask)
+    assert lifetime.scored()["cost_overhead"]["value"] == pytest.approx(multitask / singletask)
 
 
-def test_standard_counts_only_the_time_of_learning(life: Lived) -> None:
-    found = cli("score", life.path, "--experts", life.beside)["lifetimes"][0]["metrics"]["cost_overhead"]
+def test_standard_counts_only_the_time_of_learning(lifetime: Lived) -> None:
+    found = cli("score", lifetime.path, "--experts", lifetime.beside)["lifetimes"][0]["metrics"]["cost_overhead"]
     assert found["value"] == pytest.approx(0.5 / 0.2), "definitions §3: Σ(last − first)/Σ(n − 1) over learning blocks"
 
 
 def test_performance_against_cost_is_a_point_per_lifetime(tmp_path: Path) -> None:
     # §6.1, "Optimal Performance vs. Computational Cost".
-    life = Lived(4, tmp_path)
-    scored = life.scored()
+    lifetime = Lived(4, tmp_path)
+    scored = lifetime.scored()
     to = tmp_path / "cost.svg"
     shown = cli(
-        "figure", "performance-cost", life.path, "--experts", life.beside, "--preset", "baker-2023", "--to", to
+        "figure", "performance-cost", lifetime.path, "--experts", lifetime.beside, "--preset", "baker-2023", "--to", to
     )["data"]
     assert (shown["x"], shown["y"]) == ("cost_overhead", "relative_performance")
     (point,) = shown["clouds"][0]["points"]
@@ -169,8 +169,8 @@ def test_performance_against_cost_is_a_point_per_lifetime(tmp_path: Path) -> Non
 
 def test_the_annotated_picture_marks_the_evaluations_that_maintenance_and_transfer_compare(tmp_path: Path) -> None:
     # Fig. 3a: on one lifetime, the two evaluations that each value is read from.
-    life = Lived(5, tmp_path)
-    shown = cli("figure", "annotated", life.path, "--to", tmp_path / "a.svg", "--values", "measured")["data"]
+    lifetime = Lived(5, tmp_path)
+    shown = cli("figure", "annotated", lifetime.path, "--to", tmp_path / "a.svg", "--values", "measured")["data"]
     marks = [(one["metric"], one["key"], tuple(one["blocks"])) for one in shown["marks"]]
     per = len(TASKS)
 
@@ -200,15 +200,15 @@ def test_the_annotated_picture_marks_the_evaluations_that_maintenance_and_transf
                 kept.add((task, (block(reference, task), block(n, task))))
     assert {one[1:] for one in marks if one[0] == "performance_maintenance"} == kept
     for one in shown["marks"]:
-        means = [mean(life.raw[index][2]) for index in one["blocks"]]
+        means = [mean(lifetime.raw[index][2]) for index in one["blocks"]]
         assert [one["before"][1], one["after"][1]] == pytest.approx(means), "drawn at the evaluations' means"
 
 
 def test_the_t_test_of_appendix_d_is_one_tailed_and_its_p_is_of_the_mean_over_lifetimes(tmp_path: Path) -> None:
-    lives = [Lived(seed, tmp_path / "all", f"life{seed}") for seed in range(4)]
+    lifetimes = [Lived(seed, tmp_path / "all", f"life{seed}") for seed in range(4)]
     (tmp_path / "only").mkdir()
-    for life in lives:
-        life.path.rename(tmp_path / "only" / life.path.name)
+    for lifetime in lifetimes:
+        lifetime.path.rename(tmp_path / "only" / lifetime.path.name)
     made = cli("score", tmp_path / "only", "--preset", "baker-2023")
     found = made["groups"][0]["metrics"]["performance_maintenance"]
     values = [one["metrics"]["performance_maintenance"]["value"] for one in made["lifetimes"]]

@@ -184,8 +184,8 @@ def test_intransigence_and_omega_come_from_a_joint_run(how: str, tmp_path: Path)
     place = tmp_path / ("runs" if how == "found by itself" else "aside") / "joint" / "seed0.json"
     perdure.classic.matrix.save_matrix(place, joint, learner="joint")
     told = {"numbers": ("--joint", "92,91,93"), "place": ("--joint", place.parent), "found by itself": ()}[how]
-    lives = cli("score", tmp_path / "runs", *told)["lifetimes"]
-    found = next(one for one in lives if one["learner"] == "mine")["metrics"]
+    lifetimes = cli("score", tmp_path / "runs", *told)["lifetimes"]
+    found = next(one for one in lifetimes if one["learner"] == "mine")["metrics"]
     # IM: mean over i ≥ 2 of A_joint − A_ii. Ω: Hayes et al. 2018, over j = 2 … T.
     assert found["intransigence"]["value"] == pytest.approx(((91 - 85) + (93 - 88)) / 2)
     assert found["omega_base"]["value"] == pytest.approx((80 / 92 + 70 / 92) / 2)
@@ -277,8 +277,8 @@ def test_the_good_values_of_the_summary_are_the_pages(tmp_path: Path) -> None:
             assert above[0] in str(listed[name]["good"]), name
 
 
-def test_random_init_is_what_lives_are_evaluated_to_before_any_learning(tmp_path: Path) -> None:
-    # A column 0, or the evaluations that a life begins with, stand for A_rand.
+def test_random_init_is_what_lifetimes_are_evaluated_to_before_any_learning(tmp_path: Path) -> None:
+    # A column 0, or the evaluations that a lifetime begins with, stand for A_rand.
     before = [[20.0, 90.0, 80.0], [30.0, 35.0, 95.0]]
     (tmp_path / "m.json").write_text(json.dumps({"matrix": before}))
     found = cli("score", tmp_path / "m.json")["lifetimes"][0]["metrics"]

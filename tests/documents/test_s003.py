@@ -62,7 +62,7 @@ def recovery(before: Sequence[float], later: Sequence[float], alpha: int = 11) -
     return next((at for at, one in enumerate(moving(later, alpha)) if one >= least), len(later) + 1)
 
 
-# --- lives of its kinds --------------------------------------------------------------------------
+# --- lifetimes of its kinds --------------------------------------------------------------------------
 
 
 def learned(chance: random.Random, top: float, count: int = 40) -> Values:
@@ -259,15 +259,15 @@ def test_continual_learning_transfers_as_far_as_the_second_tasks_sets_fare_bette
 def test_a_score_per_syllabus_is_averaged_to_a_score_per_core_capability(data: Path) -> None:
     experts = {"Pong": 4.0, "Breakout": 8.0}
     stated(data, experts)
-    lives: dict[str, Blocks] = {"CL": continual(), "ANT-B": subtype_b(), "ANT-C": subtype_c()}
-    for kind, blocks in lives.items():
+    lifetimes: dict[str, Blocks] = {"CL": continual(), "ANT-B": subtype_b(), "ANT-C": subtype_c()}
+    for kind, blocks in lifetimes.items():
         plain = [("train" if p.endswith("train") else "test", t, values) for p, t, _, values in blocks]
         params = [one for _, _, one, _ in blocks]
         log(data / "mine", kind, plain, params=params, info={"scenario_type": kind})
     made = cli("score", data / "mine", "--preset", "framework-2019", "--variants", "params")
     found = {one["capability"]: one for one in made["capabilities"]}
     scores = {}
-    for kind, blocks in lives.items():
+    for kind, blocks in lifetimes.items():
         relative = [saturation(v) / experts[t] for p, t, _, v in blocks if p.endswith("train")]
         known: list[str] = []
         forward, reverse = [], []
@@ -291,7 +291,7 @@ def test_a_score_per_syllabus_is_averaged_to_a_score_per_core_capability(data: P
     assert {one.lower() for one in printed} == set(found), "the five of App. A, and no other"
 
 
-def test_a_life_cut_short_counts_for_no_capability_and_its_group_keeps_its_preset(data: Path) -> None:
+def test_a_lifetime_cut_short_counts_for_no_capability_and_its_group_keeps_its_preset(data: Path) -> None:
     stated(data, {"Pong": 4.0, "Breakout": 8.0})
     plain = [("train" if p.endswith("train") else "test", t, values) for p, t, _, values in subtype_b()]
     for name in ("one", "two"):  # a manifest, and nothing that says the journal was closed: it is incomplete

@@ -31,8 +31,8 @@ def _warnings_of_others_are_theirs() -> Any:
         yield
 
 
-def lengths(life: Path) -> tuple[list[tuple[str, str]], dict[str, set[int | None]]]:
-    blocks = perdure.read(life).scenario.blocks
+def lengths(lifetime: Path) -> tuple[list[tuple[str, str]], dict[str, set[int | None]]]:
+    blocks = perdure.read(lifetime).scenario.blocks
     found: dict[str, set[int | None]] = {}
     for block in blocks:
         found.setdefault(block.mode, set()).add(block.length)

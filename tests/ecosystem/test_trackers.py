@@ -13,8 +13,8 @@ from perdure.gather.trackers import send
 
 
 @pytest.fixture
-def own(life: Path) -> dict[str, float]:
-    return {name: value for name, value in perdure.score(life).values.items() if value is not None}
+def own(lifetime: Path) -> dict[str, float]:
+    return {name: value for name, value in perdure.score(lifetime).values.items() if value is not None}
 
 
 def same(place: Path, own: dict[str, float]) -> None:

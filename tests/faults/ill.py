@@ -356,7 +356,7 @@ def gone(number: int) -> bool:
 
 
 def records(folder: Path) -> dict[str, pl.DataFrame]:
-    """Every life and expert of a run folder by its path, times apart."""
+    """Every lifetime and expert of a run folder by its path, times apart."""
     places = sorted(one.parent for part in ("lives", "experts") for one in folder.glob(f"{part}/*/manifest.json"))
     read = {place: perdure.read(place).experiences for place in places}
     return {str(place.relative_to(folder)): table.drop("timestamp") for place, table in read.items()}

@@ -79,7 +79,7 @@ sys.exit(str(result.failed) if result.failed else 0)
 
 
 def disturbed(nodes: Nodes, file: Path, into: Path, kills: int, chance: random.Random) -> tuple[int, int]:
-    """Live a protocol while at most so many nodes are killed: how many were, and how many lives were lost by that."""
+    """Live a protocol while at most so many nodes are killed: how many were, and how many lifetimes were lost by that."""
     command = [sys.executable, "-c", DRIVER, str(file), str(into), nodes.address]
     killed = 0
     # Into files: Ray says so much about each node that is lost that a pipe would be full.

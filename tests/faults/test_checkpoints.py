@@ -1,4 +1,4 @@
-"""A life goes on from the last sound state of its learner, else from the one before, else from its seed."""
+"""A lifetime goes on from the last sound state of its learner, else from the one before, else from its seed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Damage = Callable[[Path], object]
 
 
 def begun(folder: Path, how: str = "", workers: int = 0) -> Callable[[], RunResult]:
-    """A life in `run` that stopped after five blocks; what is given completes it. In `whole`, one that did not stop."""
+    """A lifetime in `run` that stopped after five blocks; what is given completes it. In `whole`, one that did not stop."""
     mended = folder / "mended"
     file = write_protocol(folder, "Fickle", f'at = 5, pause = 0.0, mended = "{mended}", how = "{how}"')
     stopped = run_learner(file, folder / "run", workers=workers)
@@ -117,7 +117,7 @@ def test_a_log_that_could_not_be_verified_at_its_end_is_not_gone_on_with(tmp_pat
 
 
 @pytest.mark.parametrize("make", [lambda mark: mark.write_bytes(b"\xff"), Path.mkdir, os.mkfifo])
-def test_a_damaged_mark_of_restoring_blocks_no_life(tmp_path: Path, make: Damage) -> None:
+def test_a_damaged_mark_of_restoring_blocks_no_lifetime(tmp_path: Path, make: Damage) -> None:
     complete = begun(tmp_path)
     make(states(tmp_path) / "restoring")
     result = complete()
@@ -126,7 +126,7 @@ def test_a_damaged_mark_of_restoring_blocks_no_life(tmp_path: Path, make: Damage
 
 
 @pytest.mark.parametrize("damage", ["both altered", "all removed"])
-def test_without_any_sound_state_a_life_starts_again_from_its_seed(tmp_path: Path, damage: str) -> None:
+def test_without_any_sound_state_a_lifetime_starts_again_from_its_seed(tmp_path: Path, damage: str) -> None:
     complete = begun(tmp_path)
     if damage == "both altered":
         for file in states(tmp_path).glob("*/count.txt"):
@@ -289,7 +289,7 @@ def test_a_folder_that_can_only_be_read_is_said(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("step", [-86_400, 86_400])
-def test_a_clock_that_is_set_while_a_life_is_lived_changes_nothing(
+def test_a_clock_that_is_set_while_a_lifetime_is_lived_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     file = write_protocol(tmp_path, "Slow", "pause = 0.0", more="[limits]\nseconds_per_life = 1000")

@@ -1,4 +1,4 @@
-"""On a Ray cluster the same lives are lived, whatever happens to its machines; each test with a real cluster."""
+"""On a Ray cluster the same lifetimes are lived, whatever happens to its machines; each test with a real cluster."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_perdure_and_the_modules_beside_a_protocol_travel(tmp_path: Path, nodes:
     places = (tmp_path / "mark").read_text().split()
     assert places
     assert all("perdure-actor-" in place for place in places)
-    assert not any(Path(place).exists() for place in places)  # gone with the life
+    assert not any(Path(place).exists() for place in places)  # gone with the lifetime
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_perdure_and_the_modules_beside_a_protocol_travel(tmp_path: Path, nodes:
         ("Leaks", "[limits]\ngigabytes_per_life = 0.6", "more than gigabytes_per_life = 0.6"),
     ],
 )
-def test_a_life_fails_there_as_it_does_here(tmp_path: Path, nodes: Nodes, use: str, more: str, why: str) -> None:
+def test_a_lifetime_fails_there_as_it_does_here(tmp_path: Path, nodes: Nodes, use: str, more: str, why: str) -> None:
     file = write_protocol(tmp_path, use, more=more)
     result = run_learner(file, tmp_path / "run", engine="ray", address=nodes.address)
     assert result.failed.keys() == {"life-000"}
@@ -121,7 +121,7 @@ def test_a_driver_that_is_stopped_goes_on_where_it_was(tmp_path: Path, nodes: No
     assert same(tmp_path / "run", tmp_path / "whole")
 
 
-def test_a_life_goes_where_its_resources_are(tmp_path: Path, nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lifetime_goes_where_its_resources_are(tmp_path: Path, nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", nodes.address)
     nodes.add(num_gpus=1, resources={"bench": 2})
     more = "[resources]\ncpus = 0.5\ngpus = 1\ngigabytes = 0.1\ncustom = { bench = 2 }"
@@ -162,7 +162,7 @@ def test_a_lifetime_whose_learner_changed_starts_again_there_or_continues_where_
     assert " then ill_toys@" in manifest
 
 
-def test_a_client_of_a_cluster_lives_the_same_lives(tmp_path: Path, nodes: Nodes) -> None:
+def test_a_client_of_a_cluster_lifetimes_the_same_lifetimes(tmp_path: Path, nodes: Nodes) -> None:
     if nodes.client is None:
         pytest.skip("needs ray[client]")
     file = write_protocol(tmp_path, lifetimes=1)

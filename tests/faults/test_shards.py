@@ -1,4 +1,4 @@
-"""Several runs share one folder, each its own part; together they live every life once, and only together."""
+"""Several runs share one folder, each its own part; together they live every lifetime once, and only together."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_shards_at_once_are_killed_and_run_again_to_the_records_of_one_run(tmp_p
     assert all(found[key].equals(expected[key]) for key in found)
 
 
-def test_who_would_live_the_same_lives_at_once_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_would_live_the_same_lifetimes_at_once_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perdure.runner.folder._PATIENCE_S", 0.1)
     file, into = write_protocol(tmp_path, lifetimes=4), tmp_path / "run"
     folder = RunFolder(into)

@@ -68,10 +68,10 @@ def test_a_forked_child_that_goes_on_as_the_learner_writes_nothing(tmp_path: Pat
         ("NotANumber", "ill_toys"),
     ],
 )
-def test_what_a_learner_does_to_itself_is_said_and_costs_its_own_life_alone(
+def test_what_a_learner_does_to_itself_is_said_and_costs_its_own_lifetime_alone(
     tmp_path: Path, use: str, words: str
 ) -> None:
-    # Experts have one block, so that only the life reaches the block in which the bad thing is done.
+    # Experts have one block, so that only the lifetime reaches the block in which the bad thing is done.
     result = run_learner(write_protocol(tmp_path, use, experts=1), tmp_path / "run", workers=2)
     if use == "NotANumber":
         assert all("nan" in why.lower() for why in result.failed.values())
@@ -112,8 +112,8 @@ def test_what_a_learner_did_to_its_process_before_it_failed_is_no_matter_of_the_
     file = write_protocol(tmp_path, "Lowers", lifetimes=3)
     result = run_learner(file, tmp_path / "run", workers=1)
     assert len(result.failed) == 3
-    for life, why in result.failed.items():  # each fails at its own deed, in its fourth block
-        assert f"{life}/worker-default/" in why
+    for lifetime, why in result.failed.items():  # each fails at its own deed, in its fourth block
+        assert f"{lifetime}/worker-default/" in why
         assert "3-t" in why
 
 
@@ -143,7 +143,7 @@ def test_an_environment_that_never_ends_is_cut_and_noted(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_where_the_first_lives_all_fail_alike_the_rest_is_not_begun(tmp_path: Path, workers: int) -> None:
+def test_where_the_first_lifetimes_all_fail_alike_the_rest_is_not_begun(tmp_path: Path, workers: int) -> None:
     events: list[Event] = []
     file = write_protocol(tmp_path, "Raises", "at = 0", lifetimes=12, experts=1)
     result = run_learner(file, tmp_path / "run", workers=workers, tell=events.append)
@@ -156,7 +156,7 @@ def test_where_the_first_lives_all_fail_alike_the_rest_is_not_begun(tmp_path: Pa
     assert sum(event.kind == "begun" for event in events) == len(result.failed)
 
 
-def test_lives_that_fail_later_or_differently_stop_nobody(tmp_path: Path) -> None:
+def test_lifetimes_that_fail_later_or_differently_stop_nobody(tmp_path: Path) -> None:
     result = run_learner(write_protocol(tmp_path, "Raises", lifetimes=5), tmp_path / "run", workers=0)
     assert result.stopped is None
     assert len(result.failed) == 5

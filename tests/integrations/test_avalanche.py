@@ -28,9 +28,9 @@ def test_a_block_is_an_experience_and_a_row_a_batch(tmp_path: Path) -> None:
             logger.before_training_exp(strategy(experience))
             for batch in range(3):
                 logger.after_forward(strategy(experience, batch / 10))
-    life = perdure.read(tmp_path / "life")
-    assert (life.learner, life.seed, life.complete) == ("naive", 3, True)
-    assert [(block.mode, block.task, block.length) for block in life.scenario.blocks] == [
+    lifetime = perdure.read(tmp_path / "life")
+    assert (lifetime.learner, lifetime.seed, lifetime.complete) == ("naive", 3, True)
+    assert [(block.mode, block.task, block.length) for block in lifetime.scenario.blocks] == [
         ("evaluate", "exp0", 1),
         ("evaluate", "exp1", 1),
         ("learn", "exp0", 3),
@@ -121,8 +121,8 @@ def accuracies(found: dict[str, Any]) -> list[list[float]]:
 @pytest.mark.filterwarnings("ignore")
 def test_our_log_has_the_accuracies_of_avalanche(lived: tuple[Path, dict[str, Any]]) -> None:
     folder, found = lived
-    life = perdure.read(folder / "logs" / "naive-0")
-    passage = life.passage()
+    lifetime = perdure.read(folder / "logs" / "naive-0")
+    passage = lifetime.passage()
     seen: dict[str, list[float]] = {}
     for index, block in enumerate(passage.scenario.blocks):
         values = passage.values[passage.starts[index] : passage.starts[index + 1]]

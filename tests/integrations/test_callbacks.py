@@ -29,8 +29,8 @@ def callback(monkeypatch: pytest.MonkeyPatch, library: str, base: str, ours: str
     return found.PerdureCallback
 
 
-def blocks(life: Path) -> list[tuple[str, str, int | None]]:
-    return [(block.mode, block.task, block.length) for block in perdure.read(life).scenario.blocks]
+def blocks(lifetime: Path) -> list[tuple[str, str, int | None]]:
+    return [(block.mode, block.task, block.length) for block in perdure.read(lifetime).scenario.blocks]
 
 
 def test_a_recorder_opens_a_block_where_mode_or_task_changes_or_when_asked(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""PPO lives too: on MiniGrid, from its own loop, and in words where the extra is absent."""
+"""PPO lifetimes too: on MiniGrid, from its own loop, and in words where the extra is absent."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ PENDULUM = (Task("light", env="Pendulum-v1", params={"g": 5.0}), Task("heavy", e
         ("sb3:SAC", PENDULUM, {"learning_starts": 300, "train_freq": 50, "batch_size": 16}),
     ],
 )
-def test_a_life_that_broke_off_goes_on_bit_for_bit_on_policy_and_off(
+def test_a_lifetime_that_broke_off_goes_on_bit_for_bit_on_policy_and_off(
     use: str, tasks: Sequence[Task], params: dict[str, Any]
 ) -> None:
     pytest.importorskip("stable_baselines3", reason="stable-baselines3 is an extra")

@@ -335,13 +335,16 @@ def test_no_bad_log_shows_a_traceback(tmp_path: Path, run_cli: Callable[..., sub
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda life: (life / "loop").symlink_to("loop"),
-        lambda life: (life / "logger_info.json").write_text("[" * 100_000),
-        lambda life: (life / "blocks.jsonl").write_text('{"event": "block", "worker": "w", "bytes": null}\n'),
-        lambda life: (life / "blocks.jsonl").write_text('{"event": "block"}\n'),
-        lambda life: ((life / "blocks.jsonl").unlink(), (life / "blocks.jsonl").mkdir()),
-        lambda life: (life / "/".join(["deep"] * 200)).mkdir(parents=True),
-        lambda life: ((life / "manifest.json").unlink(), (life / "manifest.json").symlink_to("/etc/hostname")),
+        lambda lifetime: (lifetime / "loop").symlink_to("loop"),
+        lambda lifetime: (lifetime / "logger_info.json").write_text("[" * 100_000),
+        lambda lifetime: (lifetime / "blocks.jsonl").write_text('{"event": "block", "worker": "w", "bytes": null}\n'),
+        lambda lifetime: (lifetime / "blocks.jsonl").write_text('{"event": "block"}\n'),
+        lambda lifetime: ((lifetime / "blocks.jsonl").unlink(), (lifetime / "blocks.jsonl").mkdir()),
+        lambda lifetime: (lifetime / "/".join(["deep"] * 200)).mkdir(parents=True),
+        lambda lifetime: (
+            (lifetime / "manifest.json").unlink(),
+            (lifetime / "manifest.json").symlink_to("/etc/hostname"),
+        ),
     ],
     ids=[
         "a link to itself",

@@ -17,7 +17,7 @@ from perdure.log.model import STANDARD_COLUMNS, Lifetime
 
 
 def lifetime(rows: list[dict[str, Any]]) -> Lifetime:
-    """A life in memory from rows that say only what matters to the test."""
+    """A lifetime in memory from rows that say only what matters to the test."""
     usual = {
         "block_num": 0,
         "worker_id": "w",
@@ -77,7 +77,7 @@ def test_rows_that_do_not_count_are_dropped_before_blocks_are_formed() -> None:
     assert passage.dropped_rows == 4
 
 
-def test_a_life_in_which_nothing_counts_has_no_blocks() -> None:
+def test_a_lifetime_in_which_nothing_counts_has_no_blocks() -> None:
     passage = lifetime([{"reward": None}]).passage()
     assert passage.scenario.blocks == ()
     assert passage.values.size == 0
@@ -162,9 +162,9 @@ def two_measures() -> Lifetime:
 
 
 def test_each_task_counts_for_its_own_measure() -> None:
-    life = two_measures()
-    assert len(life.passage("reward").scenario.blocks) == 2  # battle has no reward
-    found = life.passage({"Pong": "reward", "battle_1": "units"})
+    lifetime = two_measures()
+    assert len(lifetime.passage("reward").scenario.blocks) == 2  # battle has no reward
+    found = lifetime.passage({"Pong": "reward", "battle_1": "units"})
     assert [block.task for block in found.scenario.blocks] == ["pong_1", "battle_1", "pong_1"]
     assert found.values.tolist() == [1.0, 2.0, 10.0, 20.0, 3.0]
     assert found.measures == {"pong_1": "reward", "battle_1": "units"}
@@ -194,9 +194,9 @@ def test_a_task_without_a_measure_and_a_measure_that_is_none_are_named() -> None
 
 
 def test_variants_that_are_one_task_have_one_measure() -> None:
-    life = two_measures()
+    lifetime = two_measures()
     renamed = pl.col("task_name").cast(pl.String).replace({"battle_1": "pong_2"}).cast(pl.Categorical())
-    mixed = replace(life, experiences=life.experiences.with_columns(renamed))
+    mixed = replace(lifetime, experiences=lifetime.experiences.with_columns(renamed))
     assert mixed.passage({"pong_1": "reward", "pong_2": "units"}).measures == {"pong_1": "reward", "pong_2": "units"}
     with pytest.raises(LogError, match="the variants of 'pong' are measured by 'reward' and 'units'"):
         mixed.passage({"pong_1": "reward", "pong_2": "units"}, "agnostic")

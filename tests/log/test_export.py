@@ -37,9 +37,9 @@ def test_nothing_else_changes_and_the_apostrophe_can_be_taken_back(cells: list[s
 def test_records_are_written_as_they_are_unless_asked(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life", measures=["reward"]) as journal:
         journal.log(block_num=0, exp_num=0, block_type="train", task_name="=evil()", reward=-1.0)
-    life = perdure.read(tmp_path / "life")
-    export(life, tmp_path / "as-is.csv")
-    export(life, tmp_path / "sheet.csv", for_spreadsheets=True)
+    lifetime = perdure.read(tmp_path / "life")
+    export(lifetime, tmp_path / "as-is.csv")
+    export(lifetime, tmp_path / "sheet.csv", for_spreadsheets=True)
     assert pl.read_csv(tmp_path / "as-is.csv")["task_name"].to_list() == ["=evil()"]
     assert pl.read_csv(tmp_path / "sheet.csv")["task_name"].to_list() == ["'=evil()"]
     assert pl.read_csv(tmp_path / "sheet.csv")["reward"].to_list() == [-1.0]

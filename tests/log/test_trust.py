@@ -71,7 +71,7 @@ ALTERED: dict[str, tuple[str, Change]] = {
 def assert_refused(logs: Path, name: str) -> None:
     """Assert that `score` leaves out the second of three logs, that `check` fails, and that both name the file."""
     status, facts = scored(logs)
-    assert [life["id"] for life in facts["lifetimes"]] == ["logs/l0", "logs/l2"]
+    assert [lifetime["id"] for lifetime in facts["lifetimes"]] == ["logs/l0", "logs/l2"]
     assert status == 1
     (left_out,) = facts["left_out"]
     assert left_out["path"] == str(logs / "l1")
@@ -112,7 +112,7 @@ def test_an_altered_manifest_can_be_believed_on_purpose_and_a_note_says_so(logs:
 def test_files_that_nobody_touched_are_believed_without_a_word(logs: Path) -> None:
     status, facts = scored(logs)
     assert (status, len(facts["lifetimes"]), facts["left_out"]) == (0, 3, [])
-    assert not any("verified" in note for life in facts["lifetimes"] for note in life["notes"])
+    assert not any("verified" in note for lifetime in facts["lifetimes"] for note in lifetime["notes"])
     assert outcome("check", logs / "l0") == (0, "18 records, no errors, no warnings\n")
 
 
@@ -160,9 +160,9 @@ def foreign(logs: Path) -> Path:
 
 def test_a_log_of_another_writer_is_read_with_a_note_whatever_else_its_files_say(foreign: Path) -> None:
     status, facts = scored(foreign)
-    (life,) = facts["lifetimes"]
-    assert (status, life["scenario_type"]) == (0, "condensed")
-    assert NO_LEDGER in life["notes"]
+    (lifetime,) = facts["lifetimes"]
+    assert (status, lifetime["scenario_type"]) == (0, "condensed")
+    assert NO_LEDGER in lifetime["notes"]
 
 
 def test_check_says_of_a_log_without_a_ledger_what_score_says(foreign: Path) -> None:

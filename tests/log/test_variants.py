@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.log.variant_lives import Row, blocks, life, tasks
+from tests.log.variant_lifetimes import Row, blocks, lifetime, tasks
 
 from perdure.curves.model import Preparation
 from perdure.errors import LogError, UnknownNameError
@@ -61,9 +61,9 @@ def is_noise(block: list[list[Row]], name: str) -> bool:
     return len(block) > 1 and 1 in runs
 
 
-def model(lives: Mapping[str, Sequence[Row]]) -> dict[str, list[str]]:
-    """The name of the task of every experience, life by life."""
-    cuts = {name: cut(lives[name]) for name in sorted(lives)}
+def model(lifetimes: Mapping[str, Sequence[Row]]) -> dict[str, list[str]]:
+    """The name of the task of every experience, lifetime by lifetime."""
+    cuts = {name: cut(lifetimes[name]) for name in sorted(lifetimes)}
     every = [block for found in cuts.values() for block in found]
     noise: dict[str, set[str]] = {}
     for block in every:
@@ -105,8 +105,8 @@ PARAMS = st.fixed_dictionaries(
 
 
 @st.composite
-def lives(draw: st.DrawFn) -> dict[str, list[Row]]:
-    """A few lives: blocks of runs of parameter sets, some experiences in several rows, some incomplete."""
+def lifetimes(draw: st.DrawFn) -> dict[str, list[Row]]:
+    """A few lifetimes: blocks of runs of parameter sets, some experiences in several rows, some incomplete."""
     made: dict[str, list[Row]] = {}
     pool = draw(st.lists(PARAMS, min_size=1, max_size=3))
     for name in draw(st.lists(st.sampled_from(["10", "9", "b"]), min_size=1, max_size=3, unique=True)):
@@ -133,15 +133,15 @@ def lives(draw: st.DrawFn) -> dict[str, list[Row]]:
 
 
 @settings(max_examples=300, deadline=None)
-@given(lives())
-def test_every_experience_has_the_task_that_the_definition_gives_it(given_lives: dict[str, list[Row]]) -> None:
-    read = {name: life(rows, name) for name, rows in given_lives.items()}
+@given(lifetimes())
+def test_every_experience_has_the_task_that_the_definition_gives_it(given_lifetimes: dict[str, list[Row]]) -> None:
+    read = {name: lifetime(rows, name) for name, rows in given_lifetimes.items()}
     settled = settle([sets_of(one) for one in read.values()])
     with patch("perdure.log.variants._MANY", 0):  # a long lifetime's short cut, in short ones
-        shorter = settle([sets_of(life(rows, name)) for name, rows in given_lives.items()])
+        shorter = settle([sets_of(lifetime(rows, name)) for name, rows in given_lifetimes.items()])
     assert shorter == settled
     found = {name: one.passage(None, "params", settled) for name, one in read.items()}
-    expected = model(given_lives)
+    expected = model(given_lifetimes)
     for name, passage in found.items():
         each = [block.task for block in passage.scenario.blocks for _ in range(block.length or 0)]
         assert each == expected[name]
@@ -152,10 +152,10 @@ def test_every_experience_has_the_task_that_the_definition_gives_it(given_lives:
 
 
 @settings(max_examples=100, deadline=None)
-@given(lives())
-def test_a_lifetime_alone_is_settled_over_itself(given_lives: dict[str, list[Row]]) -> None:
-    for name, rows in given_lives.items():
-        passage = life(rows, name).passage(None, "params")
+@given(lifetimes())
+def test_a_lifetime_alone_is_settled_over_itself(given_lifetimes: dict[str, list[Row]]) -> None:
+    for name, rows in given_lifetimes.items():
+        passage = lifetime(rows, name).passage(None, "params")
         each = [block.task for block in passage.scenario.blocks for _ in range(block.length or 0)]
         assert each == model({name: rows})[name]
 
@@ -166,7 +166,7 @@ def test_a_seed_per_episode_is_noise_and_a_width_per_block_is_not() -> None:
         for block, width in enumerate((0.1, 0.2, 0.1))
         for at in range(50)
     ]
-    lived = life(rows)
+    lived = lifetime(rows)
     assert tasks(lived) == ["pong_v1", "pong_v2", "pong_v1"]
     assert [dict(block.params) for block in lived.passage(None, "params").scenario.blocks] == [
         {"width": 0.1}, {"width": 0.2}, {"width": 0.1}
@@ -176,25 +176,25 @@ def test_a_seed_per_episode_is_noise_and_a_width_per_block_is_not() -> None:
 
 def test_a_run_of_two_or_more_inside_a_block_is_a_block_of_its_own() -> None:
     rows = [{"task_params": {"w": w}} for w in (1, 1, 2, 2, 2, 1, 1)]
-    assert tasks(life(rows)) == ["pong_v1", "pong_v2", "pong_v1"]
+    assert tasks(lifetime(rows)) == ["pong_v1", "pong_v2", "pong_v1"]
     rows[3:4] = [{"task_params": {"w": 9}}]
-    assert tasks(life(rows)) == ["pong"]
+    assert tasks(lifetime(rows)) == ["pong"]
 
 
 def test_noise_in_one_lifetime_is_noise_in_all() -> None:
-    steady = life(blocks(("pong", {"w": 1}, 3), ("pong", {"w": 2}, 3)), "a")
-    noisy = life([{"task_params": {"w": w}} for w in (1, 2, 1)], "b")
+    steady = lifetime(blocks(("pong", {"w": 1}, 3), ("pong", {"w": 2}, 3)), "a")
+    noisy = lifetime([{"task_params": {"w": w}} for w in (1, 2, 1)], "b")
     assert tasks(steady) == ["pong_v1", "pong_v2"]
     assert tasks(steady, noisy) == ["pong", "pong"]
 
 
 def test_a_name_that_another_label_keeps_is_not_given_again() -> None:
-    lived = life(blocks(("pong", {"w": 1}, 2), ("pong_v1", {}, 2), ("pong", {"w": 2}, 2)))
+    lived = lifetime(blocks(("pong", {"w": 1}, 2), ("pong_v1", {}, 2), ("pong", {"w": 2}, 2)))
     assert tasks(lived) == ["pong_v2", "pong_v1", "pong_v3"]
 
 
 def test_a_set_that_was_not_settled_is_refused() -> None:
-    one, other = (life(blocks(("pong", {"w": w}, 2), ("pong", {"w": 0}, 2))) for w in (1, 2))
+    one, other = (lifetime(blocks(("pong", {"w": w}, 2), ("pong", {"w": 0}, 2))) for w in (1, 2))
     with pytest.raises(LogError, match=r'pong has the parameter set \{"w":2\}, which was not there'):
         other.passage(None, "params", settle([sets_of(one)]))
 
@@ -208,7 +208,7 @@ def test_agnostic_takes_the_manifests_task_the_trees_label_or_what_precedes_the_
     rows = blocks(("big_pong", {}, 2), ("big_pong_wide", {}, 2))
 
     def found(**facts: Any) -> list[str]:
-        return [block.task for block in life(rows, **facts).passage(None, "agnostic").scenario.blocks]
+        return [block.task for block in lifetime(rows, **facts).passage(None, "agnostic").scenario.blocks]
 
     assert found() == ["big", "big_pong"]
     assert found(variants="params") == ["big_pong", "big_pong_wide"]
@@ -219,9 +219,9 @@ def test_agnostic_takes_the_manifests_task_the_trees_label_or_what_precedes_the_
 
 def test_a_set_has_one_name_whichever_number_a_syllabus_gave_it() -> None:
     manifest = described(("pong", "v1"), ("pong", "v2"))
-    one = life(blocks(("pong_v1", {"w": 1}, 2), ("pong_v2", {"w": 2}, 2)), "a", manifest=manifest)
-    turned = life(blocks(("pong_v1", {"w": 2}, 2), ("pong_v2", {"w": 1}, 2)), "b", manifest=manifest)
-    tree = life(blocks(("pong", {"w": 2}, 2), ("pong", {"w": 1}, 2), ("pong", {"w": 3}, 2)), "c", variants="params")
+    one = lifetime(blocks(("pong_v1", {"w": 1}, 2), ("pong_v2", {"w": 2}, 2)), "a", manifest=manifest)
+    turned = lifetime(blocks(("pong_v1", {"w": 2}, 2), ("pong_v2", {"w": 1}, 2)), "b", manifest=manifest)
+    tree = lifetime(blocks(("pong", {"w": 2}, 2), ("pong", {"w": 1}, 2), ("pong", {"w": 3}, 2)), "c", variants="params")
     assert tasks(one) == ["pong_v1", "pong_v2"]
     assert tasks(tree, one) == ["pong_v2", "pong_v1", "pong_v3"]
     assert tasks(one, turned) == list(reversed(tasks(turned, one)))
@@ -229,9 +229,11 @@ def test_a_set_has_one_name_whichever_number_a_syllabus_gave_it() -> None:
 
 def test_variants_that_somebody_named_stay_apart_though_their_sets_are_equal() -> None:
     manifest = described(("pong", "wide"), ("pong", "slim"))
-    together = life(blocks(("pong_wide", {"w": 1}, 2), ("pong_slim", {"w": 1}, 2)), manifest=manifest)
+    together = lifetime(blocks(("pong_wide", {"w": 1}, 2), ("pong_slim", {"w": 1}, 2)), manifest=manifest)
     assert tasks(together) == ["pong_wide", "pong_slim"]
-    one, other = (life(blocks((label, {"w": 1}, 2)), label, manifest=manifest) for label in ("pong_wide", "pong_slim"))
+    one, other = (
+        lifetime(blocks((label, {"w": 1}, 2)), label, manifest=manifest) for label in ("pong_wide", "pong_slim")
+    )
     assert (tasks(one, other), tasks(other, one)) == (["pong_wide"], ["pong_slim"])
 
 
@@ -240,16 +242,16 @@ def test_an_unknown_word_is_refused_and_aware_is_another_word_for_name() -> None
     with pytest.raises(UnknownNameError, match=r"variants 'parms'.*did you mean 'params'"):
         Preparation(variants="parms")  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="variants"):
-        life(blocks(("a", {}, 2))).passage(None, "nome")  # type: ignore[arg-type]
+        lifetime(blocks(("a", {}, 2))).passage(None, "nome")  # type: ignore[arg-type]
 
 
 def test_a_label_with_several_sets_that_fill_blocks_is_noted_where_names_decide() -> None:
-    several = life(blocks(("pong", {"w": 1}, 3), ("pong", {"w": 2}, 3)))
+    several = lifetime(blocks(("pong", {"w": 1}, 3), ("pong", {"w": 2}, 3)))
     [note] = several.passage().notes
     assert note.startswith("pong holds 2 parameter sets")
     assert "--variants params" in note
     assert note in score(several).notes
     assert not several.passage(None, "params").notes
     assert not several.passage(None, "agnostic").notes
-    seeds = life([{"block_num": at // 3, "task_params": {"seed": at}} for at in range(9)])
+    seeds = lifetime([{"block_num": at // 3, "task_params": {"seed": at}} for at in range(9)])
     assert not seeds.passage().notes

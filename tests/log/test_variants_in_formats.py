@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.log.variant_lives import blocks, life, rewarded
+from tests.log.variant_lifetimes import blocks, lifetime, rewarded
 
 import perdure
 from perdure.classic.learnkit_writer import write_learnkit
@@ -31,9 +31,9 @@ SYLLABUS = Path(__file__).parents[2] / "examples" / "syllabi" / "s003-continual.
 
 
 def test_an_expert_serves_the_task_that_has_its_set() -> None:
-    learner = life(rewarded(blocks(("pong", {"w": 1}, 30), ("pong", {"w": 2}, 30))), "z-life", variants="params")
+    learner = lifetime(rewarded(blocks(("pong", {"w": 1}, 30), ("pong", {"w": 2}, 30))), "z-life", variants="params")
     experts = [
-        life(rewarded(blocks(("pong", {"w": w}, 30))), f"expert-{at}", variants="params")
+        lifetime(rewarded(blocks(("pong", {"w": w}, 30))), f"expert-{at}", variants="params")
         for at, w in enumerate((2.0, 1, 3))
     ]
     made = perdure.score(learner, experts)
@@ -49,7 +49,7 @@ def test_an_expert_serves_the_task_that_has_its_set() -> None:
 
 
 def test_bounds_of_a_label_hold_for_its_sets_and_bounds_of_a_set_go_before() -> None:
-    lived = life(rewarded(blocks(("pong", {"w": 1}, 30), ("pong", {"w": 2}, 30))), variants="params")
+    lived = lifetime(rewarded(blocks(("pong", {"w": 1}, 30), ("pong", {"w": 2}, 30))), variants="params")
     made = curves(lived, Preparation(bounds={"pong": (0, 10), "pong_v2": (0, 20)}))
     assert {task: one.high for task, one in made.ranges.items()} == {"pong_v1": 10, "pong_v2": 20}
 
@@ -65,7 +65,7 @@ Lived = list[tuple[int, int, str, str, str, float, float]]
 
 @pytest.fixture(scope="module")
 def s003() -> tuple[Scenario, Lived]:
-    """Four hundred rewards of a life through the CL syllabus of S003, one task in three widths."""
+    """Four hundred rewards of a lifetime through the CL syllabus of S003, one task in three widths."""
     syllabus = read_syllabus(SYLLABUS)
     rng = np.random.default_rng(3)
     rows: Lived = []
@@ -151,7 +151,9 @@ def facts(made: Score) -> dict[str, Any]:
 
 @pytest.mark.parametrize("variants", ["params", "agnostic"])
 @pytest.mark.parametrize("preset", ["standard", "framework-2019"])
-def test_one_life_has_the_same_scores_in_every_format(formats: dict[str, Lifetime], variants: Any, preset: str) -> None:
+def test_one_lifetime_has_the_same_scores_in_every_format(
+    formats: dict[str, Lifetime], variants: Any, preset: str
+) -> None:
     prep = replace(PRESETS.get(preset).prep, variants=variants)
     made = {name: facts(score(one, settings=Settings(preset=preset, prep=prep))) for name, one in formats.items()}
     assert made["own"]["tasks"] == (("pong_v1", "pong_v2", "pong_v3") if variants == "params" else ("pong",))
@@ -165,7 +167,7 @@ def test_perdures_log_and_the_2019_tree_agree_each_in_its_own_way(formats: dict[
         assert made[name] == made["own"], name
 
 
-def test_only_by_name_has_one_life_two_verdicts_and_then_it_is_noted(formats: dict[str, Lifetime]) -> None:
+def test_only_by_name_has_one_lifetime_two_verdicts_and_then_it_is_noted(formats: dict[str, Lifetime]) -> None:
     by_set, as_one = score(formats["own"]), score(formats["l2logger"])
     assert (by_set["performance_maintenance"] or 0) > 0 > (as_one["performance_maintenance"] or 0)
     assert not any("--variants params" in note for note in by_set.notes)
@@ -181,5 +183,5 @@ def test_recovery_says_where_only_variants_differ(formats: dict[str, Lifetime]) 
             "only the variants of pong differ: --variants agnostic takes them for one task"
         )
     assert score(formats["own"], settings=Settings(prep=Preparation(variants="agnostic")))["recovery_time"] is not None
-    different = life(rewarded(blocks(("pong", {}, 30), ("breakout", {}, 30))))
+    different = lifetime(rewarded(blocks(("pong", {}, 30), ("breakout", {}, 30))))
     assert score(different).metrics["recovery_time"].why == "needs a task learned at least twice while awake"

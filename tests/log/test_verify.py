@@ -31,16 +31,16 @@ def lines_of(file: Path) -> list[bytes]:
     return file.read_bytes().splitlines(keepends=True)
 
 
-def swap(life: Path) -> None:
-    one, other = life / "worker-default" / "0-test", life / "worker-default" / "4-test"
-    one.rename(life / "aside")
+def swap(lifetime: Path) -> None:
+    one, other = lifetime / "worker-default" / "0-test", lifetime / "worker-default" / "4-test"
+    one.rename(lifetime / "aside")
     other.rename(one)
-    (life / "aside").rename(other)
+    (lifetime / "aside").rename(other)
 
 
 def change(file: str, new: Callable[[list[bytes]], list[bytes]]) -> Callable[[Path], None]:
-    def changed(life: Path) -> None:
-        (life / file).write_bytes(b"".join(new(lines_of(life / file))))
+    def changed(lifetime: Path) -> None:
+        (lifetime / file).write_bytes(b"".join(new(lines_of(lifetime / file))))
 
     return changed
 
@@ -50,7 +50,10 @@ def without_a_digit(lines: list[bytes]) -> list[bytes]:
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
-    "a removed block": (lambda life: shutil.rmtree(life / "worker-default" / "2-test"), "2-test/data-log.tsv, a block"),
+    "a removed block": (
+        lambda lifetime: shutil.rmtree(lifetime / "worker-default" / "2-test"),
+        "2-test/data-log.tsv, a block",
+    ),
     "an altered record": (change(FIRST, without_a_digit), f"{FIRST}: altered.*its bytes differ"),
     "a record less": (change(MIDDLE, lambda lines: lines[:-1]), f"{MIDDLE}: altered.*bytes shorter"),
     "a file cut within a line": (change(MIDDLE, lambda lines: [*lines[:-1], lines[-1][:-3]]), f"{MIDDLE}: altered"),
@@ -128,7 +131,7 @@ class TestBlocksNotClosed:
             journal.log(block_num=number // 3, exp_num=number, block_type="train", task_name="a", reward=number)
         return journal
 
-    def test_a_running_life_reads(self, journal: perdure.Journal) -> None:
+    def test_a_running_lifetime_reads(self, journal: perdure.Journal) -> None:
         with journal:
             found = perdure.read(journal.path)
             assert found.experiences.height == 6

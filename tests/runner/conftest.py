@@ -173,7 +173,7 @@ def records(place: Path) -> pl.DataFrame:
 
 @pytest.fixture
 def all_records() -> Callable[[Path], dict[str, pl.DataFrame]]:
-    """Every life and expert of a run folder by its path, timestamps apart."""
+    """Every lifetime and expert of a run folder by its path, timestamps apart."""
 
     def found(folder: Path) -> dict[str, pl.DataFrame]:
         places = sorted(one.parent for part in ("lives", "experts") for one in folder.glob(f"{part}/*/manifest.json"))

@@ -103,8 +103,8 @@ def run(file: Path, into: Path, **how: Any) -> Evaluation:
     return perdure.run(file, into, workers=1, **{"score": False, **how})
 
 
-def rows(life: Path) -> pl.DataFrame:
-    return perdure.read(life).experiences.drop("timestamp")
+def rows(lifetime: Path) -> pl.DataFrame:
+    return perdure.read(lifetime).experiences.drop("timestamp")
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -139,8 +139,8 @@ def test_a_lifetime_killed_before_its_learner_changed_starts_again_and_says_so(
     assert all("--accept-changed-learner continues instead" in note for note in notes)
     assert len(notes) == (2 if workers else 1)  # one at a time, only the first lifetime was begun
     run(file, tmp_path / "whole")
-    for life in ("life-000", "life-001"):
-        assert rows(tmp_path / "run" / "lives" / life).equals(rows(tmp_path / "whole" / "lives" / life))
+    for lifetime in ("life-000", "life-001"):
+        assert rows(tmp_path / "run" / "lives" / lifetime).equals(rows(tmp_path / "whole" / "lives" / lifetime))
     assert digests(tmp_path / "run") == digests(tmp_path / "whole")
 
 

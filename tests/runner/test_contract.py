@@ -147,8 +147,8 @@ def test_a_learner_that_owns_its_loop_can_be_checked_too() -> None:
         def __init__(self, seed: int = 0) -> None:
             self.rng = np.random.default_rng(seed)
 
-        def live(self, life: Any) -> None:
-            for block in life:
+        def live(self, lifetime: Any) -> None:
+            for block in lifetime:
                 for episode in block.episodes():
                     episode.reset()
                     over = False

@@ -1,4 +1,4 @@
-"""One life: both ways to live it, what is withheld, what is refused, and what the log says of it."""
+"""One lifetime: both ways to live it, what is withheld, what is refused, and what the log says of it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def pictures(learn: int = 3, evaluate: int = 2) -> Syllabus:
     return compose("condensed", DIGITS, learn=learn, evaluate=evaluate, seed=1)
 
 
-def rows(life: LiveRun) -> pl.DataFrame:
-    return perdure.read(life.path).experiences
+def rows(lifetime: LiveRun) -> pl.DataFrame:
+    return perdure.read(lifetime.path).experiences
 
 
 def play(episode: gymnasium.Env[Any, Any]) -> list[float]:
@@ -52,7 +52,7 @@ def play(episode: gymnasium.Env[Any, Any]) -> list[float]:
     return rewards
 
 
-def test_a_learner_that_owns_its_loop_lives_every_block(tmp_path: Path) -> None:
+def test_a_learner_that_owns_its_loop_lifetimes_every_block(tmp_path: Path) -> None:
     life = run_lifetime(games(), tmp_path, "mine", seed=3)
     for block in life:
         for episode in block.episodes():
@@ -91,8 +91,8 @@ def test_the_loop_of_s003_runs_as_printed(tmp_path: Path) -> None:
 
 
 def test_next_batch_before_the_answer_is_an_error(tmp_path: Path) -> None:
-    with run_lifetime(pictures(), tmp_path, "early", seed=3) as life:
-        datasets = life.datasets()
+    with run_lifetime(pictures(), tmp_path, "early", seed=3) as lifetime:
+        datasets = lifetime.datasets()
         dataset = next(datasets)
         dataset.reset()
         dataset.next_batch()
@@ -101,12 +101,12 @@ def test_next_batch_before_the_answer_is_an_error(tmp_path: Path) -> None:
 
 
 def test_rewards_and_infos_are_withheld_in_evaluation_and_logged_all_the_same(tmp_path: Path) -> None:
-    life = run_lifetime(games(evaluate=6), tmp_path, "withheld", seed=3)
-    for block in life:
+    lifetime = run_lifetime(games(evaluate=6), tmp_path, "withheld", seed=3)
+    for block in lifetime:
         for episode in block.episodes():
             given = play(episode)
             assert block.learning or given == [0.0] * len(given)
-    logged = rows(life)
+    logged = rows(lifetime)
     tests = logged.filter(pl.col("block_type") == "test")
     assert (tests["reward"] != 0).any()
 
@@ -236,10 +236,10 @@ def test_a_learner_that_changes_in_evaluation_is_refused_and_the_block_is_named(
 
 def test_a_loop_of_ones_own_is_checked_for_changes_too(tmp_path: Path) -> None:
     learner = Watched()
-    life = run_lifetime(games(), tmp_path, "own", learner=learner)
+    lifetime = run_lifetime(games(), tmp_path, "own", learner=learner)
 
     def loop() -> None:
-        for block in life:
+        for block in lifetime:
             for episode in block.episodes():
                 play(episode)
             learner.state += 1
@@ -250,15 +250,15 @@ def test_a_loop_of_ones_own_is_checked_for_changes_too(tmp_path: Path) -> None:
 
 def test_a_learner_may_build_itself_at_first_sight_but_not_freeze_later(tmp_path: Path) -> None:
     learner = Watched()
-    life = run_lifetime(games(), tmp_path, "late", learner=learner)
-    for block in life:
+    lifetime = run_lifetime(games(), tmp_path, "late", learner=learner)
+    for block in lifetime:
         learner.state += not block.learning
-        life.freeze()
+        lifetime.freeze()
         for episode in block.episodes():
             with pytest.raises(LearnerError, match="freeze after the block's first experience"):
-                life.freeze()
+                lifetime.freeze()
             play(episode)
-    assert life.over
+    assert lifetime.over
 
 
 def test_a_wrong_action_names_the_block_and_the_space(tmp_path: Path) -> None:
@@ -294,16 +294,18 @@ def test_a_value_error_of_the_learners_own_stays_what_it_is(tmp_path: Path) -> N
 
 
 def test_a_task_is_noted_only_where_every_episode_was_cut_at_the_step_limit(tmp_path: Path) -> None:
-    life = run_lifetime(games(), tmp_path, "cut", step_limit=2)
+    lifetime = run_lifetime(games(), tmp_path, "cut", step_limit=2)
     assert not run_lifetime(games(), tmp_path, "unlived", step_limit=2).notes
-    for block in life:
+    for block in lifetime:
         for episode in block.episodes():
             play(episode)
-    assert len(life.notes) == 2
-    assert "the task 'pong_wide' never ended an episode: every one was cut at steps_per_episode = 2" in life.notes[0]
-    life.note_end("pong_wide", cut=False)
-    life.note_end("pong_wide", cut=True)
-    assert len(life.notes) == 1
+    assert len(lifetime.notes) == 2
+    assert (
+        "the task 'pong_wide' never ended an episode: every one was cut at steps_per_episode = 2" in lifetime.notes[0]
+    )
+    lifetime.note_end("pong_wide", cut=False)
+    lifetime.note_end("pong_wide", cut=True)
+    assert len(lifetime.notes) == 1
 
 
 def test_a_learner_without_act_is_refused(tmp_path: Path) -> None:
@@ -313,8 +315,8 @@ def test_a_learner_without_act_is_refused(tmp_path: Path) -> None:
 
 def test_a_learner_that_returns_early_is_refused(tmp_path: Path) -> None:
     class Lazy:
-        def live(self, life: LiveRun) -> None:
-            for block in life:
+        def live(self, lifetime: LiveRun) -> None:
+            for block in lifetime:
                 for episode in block.episodes():
                     play(episode)
                 return
@@ -324,14 +326,14 @@ def test_a_learner_that_returns_early_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_block_left_early_is_refused_by_name(tmp_path: Path) -> None:
-    life = run_lifetime(games(), tmp_path, "early")
+    lifetime = run_lifetime(games(), tmp_path, "early")
     with pytest.raises(LearnerError, match=r"block 0 \(evaluate pong_wide\): left after 1 of 2 episodes"):
-        [play(next(block.episodes())) for block in life]
+        [play(next(block.episodes())) for block in lifetime]
 
 
 def test_an_episode_left_or_begun_again_is_logged_as_incomplete(tmp_path: Path) -> None:
-    life = run_lifetime(games(), tmp_path, "half", seed=3)
-    for block in life:
+    lifetime = run_lifetime(games(), tmp_path, "half", seed=3)
+    for block in lifetime:
         for number, episode in enumerate(block.episodes()):
             episode.reset()
             if number == 0:
@@ -339,7 +341,7 @@ def test_an_episode_left_or_begun_again_is_logged_as_incomplete(tmp_path: Path) 
                 continue  # left in the middle
             episode.step(0)
             play(episode)  # begun again
-    logged = rows(life)
+    logged = rows(lifetime)
     assert logged["exp_num"].n_unique() == sum(block.length or 0 for block in games().scenario.blocks)
     first, second = logged.filter(pl.col("exp_num") == 0), logged.filter(pl.col("exp_num") == 1)
     assert first["exp_status"].to_list() == ["incomplete"]
@@ -347,8 +349,8 @@ def test_an_episode_left_or_begun_again_is_logged_as_incomplete(tmp_path: Path) 
 
 
 def test_an_episode_that_is_over_or_never_begun_is_refused(tmp_path: Path) -> None:
-    with run_lifetime(games(), tmp_path, "over") as life:
-        blocks = iter(life)
+    with run_lifetime(games(), tmp_path, "over") as lifetime:
+        blocks = iter(lifetime)
         episodes = next(blocks).episodes()
         episode = next(episodes)
         with pytest.raises(LearnerError, match="step before reset"):
@@ -364,19 +366,19 @@ def test_an_episode_that_is_over_or_never_begun_is_refused(tmp_path: Path) -> No
 def test_a_block_measured_in_steps_ends_when_they_are_used_up(tmp_path: Path) -> None:
     text = """{"instructions": [{"$phase": "1.train"},
         {"$repeat": {"$episode": "Pong", "points": 1, "steps": 10}, "steps": 35}]}"""
-    life = run_lifetime(parse_syllabus(text)[0], tmp_path, "steps")
-    for block in life:
+    lifetime = run_lifetime(parse_syllabus(text)[0], tmp_path, "steps")
+    for block in lifetime:
         assert block.length is None
         for episode in block.episodes():
             play(episode)
-    steps = rows(life)["steps"]
+    steps = rows(lifetime)["steps"]
     assert steps.sum() >= 35
     assert steps[:-1].sum() < 35
 
 
 def test_a_block_can_be_one_environment_that_goes_on_by_itself(tmp_path: Path) -> None:
-    life = run_lifetime(games(), tmp_path, "env")
-    for block in life:
+    lifetime = run_lifetime(games(), tmp_path, "env")
+    for block in lifetime:
         env = block.env()
         env.reset()
         while not env.exhausted:
@@ -385,45 +387,45 @@ def test_a_block_can_be_one_environment_that_goes_on_by_itself(tmp_path: Path) -
                 env.reset()
         with pytest.raises(LearnerError, match="no episode is left"):
             env.step(0)
-    assert life.over
+    assert lifetime.over
 
 
 def test_parameters_are_logged_as_drawn_and_depend_on_their_place_alone(tmp_path: Path) -> None:
     drawn = Task("pong", params={**SHORT, "bot/paddle/width": {"$uniform": [0.2, 0.4]}})
-    lives = [
+    lifetimes = [
         run_lifetime(compose("single", [drawn], learn=5, evaluate=0), tmp_path, name, seed=7) for name in ("a", "b")
     ]
-    for life in lives:
-        for block in life:
+    for lifetime in lifetimes:
+        for block in lifetime:
             for episode in block.episodes():
                 play(episode)
-    one, other = (rows(life).drop("timestamp") for life in lives)
+    one, other = (rows(lifetime).drop("timestamp") for lifetime in lifetimes)
     assert one.equals(other)
     assert one["task_params"].n_unique() == 5
     assert "$uniform" not in one["task_params"][0]
 
 
 def test_the_manifest_holds_three_seeds_and_the_log_its_own_syllabus(tmp_path: Path) -> None:
-    life = run_lifetime(games(), tmp_path, "seeds", seed=11)
-    life.close()
+    lifetime = run_lifetime(games(), tmp_path, "seeds", seed=11)
+    lifetime.close()
     import msgspec
 
-    manifest = msgspec.json.decode((life.path / "manifest.json").read_bytes())
+    manifest = msgspec.json.decode((lifetime.path / "manifest.json").read_bytes())
     assert manifest["seed"] == 11
     assert set(manifest["protocol"]["seeds"]) == {"learner", "scenario", "environment"}
-    again = parse_syllabus((life.path / "scenario_info.json").read_bytes())[0]
+    again = parse_syllabus((lifetime.path / "scenario_info.json").read_bytes())[0]
     assert again.scenario == games().scenario
 
 
-def test_without_a_place_a_life_goes_where_info_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_place_a_lifetime_goes_where_info_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("L2DATA", str(tmp_path))
-    life = run_lifetime(games())
-    life.close()
-    assert life.path.parent == tmp_path / "logs"
-    assert life.path.name.startswith("condensed-1-")
+    lifetime = run_lifetime(games())
+    lifetime.close()
+    assert lifetime.path.parent == tmp_path / "logs"
+    assert lifetime.path.name.startswith("condensed-1-")
 
 
-def test_a_life_that_exists_is_not_written_over(tmp_path: Path) -> None:
+def test_a_lifetime_that_exists_is_not_written_over(tmp_path: Path) -> None:
     run_lifetime(games(), tmp_path, "once").close()
     with pytest.raises(LogError, match="exists already"):
         run_lifetime(games(), tmp_path, "once")
@@ -444,7 +446,7 @@ def test_a_bare_scenario_can_be_lived(tmp_path: Path) -> None:
         run_lifetime(Scenario.of("bare", [Block("learn", "zero-one", None)]), tmp_path, "endless")
 
 
-def test_a_mixed_life_has_the_measures_of_both_kinds(tmp_path: Path) -> None:
+def test_a_mixed_lifetime_has_the_measures_of_both_kinds(tmp_path: Path) -> None:
     scenario = Scenario.of(
         "mixed", [Block("learn", "pong", 1), Block("learn", "zero-one", 2)], [Task("pong", params=SHORT)]
     )

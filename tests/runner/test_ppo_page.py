@@ -60,8 +60,8 @@ def test_the_syllabus_of_the_page_ends_with_a_recovery_time_for_any_learner(tmp_
     assert said is not None
     (tmp_path / "syllabus.json").write_text(json.dumps(json.loads(said[1])))
     learner = QLearningPerTask(seed=1)
-    life = perdure.run_lifetime(tmp_path / "syllabus.json", tmp_path, "life", seed=1, learner=learner)
-    lead(life, learner)
+    lifetime = perdure.run_lifetime(tmp_path / "syllabus.json", tmp_path, "life", seed=1, learner=learner)
+    lead(lifetime, learner)
     score = perdure.score(
         tmp_path / "life", settings=perdure.Settings(variants="agnostic", metrics=("droop", "recovery_time"))
     )

@@ -125,7 +125,7 @@ def test_power_that_no_test_could_miss_is_refused() -> None:
         parse_protocol({**MINIMAL, "lifetimes": "auto", "power": {"alpha": 0.9, "power": 0.01}})
 
 
-def test_more_lifetimes_add_lives_and_change_none() -> None:
+def test_more_lifetimes_add_lifetimes_and_change_none() -> None:
     two = {"layout": "dispersed", "tasks": ["pong", "breakout"], "learn": 4, "evaluate": 2, "superblocks": 2}
     content = {**MINIMAL, "scenarios": [*MINIMAL["scenarios"], two]}
     few, many = (RunPlan(parse_protocol({**content, "lifetimes": count})) for count in (2, 5))
@@ -134,7 +134,7 @@ def test_more_lifetimes_add_lives_and_change_none() -> None:
     assert [job.scenario for job in few.lives] == ["condensed", "dispersed"] * 2
 
 
-def test_a_life_is_the_same_for_every_learner_and_experts_match_the_longest_learning() -> None:
+def test_a_lifetime_is_the_same_for_every_learner_and_experts_match_the_longest_learning() -> None:
     plans = [RunPlan(parse_protocol({**MINIMAL, "learner": {"use": use}, "experts": 2})) for use in ("a", "b")]
     assert plans[0].protocol.digest != plans[1].protocol.digest
     assert [(one.seed, one.seeds) for one in plans[0].jobs] == [(one.seed, one.seeds) for one in plans[1].jobs]
@@ -143,7 +143,7 @@ def test_a_life_is_the_same_for_every_learner_and_experts_match_the_longest_lear
     assert all(job.experiences == 4 and job.role == "expert" for job in experts)
 
 
-def test_every_life_of_a_composer_has_an_order_of_its_own_unless_a_seed_is_given() -> None:
+def test_every_lifetime_of_a_composer_has_an_order_of_its_own_unless_a_seed_is_given() -> None:
     def orders(**extra: object) -> set[tuple[str, ...]]:
         tasks = ["pong", "breakout", "freeway", "digits"]
         plan = RunPlan(parse_protocol({**MINIMAL, "scenarios": [{**MINIMAL["scenarios"][0], "tasks": tasks, **extra}]}))
@@ -153,7 +153,7 @@ def test_every_life_of_a_composer_has_an_order_of_its_own_unless_a_seed_is_given
     assert len(orders(seed=3)) == 1
 
 
-def test_lives_are_chosen_by_id_or_pattern() -> None:
+def test_lifetimes_are_chosen_by_id_or_pattern() -> None:
     plan = RunPlan(parse_protocol({**MINIMAL, "lifetimes": 12}))
     assert [job.id for job in plan.chosen(("life-007",))] == ["life-007"]
     assert len(plan.chosen(("life-00*",))) == 10
@@ -173,11 +173,13 @@ def test_every_example_is_a_sound_protocol(file: Path) -> None:
 @pytest.mark.parametrize(
     "outside", [{"score": {"scale": "none"}}, {"limits": {"steps_per_episode": 5}}, {"experts": 3}], ids=str
 )
-def test_how_lives_are_scored_and_what_they_may_cost_is_outside_a_protocols_identity(outside: dict[str, Any]) -> None:
+def test_how_lifetimes_are_scored_and_what_they_may_cost_is_outside_a_protocols_identity(
+    outside: dict[str, Any],
+) -> None:
     assert parse_protocol({**MINIMAL, **outside}).digest == parse_protocol(MINIMAL).digest
 
 
-def test_a_protocol_says_how_its_lives_are_scored() -> None:
+def test_a_protocol_says_how_its_lifetimes_are_scored() -> None:
     assert parse_protocol({**MINIMAL, "score": {"scale": "none", "level": 0.9}}).score == {
         "scale": "none",
         "level": 0.9,

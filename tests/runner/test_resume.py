@@ -1,4 +1,4 @@
-"""A life goes on from its own learner's state, and from nothing else."""
+"""A lifetime goes on from its own learner's state, and from nothing else."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def records(place: Path) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("stop", range(3, TOTAL))
-def test_a_life_cut_at_any_experience_comes_to_the_same_end(tmp_path: Path, stop: int) -> None:
+def test_a_lifetime_cut_at_any_experience_comes_to_the_same_end(tmp_path: Path, stop: int) -> None:
     lived(tmp_path / "whole")
     with pytest.raises(PowerCutError):
         lived(tmp_path / "cut", stop=stop)
@@ -81,7 +81,7 @@ def test_a_block_that_is_lived_again_is_closed_once(tmp_path: Path, stop: int) -
     assert closed == list(range(len(SYLLABUS.scenario.blocks)))
 
 
-def test_a_torn_line_of_the_ledger_is_gone_once_the_life_went_on(tmp_path: Path) -> None:
+def test_a_torn_line_of_the_ledger_is_gone_once_the_lifetime_went_on(tmp_path: Path) -> None:
     with pytest.raises(PowerCutError):
         lived(tmp_path, stop=9)
     with (tmp_path / "life" / "blocks.jsonl").open("ab") as ledger:
@@ -114,7 +114,7 @@ def test_a_log_that_was_changed_is_refused(tmp_path: Path) -> None:
         lived(tmp_path)
 
 
-def test_a_record_altered_before_the_life_goes_on_is_found(tmp_path: Path) -> None:
+def test_a_record_altered_before_the_lifetime_goes_on_is_found(tmp_path: Path) -> None:
     with pytest.raises(PowerCutError):
         lived(tmp_path, stop=9)
     found = States(tmp_path / "states").latest()

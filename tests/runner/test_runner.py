@@ -1,4 +1,4 @@
-"""Many lives: the same for any number of workers, completed when broken off, each failure its own."""
+"""Many lifetimes: the same for any number of workers, completed when broken off, each failure its own."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_finished_folder_runs_nothing(tmp_path: Path, write_protocol: WritePro
     assert events == []
 
 
-def test_one_life_alone_is_the_same_life(
+def test_one_lifetime_alone_is_the_same_lifetime(
     tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
 ) -> None:
     file = write_protocol(lifetimes=3)
@@ -113,7 +113,7 @@ def test_a_learner_that_exits_has_failed_like_any_other(
     assert result.failed["life-000"].startswith("SystemExit: bye (toys.py:")
 
 
-def test_a_life_whose_worker_dies_is_given_to_another(
+def test_a_lifetime_whose_worker_dies_is_given_to_another(
     tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
 ) -> None:
     file = write_protocol("toys:Dies", params=f'{{ mark = "{tmp_path}/mark" }}', lifetimes=2)
@@ -124,7 +124,7 @@ def test_a_life_whose_worker_dies_is_given_to_another(
     assert len(all_records(tmp_path / "run")) == 2
 
 
-def test_a_life_that_kills_every_worker_fails_alone(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+def test_a_lifetime_that_kills_every_worker_fails_alone(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     file = write_protocol("toys:Dies", params=f'{{ mark = "{tmp_path}/mark", always = true }}', experts=1)
     result = run_learner(file, tmp_path / "run", workers=2)
     assert set(result.failed) == {"life-000"}
@@ -198,7 +198,7 @@ def test_two_runs_at_once_in_one_folder_are_refused(
         run_learner(write_protocol(), tmp_path / "run", workers=0)
 
 
-def test_pre_deployment_is_lived_once_and_cloned_into_every_life_and_expert(
+def test_pre_deployment_is_lived_once_and_cloned_into_every_lifetime_and_expert(
     tmp_path: Path, write_protocol: WriteProtocol
 ) -> None:
     more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
@@ -209,7 +209,7 @@ def test_pre_deployment_is_lived_once_and_cloned_into_every_life_and_expert(
     assert found is not None
     learned = int(found[0].fingerprint or 0)
     assert learned > 0
-    # What a fresh life does first shows what it was cloned from: the first evaluation differs from an untaught one.
+    # What a fresh lifetime does first shows what it was cloned from: the first evaluation differs from an untaught one.
     assert len(result.finished_lives) == 2
     assert run_learner(file, tmp_path / "run", workers=2).lived == ()
     shutil.rmtree(tmp_path / "run" / "lives" / "life-001")
@@ -242,7 +242,7 @@ def test_pre_deployment_without_save_is_refused(tmp_path: Path, write_protocol: 
         run_learner(write_protocol("toys:Still", more=more), tmp_path / "run", workers=0)
 
 
-def test_a_life_beyond_its_time_is_stopped_and_said_so(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+def test_a_lifetime_beyond_its_time_is_stopped_and_said_so(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     more = "[limits]\nseconds_per_life = 0.000001"
     result = run_learner(write_protocol("toys:Still", more=more), tmp_path / "run", workers=0)
     assert "life-000: took longer than seconds_per_life = 1e-06" in result.failed["life-000"]
@@ -348,7 +348,7 @@ def test_a_place_that_is_no_folder_is_refused(tmp_path: Path, write_protocol: Wr
         run_learner(write_protocol(), tmp_path / "file" / "run", workers=0)
 
 
-def test_a_full_disk_fails_the_life_and_says_what_is_safe(
+def test_a_full_disk_fails_the_lifetime_and_says_what_is_safe(
     tmp_path: Path, write_protocol: WriteProtocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import errno
@@ -368,7 +368,9 @@ def test_a_full_disk_fails_the_life_and_says_what_is_safe(
     assert run_learner(file, tmp_path / "run", workers=0).lived == ("life-000",)
 
 
-def test_ray_lives_the_same_lives(tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords) -> None:
+def test_ray_lifetimes_the_same_lifetimes(
+    tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
+) -> None:
     ray = pytest.importorskip("ray")
     file = write_protocol(lifetimes=2, experts=1)
     run_learner(file, tmp_path / "local", workers=0)

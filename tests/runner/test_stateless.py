@@ -43,11 +43,11 @@ def blocks_of(path: Path) -> list[tuple[str, str, float]]:
 
 
 def test_gain_is_the_mean_difference_in_evaluations_of_what_was_learned_in_points(run: Path) -> None:
-    life, twin = blocks_of(run / "lives" / "life-000"), blocks_of(run / "twins" / "life-000-twin")
-    assert [one[:2] for one in life] == [one[:2] for one in twin], "the same scenario"
+    lifetime, twin = blocks_of(run / "lives" / "life-000"), blocks_of(run / "twins" / "life-000-twin")
+    assert [one[:2] for one in lifetime] == [one[:2] for one in twin], "the same scenario"
     learned: set[str] = set()
     gains: list[float] = []
-    for (mode, task, mine), (_, _, its) in zip(life, twin, strict=True):
+    for (mode, task, mine), (_, _, its) in zip(lifetime, twin, strict=True):
         if mode == "train":
             learned.add(task)
         elif task in learned:

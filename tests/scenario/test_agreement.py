@@ -62,11 +62,11 @@ def syllabi(draw: st.DrawFn) -> str:
 
 @given(syllabi(), st.integers(0, 100))
 @settings(max_examples=60, deadline=None)
-def test_what_lint_promises_is_what_the_log_of_such_a_life_offers(text: str, seed: int) -> None:
+def test_what_lint_promises_is_what_the_log_of_such_a_lifetime_offers(text: str, seed: int) -> None:
     metrics = list(METRICS)
     report = lint(text, metrics=metrics)
-    life = lived(report.syllabus.scenario, seed)
-    scenario = life.scenario
+    lifetime = lived(report.syllabus.scenario, seed)
+    scenario = lifetime.scenario
     assert [(block.mode, block.task, block.length, block.subtype) for block in scenario.blocks] == [
         (block.mode, block.task, block.length, block.subtype) for block in report.syllabus.scenario.blocks
     ]
@@ -77,7 +77,7 @@ def test_what_lint_promises_is_what_the_log_of_such_a_life_offers(text: str, see
         if variants == "params" and "$uniform" in text:
             continue  # drawn once for a block of one experience, it is a parameter like any other
         report = lint(text, metrics=metrics, variants=variants)
-        scenario = life.passage(None, variants).scenario
+        scenario = lifetime.passage(None, variants).scenario
         offered = {one.name: sum(1 for _ in one.sites(scenario)) for one in metrics if one.name not in by_parameters}
         assert {name: report.metrics[name].sites for name in offered} == offered
         assert report.facts["tasks"] == [task.label for task in scenario.tasks]

@@ -114,9 +114,9 @@ def test_ant_c_learns_the_variants_of_a_task_together() -> None:
     )
 
 
-def test_an_expert_learns_as_much_as_the_life_it_is_compared_with() -> None:
-    life = compose("dispersed", SIX, learn=3001, evaluate=10, seed=1)
-    expert = single_task_syllabus(life, "park:night", evaluate=10)
+def test_an_expert_learns_as_much_as_the_lifetime_it_is_compared_with() -> None:
+    lifetime = compose("dispersed", SIX, learn=3001, evaluate=10, seed=1)
+    expert = single_task_syllabus(lifetime, "park:night", evaluate=10)
     assert learned(expert) == [("park_night", 3001)]
     assert evaluations(expert) == [["park_night"]] * 2
     assert expert.scenario.info["scenario_type"] == "ste"
@@ -124,10 +124,10 @@ def test_an_expert_learns_as_much_as_the_life_it_is_compared_with() -> None:
 
 def test_an_expert_takes_parameters_and_bounds_along() -> None:
     task = Task("Pong", "wide", "ALE/Pong-v5", {"w": 0.3}, (-21, 21))
-    life = compose("condensed", [task, "breakout"], learn=20, evaluate=5)
-    block = single_task_syllabus(life, "pong_wide").scenario.blocks[0]
+    lifetime = compose("condensed", [task, "breakout"], learn=20, evaluate=5)
+    block = single_task_syllabus(lifetime, "pong_wide").scenario.blocks[0]
     assert (block.task, dict(block.params)) == ("pong_wide", {"w": 0.3})
-    assert single_task_syllabus(life, "pong_wide").scenario.tasks[0].bounds == (-21, 21)
+    assert single_task_syllabus(lifetime, "pong_wide").scenario.tasks[0].bounds == (-21, 21)
 
 
 def test_an_expert_counts_wake_blocks_only_and_keeps_steps() -> None:
@@ -136,8 +136,8 @@ def test_an_expert_counts_wake_blocks_only_and_keeps_steps() -> None:
       {"$phase": "1.train", "subtype": "sleep"}, {"$repeat": {"$episode": "a"}, "steps": 70},
       {"$phase": "2.train"}, {"$repeat": {"$episode": "a"}, "steps": 300},
       {"$repeat": {"$episode": "b"}, "count": 3}]}"""
-    life, _ = parse_syllabus(text)
-    expert = single_task_syllabus(life, "a", evaluate=2)
+    lifetime, _ = parse_syllabus(text)
+    expert = single_task_syllabus(lifetime, "a", evaluate=2)
     assert expert.steps == (None, 800, None)
     assert learned(expert) == [("a", None)]
     assert parse_syllabus(syllabus_text(expert))[0] == expert
@@ -280,12 +280,12 @@ def test_types_that_demand_tests_are_not_composed_without(layout: str) -> None:
 
 
 def test_tasks_are_chosen_from_a_syllabus_by_label_or_variant() -> None:
-    life = compose("condensed", SIX, learn=30, evaluate=5)
-    assert [task.label for task in chosen_tasks(life, ["park:day", "NAVIGATE_fog"])] == ["park_day", "navigate_fog"]
-    assert len(chosen_tasks(life, [])) == 6
+    lifetime = compose("condensed", SIX, learn=30, evaluate=5)
+    assert [task.label for task in chosen_tasks(lifetime, ["park:day", "NAVIGATE_fog"])] == ["park_day", "navigate_fog"]
+    assert len(chosen_tasks(lifetime, [])) == 6
     assert chosen_tasks(None, ["a:b"]) == (Task("a", "b"),)
     with pytest.raises(UnknownNameError, match="did you mean 'park_day'"):
-        chosen_tasks(life, ["park:dya"])
+        chosen_tasks(lifetime, ["park:dya"])
 
 
 def test_tuples_become_lists_as_a_file_would_give_them() -> None:

@@ -35,7 +35,7 @@ def test_a_drawing_fits_its_width(rows: list[tuple[bool, str, int | None]], widt
     assert len(lifetime_line(scenario, width).plain) <= width
 
 
-def test_every_learning_block_of_a_dispersed_life_is_drawn() -> None:
+def test_every_learning_block_of_a_dispersed_lifetime_is_drawn() -> None:
     tasks = ["a:x", "a:y", "b:x", "b:y", "c:x", "c:y"]
     text = drawn(compose("dispersed", tasks, learn=300, evaluate=10).scenario, 78)
     assert sum(symbol.isupper() for symbol in text) == 18

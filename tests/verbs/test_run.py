@@ -66,7 +66,7 @@ def test_python_and_the_command_line_come_to_the_same(protocol: Path, tmp_path: 
     assert len(found.lived) == (8 if learner is None else 4)
     assert found.report == str(into / "report.html")
     assert Path(found.report).stat().st_size > 10_000
-    # Costs are measured in seconds, so one and the same life is looked at.
+    # Costs are measured in seconds, so one and the same lifetime is looked at.
     again = perdure.run(protocol, into, learner=learner, workers=0)
     named = [] if learner is None else ["--learner", learner]
     assert as_read(again) == facts(protocol, "--into", into, *named)
@@ -81,7 +81,7 @@ def test_a_prepared_protocol_is_what_a_dry_run_shows_and_nothing_is_written(prot
     assert not (tmp_path / "run").exists()
 
 
-def test_what_is_wrong_with_the_last_learner_is_said_before_the_first_lives(protocol: Path, tmp_path: Path) -> None:
+def test_what_is_wrong_with_the_last_learner_is_said_before_the_first_lifetimes(protocol: Path, tmp_path: Path) -> None:
     protocol.write_text(PROTOCOL.format(second="q-learning-per-tas"))
     with pytest.raises(ProtocolError, match="did you mean 'q-learning-per-task'"):
         perdure.run(protocol, tmp_path / "run", workers=0)

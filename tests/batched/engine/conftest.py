@@ -22,9 +22,9 @@ def program() -> Program:
 
 @pytest.fixture(scope="session")
 def together(program: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Every life of the little protocol, lived in one call."""
-    from tests.batched.engine.little import lives
+    """Every lifetime of the little protocol, lived in one call."""
+    from tests.batched.engine.little import lifetimes
 
     from perdure.batched.live import live
 
-    return lives(live(program, program.plan.jobs, tmp_path_factory.mktemp("together")).chunks)
+    return lifetimes(live(program, program.plan.jobs, tmp_path_factory.mktemp("together")).chunks)

@@ -1,4 +1,4 @@
-"""A little protocol for the batched engine, and what its lives came to."""
+"""A little protocol for the batched engine, and what its lifetimes came to."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def plan(document: Mapping[str, Any] = LITTLE, **changes: Any) -> RunPlan:
     return RunPlan(parse_protocol({**document, **changes}))
 
 
-def lives(chunks: Iterable[Any]) -> dict[str, dict[str, np.ndarray]]:
-    """What each life recorded, one block behind the other."""
+def lifetimes(chunks: Iterable[Any]) -> dict[str, dict[str, np.ndarray]]:
+    """What each lifetime recorded, one block behind the other."""
     found: dict[str, dict[str, np.ndarray]] = {}
     for chunk in chunks:
         facts = chunk.facts
@@ -68,7 +68,7 @@ def lives(chunks: Iterable[Any]) -> dict[str, dict[str, np.ndarray]]:
 
 
 def same(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bool:
-    """Whether two lives are one, bit for bit."""
+    """Whether two lifetimes are one, bit for bit."""
     return all(one[name].tobytes() == other[name].tobytes() for name in one)
 
 

@@ -1,4 +1,4 @@
-"""A life is the same life alone and among many, and what goes wrong in one is its own."""
+"""A lifetime is the same lifetime alone and among many, and what goes wrong in one is its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytest.importorskip("jax")
 
 import jax
 import jax.numpy as jnp
-from tests.batched.engine.little import DIGITS, LITTLE, lives, plan, same
+from tests.batched.engine.little import DIGITS, LITTLE, lifetimes, plan, same
 
 from perdure.batched import live as living
 from perdure.batched.block import fingerprints
@@ -30,27 +30,27 @@ from perdure.learners.find import CORES, METHODS
 HEAVY = ["polars", "gymnasium", "typer", "rich", "scipy.stats", "matplotlib", "plotly", "jinja2"]
 
 
-def test_a_life_alone_is_bit_for_bit_the_life_among_others(
+def test_a_lifetime_alone_is_bit_for_bit_the_lifetime_among_others(
     program: Program, together: dict[str, Any], tmp_path: Path
 ) -> None:
     for identity in ("life-004", "breakout-01"):
-        alone = lives(live(program, [program.plan.job(identity)], tmp_path / identity).chunks)
+        alone = lifetimes(live(program, [program.plan.job(identity)], tmp_path / identity).chunks)
         assert same(alone[identity], together[identity])
 
 
-def test_a_life_does_not_depend_on_where_in_a_chunk_it_stands(
+def test_a_lifetime_does_not_depend_on_where_in_a_chunk_it_stands(
     program: Program, together: dict[str, Any], tmp_path: Path
 ) -> None:
-    turned = lives(live(program, program.plan.jobs[::-1], tmp_path).chunks)
+    turned = lifetimes(live(program, program.plan.jobs[::-1], tmp_path).chunks)
     assert turned.keys() == together.keys()
     assert all(same(turned[identity], together[identity]) for identity in turned)
 
 
-def test_lives_differ_and_more_lifetimes_leave_those_there_as_they_are(
+def test_lifetimes_differ_and_more_lifetimes_leave_those_there_as_they_are(
     together: dict[str, Any], tmp_path: Path
 ) -> None:
     more = Program(plan(lifetimes=5))
-    found = lives(live(more, more.plan.lives[:3], tmp_path).chunks)
+    found = lifetimes(live(more, more.plan.lives[:3], tmp_path).chunks)
     assert all(same(found[identity], together[identity]) for identity in found)
     rewards = [tuple(one["reward"].tolist()) for one in together.values()]
     assert len(set(rewards)) == len(rewards)
@@ -93,7 +93,7 @@ def test_a_fingerprint_changes_with_every_bit() -> None:
 
 
 def fragile(setting: Setting) -> Core:
-    """A learner whose weights stop being numbers in lives that were given a small first weight."""
+    """A learner whose weights stop being numbers in lifetimes that were given a small first weight."""
 
     def push(weights: Any, held: Any, step: Any) -> Any:
         return {"w": jnp.where(weights["w"] < 0, jnp.nan, 0.0)}, held
@@ -119,9 +119,9 @@ def asking(setting: Setting) -> Core:
     return Core(core.init, act, core.push, core.replayed, 1.0)
 
 
-def test_a_life_that_is_no_number_any_more_ends_alone(tmp_path: Path) -> None:
+def test_a_lifetime_that_is_no_number_any_more_ends_alone(tmp_path: Path) -> None:
     program = Program(plan(learner={"use": "tests.batched.engine.test_live:fragile"}, lifetimes=6))
-    found = lives(live(program, program.plan.lives, tmp_path).chunks)
+    found = lifetimes(live(program, program.plan.lives, tmp_path).chunks)
     ended = [bool(one["unsound"].any()) for one in found.values()]
     assert 0 < sum(ended) < len(ended)
     assert all(np.isfinite(one["reward"]).all() for one in found.values())
@@ -188,10 +188,10 @@ def test_what_the_engine_cannot_live_is_refused_with_what_can() -> None:
 
 
 @pytest.mark.slow
-def test_two_devices_give_the_lives_of_one(together: dict[str, Any], tmp_path: Path) -> None:
+def test_two_devices_give_the_lifetimes_of_one(together: dict[str, Any], tmp_path: Path) -> None:
     code = (
         "import sys, pickle; from pathlib import Path\n"
-        "from tests.batched.engine.little import plan, lives\n"
+        "from tests.batched.engine.little import plan, lifetimes\n"
         "from perdure.batched.program import Program\n"
         "from perdure.batched.live import live\n"
         "import jax; assert len(jax.devices()) == 2\n"
@@ -204,7 +204,7 @@ def test_two_devices_give_the_lives_of_one(together: dict[str, Any], tmp_path: P
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=environment, check=True, cwd=root)
     from perdure.batched.arrays import chunks_in
 
-    found = lives(chunks_in(tmp_path))
+    found = lifetimes(chunks_in(tmp_path))
     assert len(found) == 2
     assert all(same(found[identity], together[identity]) for identity in found)
 
@@ -229,7 +229,7 @@ def test_running_needs_nothing_but_jax_numpy_and_msgspec() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("core", sorted(CORES))
-def test_no_method_of_any_learner_lets_a_life_depend_on_who_is_beside_it(core: str, tmp_path: Path) -> None:
+def test_no_method_of_any_learner_lets_a_lifetime_depend_on_who_is_beside_it(core: str, tmp_path: Path) -> None:
     # All methods in one program: what any of them draws or keeps by a life's place in its chunk would show.
     params: dict[str, Any] = {"hidden": 4, "capacity": 8, "method": "+".join(METHODS)}
     batches = core == "softmax"
@@ -243,25 +243,25 @@ def test_no_method_of_any_learner_lets_a_life_depend_on_who_is_beside_it(core: s
         lifetimes=3,
     )
     program = Program(document)
-    found = lives(live(program, program.plan.jobs, tmp_path / "all").chunks)
-    alone = lives(live(program, program.plan.jobs[2:], tmp_path / "alone").chunks)
+    found = lifetimes(live(program, program.plan.jobs, tmp_path / "all").chunks)
+    alone = lifetimes(live(program, program.plan.jobs[2:], tmp_path / "alone").chunks)
     assert list(alone) == ["life-002"]
     assert same(alone["life-002"], found["life-002"])
 
 
 @pytest.mark.slow
 def test_batches_of_a_method_with_a_middle_are_the_same_alone_and_among_others(tmp_path: Path) -> None:
-    # Lengths differ between these lives, so some stand still while others still learn.
+    # Lengths differ between these lifetimes, so some stand still while others still learn.
     scenarios = [
         {"name": name, "layout": "condensed", "tasks": ["zero-one", "two-three"], "learn": learn, "evaluate": 4}
         for name, learn in (("short", 7), ("long", 12))
     ]
     params = {"hidden": 16, "method": "packnet+replay"}
     program = Program(plan(DIGITS, scenarios=scenarios, learner={"use": "batched:softmax", "params": params}))
-    found = lives(live(program, program.plan.jobs, tmp_path / "all").chunks)
+    found = lifetimes(live(program, program.plan.jobs, tmp_path / "all").chunks)
     assert found["life-001"]["accuracy"].max() <= 1
     for identity in ("life-000", "life-001", "zero-one-00"):
-        alone = lives(live(program, [program.plan.job(identity)], tmp_path / identity).chunks)
+        alone = lifetimes(live(program, [program.plan.job(identity)], tmp_path / identity).chunks)
         job, records = program.plan.job(identity), found[identity]
         assert len(alone[identity]["accuracy"]) == job.experiences
         at = own = 0  # among others, a block is as long as the longest

@@ -1,4 +1,4 @@
-"""A run that is killed goes on from the last state that was kept, and comes to the same lives."""
+"""A run that is killed goes on from the last state that was kept, and comes to the same lifetimes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("jax")
 
-from tests.batched.engine.little import LITTLE, arrays_of, lives, same
+from tests.batched.engine.little import LITTLE, arrays_of, lifetimes, same
 
 from perdure.batched.__main__ import main
 from perdure.batched.arrays import Chunk, ChunkFacts, chunks_in
@@ -41,7 +41,7 @@ def _inline(value: Any) -> str:
     return json.dumps(value)
 
 
-def test_a_run_killed_in_the_middle_of_a_life_goes_on_to_the_same_lives(
+def test_a_run_killed_in_the_middle_of_a_lifetime_goes_on_to_the_same_lifetimes(
     program: Program, together: dict[str, Any], tmp_path: Path
 ) -> None:
     into, source = tmp_path / "run", str(Path(__file__).parents[3] / "src")
@@ -63,7 +63,7 @@ def test_a_run_killed_in_the_middle_of_a_life_goes_on_to_the_same_lives(
     told: list[int] = []
     found = live(program, program.plan.jobs, arrays_of(into), tell=lambda _, blocks: told.append(blocks))
     assert told[0] == kept[0] + 1  # not from the beginning
-    again = lives(found.chunks)
+    again = lifetimes(found.chunks)
     assert again.keys() == together.keys()
     assert all(same(again[identity], together[identity]) for identity in again)
 

@@ -123,14 +123,14 @@ def test_replay_keeps_a_uniform_sample_of_what_it_saw_and_learns_it_again() -> N
     method = replay(core(), SETTING, capacity=room, recalled=3)
     remember = jax.jit(method.remember)
     kept = np.zeros(seen)
-    for life in range(150):
+    for lifetime in range(150):
         past = method.init({}, KEY)
         for at in range(seen):
-            past = remember(past, step(float(at)), jnp.asarray(True), jnp.array([life, at], jnp.uint32))
+            past = remember(past, step(float(at)), jnp.asarray(True), jnp.array([lifetime, at], jnp.uint32))
         numbers = np.asarray(past.experiences.observation)[:, 0].astype(int)
         assert len(set(numbers.tolist())) == room
         kept[numbers] += 1
-    # 150 lives keep each of 40 experiences with a chance of 1/4: 37.5 on average, with a standard deviation of 5.3.
+    # 150 lifetimes keep each of 40 experiences with a chance of 1/4: 37.5 on average, with a standard deviation of 5.3.
     assert (np.abs(kept - 37.5) < 4.5 * 5.3).all()
     assert abs(kept[:20].sum() - kept[20:].sum()) < 4.5 * 5.3 * np.sqrt(40)
     learner = BatchedLearner(core(), (method,))

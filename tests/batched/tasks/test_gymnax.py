@@ -11,7 +11,7 @@ import pytest
 jax = pytest.importorskip("jax")
 gymnax: Any = pytest.importorskip("gymnax")
 import jax.numpy as jnp  # noqa: E402
-from tests.batched.engine.little import lives, plan  # noqa: E402
+from tests.batched.engine.little import lifetimes, plan  # noqa: E402
 
 from perdure.batched.live import live  # noqa: E402
 from perdure.batched.program import Program  # noqa: E402
@@ -55,7 +55,7 @@ def test_the_environment_takes_its_own_course_with_the_numbers_given() -> None:
 
 def test_variants_are_lived_and_an_episode_is_cut_when_its_time_is_up(tmp_path: Path) -> None:
     program = Program(plan(CARTS))
-    found = lives(live(program, program.plan.jobs, tmp_path).chunks)
+    found = lifetimes(live(program, program.plan.jobs, tmp_path).chunks)
     assert len(found) == 2
     assert all((one["steps"] <= 30).all() and (one["reward"] == one["steps"]).all() for one in found.values())
 

@@ -11,7 +11,7 @@ import pytest
 jax = pytest.importorskip("jax")
 navix: Any = pytest.importorskip("navix")
 import jax.numpy as jnp  # noqa: E402
-from tests.batched.engine.little import lives, plan, same  # noqa: E402
+from tests.batched.engine.little import lifetimes, plan, same  # noqa: E402
 
 from perdure.batched.live import live  # noqa: E402
 from perdure.batched.program import Program  # noqa: E402
@@ -55,14 +55,14 @@ def test_the_room_takes_its_own_course_and_the_way_to_the_goal_is_rewarded() -> 
 
 def test_rooms_of_two_sizes_are_lived_in_one_program_and_cut_when_their_time_is_up(tmp_path: Path) -> None:
     program = Program(plan(ROOMS))
-    found = lives(live(program, program.plan.jobs, tmp_path / "all").chunks)
+    found = lifetimes(live(program, program.plan.jobs, tmp_path / "all").chunks)
     assert len(found) == 2
     for job in program.plan.jobs:
         blocks = job.syllabus.scenario.blocks
         most = np.repeat([12 if one.task == "small" else 9 for one in blocks], [one.length or 0 for one in blocks])
         assert (found[job.id]["steps"] <= most).all()
         assert (found[job.id]["steps"] == most).any()
-    alone = lives(live(program, program.plan.jobs[:1], tmp_path / "alone").chunks)
+    alone = lifetimes(live(program, program.plan.jobs[:1], tmp_path / "alone").chunks)
     assert all(same(alone[identity], found[identity]) for identity in alone)
 
 

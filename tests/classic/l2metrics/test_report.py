@@ -45,8 +45,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     learning = [perdure.Block("learn", task, 40) for task in TASKS]
     scenario = perdure.Scenario.of("two", [*evaluation, learning[0], *evaluation, learning[1], *evaluation])
     for name, forgetting in (("keeps", 0.0), ("forgets", 0.5)):
-        for life in lifetimes(IdealLearner(name=name, forgetting=forgetting, noise=0.05), scenario, 3):
-            write_log(life, tmp_path / name)
+        for lifetime in lifetimes(IdealLearner(name=name, forgetting=forgetting, noise=0.05), scenario, 3):
+            write_log(lifetime, tmp_path / name)
     for one in experts(IdealLearner(noise=0.02), scenario):
         write_log(one, tmp_path / "experts")
     return tmp_path

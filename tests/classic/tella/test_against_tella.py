@@ -55,7 +55,7 @@ def here(folder: Path, source: Path, *call: str) -> subprocess.CompletedProcess[
 
 
 @pytest.mark.parametrize("curriculum", ["SimpleCartPole", "SimpleMiniGrid", "MiniGridDoorKeyS5"])
-def test_the_agent_of_its_readme_lives_its_curricula(tmp_path: Path, source: Path, curriculum: str) -> None:
+def test_the_agent_of_its_readme_lifetimes_its_curricula(tmp_path: Path, source: Path, curriculum: str) -> None:
     if curriculum != "SimpleCartPole":
         pytest.importorskip("minigrid", reason="an extra")
     found = re.search(r"```python\n(.*?)```", (source / "README.md").read_text(), re.DOTALL)

@@ -1,4 +1,4 @@
-"""An agent written for tella lives on Gymnasium, and its logs are lifetimes."""
+"""An agent written for tella lifetimes on Gymnasium, and its logs are lifetimes."""
 
 from __future__ import annotations
 
@@ -117,20 +117,20 @@ def agent(num_envs: int = 1) -> Agent:
 
 @pytest.mark.parametrize("curriculum", [Curriculum, OfOld])
 @pytest.mark.parametrize("num_envs", [1, 3])
-def test_a_life_is_logged_episode_by_episode(tmp_path: Path, curriculum: type[Curriculum], num_envs: int) -> None:
+def test_a_lifetime_is_logged_episode_by_episode(tmp_path: Path, curriculum: type[Curriculum], num_envs: int) -> None:
     one = agent(num_envs)
     run(one, curriculum(0), render=False, log_dir=tmp_path, num_envs=num_envs)
     both = [("short", "Default"), ("long", "Default")]
     assert one.told == ["evaluate", *both, "learn", both[0], "evaluate", *both, "learn", both[1], "evaluate", *both]
     (log,) = tmp_path.iterdir()
-    life = perdure.read(log)
-    assert (life.learner, life.complete) == ("Agent", True)
-    assert [(block.mode, block.task, block.length) for block in life.scenario.blocks][2:4] == [
+    lifetime = perdure.read(log)
+    assert (lifetime.learner, lifetime.complete) == ("Agent", True)
+    assert [(block.mode, block.task, block.length) for block in lifetime.scenario.blocks][2:4] == [
         ("learn", "short_default", 4),
         ("evaluate", "short_default", 2),
     ]
     # Every step gains 1, so an episode gains as many as it has steps.
-    rows = life.experiences
+    rows = lifetime.experiences
     assert rows["reward"].to_list() == rows["episode_step_count"].cast(float).to_list()
     assert set(rows.filter(rows["task_name"].cast(str).str.starts_with("long"))["reward"]) == {5.0}
     assert rows["exp_num"].to_list() == list(range(len(rows)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.log.formats.bulk_lives import LENGTH, SCENARIO, all_of, array, refusal, several
+from tests.log.formats.bulk_lifetimes import LENGTH, SCENARIO, all_of, array, refusal, several
 
 import perdure
 from perdure.errors import LogError

@@ -26,13 +26,13 @@ from perdure.log.read import Options, ReaderOfMany, lifetimes, parts, read
 
 def test_the_reader_gives_a_lifetime_whose_scenario_is_the_matrix() -> None:
     assert isinstance(MATRIX, ReaderOfMany)
-    life = read(EXAMPLE)
-    assert life.id == "s002"
-    assert [task.label for task in life.scenario.tasks] == ["task1", "task2", "task3", "task4", "task5"]
-    assert len(life.scenario.where("learn")) == 5
-    assert len(life.scenario.where("evaluate")) == 15 == life.experiences.height
-    assert life.experiences.columns == [*STANDARD_COLUMNS, "accuracy"]
-    np.testing.assert_array_equal(life.passage().values, life.experiences["accuracy"].to_numpy())
+    lifetime = read(EXAMPLE)
+    assert lifetime.id == "s002"
+    assert [task.label for task in lifetime.scenario.tasks] == ["task1", "task2", "task3", "task4", "task5"]
+    assert len(lifetime.scenario.where("learn")) == 5
+    assert len(lifetime.scenario.where("evaluate")) == 15 == lifetime.experiences.height
+    assert lifetime.experiences.columns == [*STANDARD_COLUMNS, "accuracy"]
+    np.testing.assert_array_equal(lifetime.passage().values, lifetime.experiences["accuracy"].to_numpy())
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "npz", "npy"])
@@ -41,12 +41,12 @@ def test_the_reader_keeps_the_contract_of_readers(tmp_path: Path, suffix: str) -
 
 
 def test_a_matrix_has_one_measure_and_no_variants_to_drop(tmp_path: Path) -> None:
-    life = MATRIX.read(written(tmp_path, as_text(S002.T)), Options())
-    np.testing.assert_array_equal(life.matrix.after, S002)
+    lifetime = MATRIX.read(written(tmp_path, as_text(S002.T)), Options())
+    np.testing.assert_array_equal(lifetime.matrix.after, S002)
     with pytest.raises(UnknownNameError, match="accuracy"):
-        life.passage("reward")
+        lifetime.passage("reward")
     with pytest.raises(LogError, match="one row per task"):
-        life.passage(variants="agnostic")
+        lifetime.passage(variants="agnostic")
 
 
 @pytest.mark.parametrize("transposed", [False, True])
@@ -96,8 +96,8 @@ def test_a_stack_is_several_lifetimes_all_one_way_round(tmp_path: Path, kind: st
     assert [task.label for task in found[0].scenario.tasks] == (
         ["a", "b", "c"] if stated else ["task1", "task2", "task3"]
     )
-    for life, cells in zip(found, STACK, strict=True):
-        np.testing.assert_array_equal(life.matrix.after, cells)  # type: ignore[attr-defined]
+    for lifetime, cells in zip(found, STACK, strict=True):
+        np.testing.assert_array_equal(lifetime.matrix.after, cells)  # type: ignore[attr-defined]
     assert "as in" in found[0].notes[0]
     assert "stack" in found[0].notes[0]
     with pytest.raises(LogError, match=r"3 lifetimes in it \(0, 1, 2\), where one was asked for"):
@@ -116,9 +116,9 @@ def test_a_stack_has_one_unit() -> None:
 
 def test_lists_and_arrays_in_memory_are_lifetimes_too() -> None:
     nested: list[list[float | None]] = [[0.9, 0.5], [None, 0.8]]
-    life = matrix_lifetime(nested, ["a", "b"], name="mine")
-    assert (life.id, life.matrix.tasks) == ("mine", ("a", "b"))
-    np.testing.assert_array_equal(life.matrix.after, np.array(nested, dtype=float))
+    lifetime = matrix_lifetime(nested, ["a", "b"], name="mine")
+    assert (lifetime.id, lifetime.matrix.tasks) == ("mine", ("a", "b"))
+    np.testing.assert_array_equal(lifetime.matrix.after, np.array(nested, dtype=float))
     assert [one.inside for one in matrix_lifetimes([nested, nested])] == ["0", "1"]
     assert len(matrix_lifetimes(nested)) == 1
     assert len(matrix_lifetimes([S002, FULL], options=Options(unit="percent"))) == 2

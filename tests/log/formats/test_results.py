@@ -30,9 +30,9 @@ def put(file: Path, text: str) -> Path:
     return file
 
 
-def after(life: object) -> list[list[float | None]]:
-    assert isinstance(life, MatrixLifetime)
-    return [[None if np.isnan(cell) else float(cell) for cell in row] for row in life.matrix.after]
+def after(lifetime: object) -> list[list[float | None]]:
+    assert isinstance(lifetime, MatrixLifetime)
+    return [[None if np.isnan(cell) else float(cell) for cell in row] for row in lifetime.matrix.after]
 
 
 def test_each_line_of_mammoths_log_is_a_run_with_its_model_and_seed(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ def episodes(monitor: Path, task: str, rewards: list[float], start: float, lengt
     monitor.write_text(f'#{{"t_start": {start}, "env_id": "{task}"}}\nr,l,t\n{rows}')
 
 
-def blocks(life: perdure.Lifetime) -> list[tuple[str, str, int | None]]:
-    return [(block.mode, block.task, block.length) for block in life.scenario.blocks]
+def blocks(lifetime: perdure.Lifetime) -> list[tuple[str, str, int | None]]:
+    return [(block.mode, block.task, block.length) for block in lifetime.scenario.blocks]
 
 
 @pytest.fixture(scope="module")
@@ -59,21 +59,21 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_monitor_of_the_library_is_a_curve_of_its_task(written: Path) -> None:
     file = written / "monitor.csv"
     check_reader(SB3, file)
-    life = perdure.read(file)
-    assert {block.task for block in life.scenario.blocks} == {"cartpole-v1"}
-    assert [block.mode for block in life.scenario.blocks] == ["learn"]
+    lifetime = perdure.read(file)
+    assert {block.task for block in lifetime.scenario.blocks} == {"cartpole-v1"}
+    assert [block.mode for block in lifetime.scenario.blocks] == ["learn"]
     own = [line.split(",") for line in file.read_text().splitlines()[2:]]
-    assert life.experiences["reward"].to_list() == [float(reward) for reward, *_ in own]
-    assert "forgetting" in " ".join(life.notes)
+    assert lifetime.experiences["reward"].to_list() == [float(reward) for reward, *_ in own]
+    assert "forgetting" in " ".join(lifetime.notes)
 
 
 def test_evaluations_of_the_library_are_a_task_learned_between_them(written: Path) -> None:
     file = written / "cartpole" / "evaluations.npz"
     check_reader(SB3, file)
     saved = np.load(file)
-    life = perdure.read(file)
-    assert blocks(life) == [("learn", "cartpole", 1), ("evaluate", "cartpole", 3)] * 3
-    tested = life.experiences.filter(life.experiences["block_type"] == "test")
+    lifetime = perdure.read(file)
+    assert blocks(lifetime) == [("learn", "cartpole", 1), ("evaluate", "cartpole", 3)] * 3
+    tested = lifetime.experiences.filter(lifetime.experiences["block_type"] == "test")
     assert tested["reward"].to_list() == saved["results"].ravel().tolist()
     assert tested["total_steps"].unique(maintain_order=True).to_list() == [100, 200, 300]
 
@@ -81,15 +81,17 @@ def test_evaluations_of_the_library_are_a_task_learned_between_them(written: Pat
 def test_a_folder_of_the_library_is_one_lifetime_with_its_evaluations_in_their_places(written: Path) -> None:
     check_reader(SB3, written)
     assert list(find(written.parent)) == [written]
-    life = perdure.read(written)
-    tests = life.experiences.filter(life.experiences["block_type"] == "test")
+    lifetime = perdure.read(written)
+    tests = lifetime.experiences.filter(lifetime.experiences["block_type"] == "test")
     assert tests.height == 9
-    before = life.experiences.filter(life.experiences["block_type"] == "train", life.experiences["total_steps"] <= 100)
-    first = next(number for number, block in enumerate(life.scenario.blocks) if block.mode == "evaluate")
-    assert sum(block.length or 0 for block in life.scenario.blocks[:first]) == before.height
+    before = lifetime.experiences.filter(
+        lifetime.experiences["block_type"] == "train", lifetime.experiences["total_steps"] <= 100
+    )
+    first = next(number for number, block in enumerate(lifetime.scenario.blocks) if block.mode == "evaluate")
+    assert sum(block.length or 0 for block in lifetime.scenario.blocks[:first]) == before.height
 
 
-def test_the_monitors_of_a_life_follow_each_other_in_time_whatever_they_are_called(tmp_path: Path) -> None:
+def test_the_monitors_of_a_lifetime_follow_each_other_in_time_whatever_they_are_called(tmp_path: Path) -> None:
     episodes(tmp_path / "b.monitor.csv", "Pong-v1", [1, 2, 3], start=100.0)
     episodes(tmp_path / "a.monitor.csv", "Freeway-v1", [5, 6], start=200.0)
     for task, results in {"pong_v1": [[3.0, 3.0], [1.0, 1.0]], "freeway-v1": [[0.0, 0.0], [6.0, 6.0]]}.items():
@@ -137,10 +139,10 @@ def test_a_folder_called_after_no_task_is_said(tmp_path: Path) -> None:
 def test_keywords_of_a_monitor_are_measures_and_a_torn_line_is_left_out(tmp_path: Path) -> None:
     file = tmp_path / "monitor.csv"
     file.write_text(HEADER.replace("r,l,t", "r,l,t,is_success") + "1.5,10,1.0,True\n2.5,10,2.0,False\n3")
-    life = perdure.read(file)
-    assert list(life.measures) == ["reward", "is_success"]
-    assert life.experiences["is_success"].to_list() == [1.0, 0.0]
-    assert any("torn" in note for note in life.notes)
+    lifetime = perdure.read(file)
+    assert list(lifetime.measures) == ["reward", "is_success"]
+    assert lifetime.experiences["is_success"].to_list() == [1.0, 0.0]
+    assert any("torn" in note for note in lifetime.notes)
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,8 @@ TOLD = [
 ]
 
 
-def told(life: perdure.Lifetime) -> list[tuple[str, str, list[float]]]:
-    passage = life.passage()
+def told(lifetime: perdure.Lifetime) -> list[tuple[str, str, list[float]]]:
+    passage = lifetime.passage()
     ends = [*passage.starts[1:], len(passage.values)][: len(passage.scenario.blocks)]
     return [
         (block.mode, block.task, [round(float(value), 6) for value in passage.values[start:end]])
@@ -92,10 +92,10 @@ def event(step: int, scalars: dict[str, float]) -> bytes:
     return b"\x09" + struct.pack("<d", 1000.0 + step) + b"\x10" + varint(step) + message(5, values)
 
 
-def events(folder: Path, life: Sequence[tuple[int, dict[str, float]]]) -> Path:
+def events(folder: Path, lifetime: Sequence[tuple[int, dict[str, float]]]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     content = record(b"\x1a\x0dbrain.Event:2")
-    for step, scalars in life:
+    for step, scalars in lifetime:
         for tag, value in scalars.items():  # one event per scalar, as SummaryWriter.add_scalar does
             content += record(event(step, {tag: value}))
     file = folder / "events.out.tfevents.1000.host.1.0"
@@ -130,9 +130,9 @@ def test_a_run_of_tensorboard_is_a_lifetime_by_its_tags(tmp_path: Path) -> None:
     file = events(tmp_path / "ewc", LIFE)
     check_reader(TENSORBOARD, file.parent)
     check_reader(TENSORBOARD, file)
-    life = perdure.read(file.parent)
-    assert told(life) == TOLD
-    assert dict(life.measures) == {"reward": "higher"}
+    lifetime = perdure.read(file.parent)
+    assert told(lifetime) == TOLD
+    assert dict(lifetime.measures) == {"reward": "higher"}
     assert list(find(tmp_path)) == [file.parent]
 
 
@@ -161,20 +161,20 @@ def test_a_changed_byte_anywhere_never_changes_a_value_in_silence(tmp_path: Path
 
 def test_the_tags_of_one_task_are_its_curve_and_it_is_said_what_to_log(tmp_path: Path) -> None:
     """Stable-Baselines3's own tags."""
-    life = [(step, {"rollout/ep_rew_mean": float(step), "train/loss": 1.0}) for step in range(1, 5)]
-    found = perdure.read(events(tmp_path / "ppo_1", life).parent)
+    lifetime = [(step, {"rollout/ep_rew_mean": float(step), "train/loss": 1.0}) for step in range(1, 5)]
+    found = perdure.read(events(tmp_path / "ppo_1", lifetime).parent)
     assert told(found) == [("learn", "ppo_1", [1, 2, 3, 4])]
     assert any("eval/TASK/MEASURE" in note for note in found.notes)
 
 
 def test_patterns_of_ones_own_say_what_tags_are(tmp_path: Path) -> None:
-    life = [
+    lifetime = [
         (1, {"return of pong": 0.5}),
         (2, {"score(pong)": 1.0, "score(freeway)": 0.0}),
         (3, {"return of freeway": 0.5}),
         (4, {"score(pong)": 0.4, "score(freeway)": 1.0}),
     ]
-    place = events(tmp_path / "run", life).parent
+    place = events(tmp_path / "run", lifetime).parent
     with pytest.raises(LogError, match="no tag that names a task"):
         perdure.read(place)
     columns = {"evaluate": "score({task})", "learn": "return of {task}"}
@@ -190,12 +190,12 @@ def test_patterns_of_ones_own_say_what_tags_are(tmp_path: Path) -> None:
 
 def test_coras_tags_are_known(tmp_path: Path) -> None:
     """To continual_rl's sources (task_base.py): train_reward/RUN and eval_reward/RUN."""
-    life = [
+    lifetime = [
         (1, {"train_reward/0": 1.0}),
         (2, {"eval_reward/0": 2.0, "eval_reward/1": 0.0}),
         (3, {"train_reward/1": 1.0}),
     ]
-    found = perdure.read(events(tmp_path / "cora", life).parent)
+    found = perdure.read(events(tmp_path / "cora", lifetime).parent)
     assert [(mode, task) for mode, task, _ in told(found)] == [
         ("learn", "0"),
         ("evaluate", "0"),
@@ -207,21 +207,21 @@ def test_coras_tags_are_known(tmp_path: Path) -> None:
 def test_avalanches_tags_are_an_accuracy_matrix_in_the_order_of_experiences(tmp_path: Path) -> None:
     """To Avalanche's documented names of metrics."""
     tag = "Top1_Acc_Exp/eval_phase/test_stream/Task000/Exp00"
-    life = [(10, {f"{tag}0": 0.9, f"{tag}1": 0.1}), (20, {f"{tag}0": 0.5, f"{tag}1": 0.8})]
-    found = perdure.read(events(tmp_path / "naive", life).parent)
+    lifetime = [(10, {f"{tag}0": 0.9, f"{tag}1": 0.1}), (20, {f"{tag}0": 0.5, f"{tag}1": 0.8})]
+    found = perdure.read(events(tmp_path / "naive", lifetime).parent)
     assert isinstance(found, MatrixLifetime)
     assert np.round(found.matrix.after, 6).tolist() == [[0.9, 0.5], [0.1, 0.8]]
 
 
 def test_evaluations_that_do_not_tell_what_was_learned_are_refused_with_what_to_log(tmp_path: Path) -> None:
-    life = [(1, {"eval/a/reward": 0.9, "eval/b/reward": 0.1}), (2, {"eval/a/reward": 0.5, "eval/b/reward": 0.8})]
+    lifetime = [(1, {"eval/a/reward": 0.9, "eval/b/reward": 0.1}), (2, {"eval/a/reward": 0.5, "eval/b/reward": 0.8})]
     with pytest.raises(LogError, match=r"nothing says which task was learned when.*train/TASK/MEASURE"):
-        perdure.read(events(tmp_path / "run", life).parent)
+        perdure.read(events(tmp_path / "run", lifetime).parent)
 
 
 def test_a_growing_set_of_evaluated_tasks_tells_what_was_learned(tmp_path: Path) -> None:
-    life = [(1, {"test/a/acc": 0.9}), (2, {"test/a/acc": 0.5, "test/b/acc": 0.8})]
-    found = perdure.read(events(tmp_path / "run", life).parent)
+    lifetime = [(1, {"test/a/acc": 0.9}), (2, {"test/a/acc": 0.5, "test/b/acc": 0.8})]
+    found = perdure.read(events(tmp_path / "run", lifetime).parent)
     assert isinstance(found, MatrixLifetime)
     assert found.matrix.tasks == ("a", "b")
     assert found.matrix.after[0].round(6).tolist() == [0.9, 0.5]
@@ -248,9 +248,9 @@ def offline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_an_offline_run_of_the_library_is_a_lifetime_with_its_method_and_seed(offline: Path) -> None:
     check_reader(WANDB, offline)
-    life = perdure.read(offline)
-    assert told(life) == [one for _, same in groupby(TOLD, itemgetter(0)) for one in sorted(same)]
-    assert (life.learner, life.seed) == ("ewc", 3)
+    lifetime = perdure.read(offline)
+    assert told(lifetime) == [one for _, same in groupby(TOLD, itemgetter(0)) for one in sorted(same)]
+    assert (lifetime.learner, lifetime.seed) == ("ewc", 3)
     assert offline.resolve() in {place.resolve() for place in find(offline.parent)}
 
 
@@ -321,10 +321,10 @@ def test_a_run_of_mlflows_file_store_is_a_lifetime_with_its_method_and_seed(tmp_
     """To the documented format."""
     run = store(tmp_path / "mlruns" / "0" / "aa630d83", restart=restart)
     check_reader(MLFLOW, run)
-    life = perdure.read(run)
+    lifetime = perdure.read(run)
     # Values of one moment stand in the order of their names: a file per metric keeps no other.
-    assert told(life) == [TOLD[at] for at in (1, 0, 2, 4, 3, 5, 7, 6)]
-    assert (life.learner, life.seed) == ("ewc", 7)
+    assert told(lifetime) == [TOLD[at] for at in (1, 0, 2, 4, 3, 5, 7, 6)]
+    assert (lifetime.learner, lifetime.seed) == ("ewc", 7)
     assert list(find(tmp_path / "mlruns")) == [run]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from msgspec.structs import replace
-from tests.log.formats.bulk_lives import LENGTH, SCENARIO, all_of, array, several
+from tests.log.formats.bulk_lifetimes import LENGTH, SCENARIO, all_of, array, several
 
 import perdure
 from perdure.errors import LogError, PerdureError
@@ -82,5 +82,5 @@ def test_a_file_is_replaced_whole_and_a_folder_is_not_touched(tmp_path: Path) ->
 
 
 def test_every_standard_column_comes_back_in_its_type(tmp_path: Path) -> None:
-    (life,) = all_of(perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(1), scenario=SCENARIO))
-    assert dict(life.experiences.schema) == {**STANDARD_COLUMNS, "reward": pl.Float64()}
+    (lifetime,) = all_of(perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(1), scenario=SCENARIO))
+    assert dict(lifetime.experiences.schema) == {**STANDARD_COLUMNS, "reward": pl.Float64()}

@@ -1,4 +1,4 @@
-"""What a journal leaves on disk, alone and with other writers, and when a life is complete."""
+"""What a journal leaves on disk, alone and with other writers, and when a lifetime is complete."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_file_is_l2logger_1_1_to_the_letter(tmp_path: Path) -> None:
     assert info == {"metrics_columns": ["reward"], "log_format_version": "1.1"}
 
 
-def test_the_manifest_says_what_produced_the_life(tmp_path: Path) -> None:
+def test_the_manifest_says_what_produced_the_lifetime(tmp_path: Path) -> None:
     scenario = perdure.Scenario.of("two", [perdure.Block("learn", "a_1", 5), perdure.Block("learn", "b_1", 5)])
     with perdure.Journal(
         tmp_path,
@@ -54,13 +54,13 @@ def test_the_manifest_says_what_produced_the_life(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "/abs", ".hidden", "a\x00b"])
-def test_a_life_cannot_be_named_out_of_its_folder(tmp_path: Path, name: str) -> None:
+def test_a_lifetime_cannot_be_named_out_of_its_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(RecordError, match="name is"):
         perdure.Journal(tmp_path, name)
     assert not list(tmp_path.iterdir())
 
 
-def test_an_existing_life_is_never_overwritten(life: Path) -> None:
+def test_an_existing_lifetime_is_never_overwritten(life: Path) -> None:
     with pytest.raises(LogError, match="exists already"):
         perdure.Journal(life.parent, life.name)
 
@@ -111,7 +111,7 @@ def test_two_writers_cannot_be_the_same_worker(tmp_path: Path) -> None:
         second.log(**{**RECORD, "exp_num": 1, "worker_id": "other"})
 
 
-def test_a_life_ends_also_where_folders_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lifetime_ends_also_where_folders_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perdure.log.write.stream.fcntl", None)  # as on Windows
     with perdure.Journal(tmp_path, "life") as journal:
         journal.log(**RECORD)
@@ -135,7 +135,7 @@ def test_a_worker_is_taken_up_where_it_stands(tmp_path: Path) -> None:
     assert [event["cut"] for event in torn if event["event"] == "torn"] == ["1\t6\tworker-def"]
 
 
-def test_a_life_of_other_measures_is_not_joined(life: Path) -> None:
+def test_a_lifetime_of_other_measures_is_not_joined(life: Path) -> None:
     with pytest.raises(LogError, match="has the measures"):
         perdure.Journal(life.parent, life.name, measures=["accuracy"], join=True)
 
@@ -148,7 +148,7 @@ def test_a_closed_journal_takes_nothing_more(tmp_path: Path) -> None:
         journal.log(**RECORD)
 
 
-def test_a_life_that_raised_is_not_complete(tmp_path: Path) -> None:
+def test_a_lifetime_that_raised_is_not_complete(tmp_path: Path) -> None:
     def live() -> None:
         with perdure.Journal(tmp_path, "life") as journal:
             journal.log(**RECORD)
@@ -160,7 +160,7 @@ def test_a_life_that_raised_is_not_complete(tmp_path: Path) -> None:
     assert "ZeroDivisionError" in (tmp_path / "life" / "blocks.jsonl").read_text()
 
 
-def test_a_life_is_complete_once_every_worker_has_ended(tmp_path: Path) -> None:
+def test_a_lifetime_is_complete_once_every_worker_has_ended(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life") as late:
         late.log(**RECORD, worker_id="late")
         late.end_blocks()

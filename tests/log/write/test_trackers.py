@@ -80,22 +80,22 @@ def test_what_is_written_as_events_is_what_is_read(tmp_path_factory: Any, rows: 
     ]
 
 
-def test_a_life_scores_the_same_from_tensorboard_as_from_its_log(tmp_path: Path) -> None:
-    life = lived(tmp_path / "logs")
-    sent = send(life, f"tensorboard:{tmp_path / 'board'}")
+def test_a_lifetime_scores_the_same_from_tensorboard_as_from_its_log(tmp_path: Path) -> None:
+    lifetime = lived(tmp_path / "logs")
+    sent = send(lifetime, f"tensorboard:{tmp_path / 'board'}")
     assert sent.runs == {"life": 42}
-    ours, theirs = perdure.score(life), perdure.score(tmp_path / "board" / "life")
+    ours, theirs = perdure.score(lifetime), perdure.score(tmp_path / "board" / "life")
     known = {name: value for name, value in ours.values.items() if value is not None}
     assert len(known) > 5
     assert {name: theirs.values[name] for name in known} == pytest.approx(known, rel=1e-12)
 
 
-def test_what_a_life_scored_is_sent_with_it(tmp_path: Path) -> None:
-    life = lived(tmp_path / "logs")
-    send(life, f"tensorboard:{tmp_path / 'board'}")
+def test_what_a_lifetime_scored_is_sent_with_it(tmp_path: Path) -> None:
+    lifetime = lived(tmp_path / "logs")
+    send(lifetime, f"tensorboard:{tmp_path / 'board'}")
     (file,) = (tmp_path / "board" / "life").iterdir()
     found = {one.tag.removeprefix("perdure/"): one.value for one in scalars_in(file, []) if "perdure/" in one.tag}
-    assert found == {name: value for name, value in perdure.score(life).values.items() if value is not None}
+    assert found == {name: value for name, value in perdure.score(lifetime).values.items() if value is not None}
 
 
 def test_every_lifetime_of_a_folder_becomes_a_run_and_experts_none(tmp_path: Path) -> None:
@@ -110,15 +110,15 @@ def test_every_lifetime_of_a_folder_becomes_a_run_and_experts_none(tmp_path: Pat
 
 
 def test_of_a_file_of_lifetimes_experts_and_twins_become_no_runs(tmp_path: Path) -> None:
-    life = perdure.read(lived(tmp_path / "logs"))
-    beside = [replace(life, id=role, role=role) for role in ("expert", "twin")]
-    perdure.write_lifetimes(tmp_path / "all.parquet", [life, *beside])
+    lifetime = perdure.read(lived(tmp_path / "logs"))
+    beside = [replace(lifetime, id=role, role=role) for role in ("expert", "twin")]
+    perdure.write_lifetimes(tmp_path / "all.parquet", [lifetime, *beside])
     assert list(send(tmp_path / "all.parquet", f"tensorboard:{tmp_path / 'board'}").runs) == ["all.parquet#life"]
 
 
 def test_a_mirrored_journal_shows_what_an_export_of_it_shows(tmp_path: Path) -> None:
-    life = lived(tmp_path / "logs", mirror=f"tensorboard:{tmp_path / 'live'}")
-    send(life, f"tensorboard:{tmp_path / 'later'}")
+    lifetime = lived(tmp_path / "logs", mirror=f"tensorboard:{tmp_path / 'live'}")
+    send(lifetime, f"tensorboard:{tmp_path / 'later'}")
 
     def shown(place: Path) -> list[tuple[str, int, float]]:
         (file,) = (place / "life").iterdir()
@@ -234,9 +234,9 @@ def test_aim_gets_every_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_tracker_that_fails_costs_no_record_and_says_so_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     faked(monkeypatch, "wandb").failing = True
     with pytest.warns(UserWarning, match=r"takes no more \(ConnectionError: no route\)") as said:
-        life = lived(tmp_path, mirror="wandb:paper")
+        lifetime = lived(tmp_path, mirror="wandb:paper")
     assert len(said) == 1
-    assert perdure.read(life).experiences.height == 42
+    assert perdure.read(lifetime).experiences.height == 42
 
 
 def test_a_tracker_that_is_not_installed_is_named_with_the_command_that_installs_it(

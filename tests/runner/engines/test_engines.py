@@ -57,7 +57,7 @@ def test_resources_that_no_cluster_understands_are_refused(write_protocol: Write
         read_protocol(write_protocol(more=f"[resources]\n{said}"))
 
 
-def test_as_many_lives_fit_as_the_scarcest_resource_allows() -> None:
+def test_as_many_lifetimes_fit_as_the_scarcest_resource_allows() -> None:
     needs = Resources(2, 0.5, 4, {"tpu": 1})
     assert _room({"CPU": 16, "GPU": 1, "memory": 64e9, "tpu": 8}, needs) == 2
     assert _room({"CPU": 16, "GPU": 1, "memory": 64e9}, needs) == 0

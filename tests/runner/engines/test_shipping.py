@@ -1,4 +1,4 @@
-"""What travels may stop at any change: who receives it holds a life that goes on to the same records."""
+"""What travels may stop at any change: who receives it holds a lifetime that goes on to the same records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AllRecords = Callable[[Path], dict[str, pl.DataFrame]]
 
 
 def broken(tmp_path: Path, write_protocol: WriteProtocol) -> tuple[Path, RunFolder, Job]:
-    """A life that broke off in its fifth block, far away, and its protocol."""
+    """A lifetime that broke off in its fifth block, far away, and its protocol."""
     file = write_protocol("toys:Counts")
     toys = tmp_path / "toys.py"
     toys.write_text(
@@ -52,7 +52,7 @@ def outbox(folder: RunFolder, job: Job) -> Outbox:
     return found
 
 
-def test_a_life_goes_on_from_wherever_its_journey_ended(
+def test_a_lifetime_goes_on_from_wherever_its_journey_ended(
     tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
 ) -> None:
     file, far, job = broken(tmp_path, write_protocol)
@@ -89,7 +89,7 @@ def test_what_is_sent_twice_is_sent_once_and_what_is_gone_is_removed(
     assert not (here.place(job) / "traceback.txt").exists()
 
 
-def test_luggage_is_what_a_life_goes_on_with(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+def test_luggage_is_what_a_lifetime_goes_on_with(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     _, far, job = broken(tmp_path, write_protocol)
     here = home(tmp_path, "home")
     write_files(files_to_continue(far, job), here.path)
@@ -101,7 +101,7 @@ def test_luggage_is_what_a_life_goes_on_with(tmp_path: Path, write_protocol: Wri
     assert not far.place(job).exists()  # it will be lived again
 
 
-def test_a_life_that_did_not_arrive_whole_is_not_accepted(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+def test_a_lifetime_that_did_not_arrive_whole_is_not_accepted(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     file = write_protocol()
     run_learner(file, tmp_path / "far", workers=0)
     far, job = RunFolder(tmp_path / "far"), RunPlan(read_protocol(file)).lives[0]
@@ -121,7 +121,7 @@ def test_a_life_that_did_not_arrive_whole_is_not_accepted(tmp_path: Path, write_
 @pytest.mark.parametrize(
     "path", ["../outside", "lives/life-001/x", "/etc/passwd", "protocol.json", ".run/lock", "lives/life-000/../x"]
 )
-def test_what_is_no_part_of_the_life_is_not_taken(tmp_path: Path, write_protocol: WriteProtocol, path: str) -> None:
+def test_what_is_no_part_of_the_lifetime_is_not_taken(tmp_path: Path, write_protocol: WriteProtocol, path: str) -> None:
     file = write_protocol()
     run_learner(file, tmp_path / "far", workers=0)
     here, job = home(tmp_path, "home"), RunPlan(read_protocol(file)).lives[0]

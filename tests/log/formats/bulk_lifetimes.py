@@ -23,8 +23,8 @@ SCENARIO = Scenario.of(
 LENGTH = sum(block.length or 0 for block in SCENARIO.blocks)
 
 
-def array(lives: int = 5, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=(lives, LENGTH))
+def array(lifetimes: int = 5, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(lifetimes, LENGTH))
 
 
 def several(count: int = 6, seed: int = 0) -> list[Lifetime]:
@@ -32,11 +32,11 @@ def several(count: int = 6, seed: int = 0) -> list[Lifetime]:
     rng = np.random.default_rng(seed)
     found = []
     for number in range(count):
-        life = lifetime_of(random_blocks(rng), rng, name=f"life {number}")
+        lifetime = lifetime_of(random_blocks(rng), rng, name=f"life {number}")
         manifest = {"id": f"recorded {number}", "protocol": {"name": "p"}} | ({"more": number} if number % 2 else {})
         found.append(
             replace(
-                life,
+                lifetime,
                 learner=["ewc", "sgd", None][number % 3],
                 seed=number if number % 4 else None,
                 role="expert" if number == 3 else "life",

@@ -15,8 +15,8 @@ from perdure.log.variants import sets_of, settle
 Row = Mapping[str, Any]
 
 
-def life(rows: Sequence[Row], name: str = "life", **facts: Any) -> Lifetime:
-    """A life in memory from rows that say only what matters to the test."""
+def lifetime(rows: Sequence[Row], name: str = "life", **facts: Any) -> Lifetime:
+    """A lifetime in memory from rows that say only what matters to the test."""
     usual = {
         "block_num": 0,
         "worker_id": "w",
