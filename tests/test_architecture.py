@@ -63,15 +63,15 @@ MODULES = [name for _, name, _ in pkgutil.walk_packages([str(SOURCE)], "perdure.
 
 def imported(file: Path) -> set[str]:
     """The stages of perdure that a file imports, at its head or inside a function."""
-    found = set()
+    result = set()
     for node in ast.walk(ast.parse(file.read_text())):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module] if node.module != "perdure" else [f"perdure.{one.name}" for one in node.names]
-        found |= {name.split(".")[1] for name in names if name.startswith("perdure.")}
-    return found
+            names = [node.module] if node.module != "perdure" else [f"perdure.{name.name}" for name in node.names]
+        result |= {name.split(".")[1] for name in names if name.startswith("perdure.")}
+    return result
 
 
 @pytest.mark.parametrize("stage", MAY_IMPORT)
@@ -84,12 +84,12 @@ def test_a_stage_imports_only_what_comes_before_it(stage: str) -> None:
 
 def test_only_the_api_and_the_command_line_import_an_extension() -> None:
     may = {*EXTENSIONS, "cli", "api.py"}
-    found = {
+    result = {
         file.relative_to(SOURCE).as_posix()
         for file in SOURCE.rglob("*.py")
         if file.relative_to(SOURCE).parts[0] not in may and imported(file) & set(EXTENSIONS)
     }
-    assert not found
+    assert not result
 
 
 def module_called(name: str) -> ModuleType:
@@ -106,9 +106,9 @@ def module_called(name: str) -> ModuleType:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_says_in_its_first_line_what_it_is(name: str) -> None:
-    said = module_called(name).__doc__
-    assert said, f"{name} has no docstring"
-    assert len(said.strip().splitlines()[0]) > 15
+    docstring = module_called(name).__doc__
+    assert docstring, f"{name} has no docstring"
+    assert len(docstring.strip().splitlines()[0]) > 15
 
 
 def _loaded_by(statement: str) -> set[str]:
@@ -125,13 +125,13 @@ def test_the_command_line_imports_nothing_heavy() -> None:
 @pytest.mark.parametrize("stub", list(SOURCE.rglob("__init__.pyi")), ids=lambda stub: stub.parent.name)
 def test_what_loads_on_first_use_is_what_type_checkers_are_told(stub: Path) -> None:
     package = importlib.import_module(".".join(("perdure", *stub.parent.relative_to(SOURCE).parts)))
-    told: dict[str, object] = {}
+    results: dict[str, object] = {}
     for node in ast.parse(stub.read_text()).body:
         if isinstance(node, ast.ImportFrom):
             home = importlib.import_module(f".{node.module}", package.__name__)
-            told |= {str(one.asname): getattr(home, one.name) for one in node.names}
-    assert told.keys() == set(package.__all__)
-    assert all(getattr(package, name) is thing for name, thing in told.items())
+            results |= {str(name.asname): getattr(home, name.name) for name in node.names}
+    assert results.keys() == set(package.__all__)
+    assert all(getattr(package, name) is thing for name, thing in results.items())
 
 
 def _said(file: Path) -> str:
@@ -186,7 +186,7 @@ def _is_prose(node: ast.expr) -> bool:
 
 def _is_worded(node: ast.expr) -> bool:
     """Whether something is looked for by its words, and not by a sign such as `--` or a comma."""
-    return not isinstance(node, ast.Constant) or any(one.isalpha() for one in str(node.value))
+    return not isinstance(node, ast.Constant) or any(character.isalpha() for character in str(node.value))
 
 
 def _takes_prose_apart(node: ast.AST) -> bool:
@@ -200,13 +200,13 @@ def _takes_prose_apart(node: ast.AST) -> bool:
 
 
 def test_nobody_takes_words_apart_to_learn_what_happened() -> None:
-    found = {
+    result = {
         f"{file.relative_to(SOURCE).as_posix()}:{getattr(node, 'lineno', 0)}"
         for file in SOURCE.rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text()))
         if file.relative_to(SOURCE).as_posix() not in THEIRS and _takes_prose_apart(node)
     }
-    assert not found, f"errors have file, line, what and fix; notes and flags know their kind: {sorted(found)}"
+    assert not result, f"errors have file, line, what and fix; notes and flags know their kind: {sorted(result)}"
 
 
 PLACE = re.compile(r"((the |a )?\w* ?\{\}|--\S+( \{\})?): ")
@@ -215,14 +215,14 @@ PLACE = re.compile(r"((the |a )?\w* ?\{\}|--\S+( \{\})?): ")
 
 def _errors() -> set[str]:
     """The names of all errors of Perdure that are made of `what` and `fix`."""
-    found = {
+    result = {
         name for name, thing in vars(perdure.errors).items() if isinstance(thing, type) and issubclass(thing, Exception)
     }
     for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.ClassDef) and found & {ast.unparse(base) for base in node.bases}:
-                found.add(node.name)
-    return found - {"MissingExtraError", "NothingToDrawError", "UnknownNameError"}  # which say it themselves
+            if isinstance(node, ast.ClassDef) and result & {ast.unparse(base) for base in node.bases}:
+                result.add(node.name)
+    return result - {"MissingExtraError", "NothingToDrawError", "UnknownNameError"}  # which say it themselves
 
 
 def _template(node: ast.expr) -> str:
@@ -230,7 +230,7 @@ def _template(node: ast.expr) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
-        return "".join(_template(one) if isinstance(one, ast.Constant) else "{}" for one in node.values)
+        return "".join(_template(value) if isinstance(value, ast.Constant) else "{}" for value in node.values)
     return _template(node.left) + _template(node.right) if isinstance(node, ast.BinOp) else "{}"
 
 
@@ -246,18 +246,18 @@ def _errors_made() -> Iterator[tuple[str, str, bool]]:
 
 
 def test_where_an_error_is_stands_in_the_error_and_not_in_its_words() -> None:
-    found = [at for at, what, _ in _errors_made() if PLACE.match(what)]
-    assert not found, f"give file= (and line=), or where=, instead: {found}"
+    result = [index for index, what, _ in _errors_made() if PLACE.match(what)]
+    assert not result, f"give file= (and line=), or where=, instead: {result}"
 
 
 def test_what_to_do_is_told_apart_from_what_is_wrong() -> None:
-    found = [at for at, what, fixed in _errors_made() if "; " in what and not fixed]
-    assert not found, f"give the second half as fix: {found}"
+    result = [index for index, what, fixed in _errors_made() if "; " in what and not fixed]
+    assert not result, f"give the second half as fix: {result}"
 
 
 def test_every_error_says_what_to_do() -> None:
-    found = [at for at, _, fixed in _errors_made() if not fixed]
-    assert not found, f"say what a user can do about it, as fix: {found}"
+    result = [index for index, _, fixed in _errors_made() if not fixed]
+    assert not result, f"say what a user can do about it, as fix: {result}"
 
 
 OF_METRICS = ("metrics", "classic")
@@ -278,8 +278,8 @@ ALSO_WORDS = {
 
 def test_a_fact_about_a_metric_stands_on_its_declaration() -> None:
     """A table of ids elsewhere would be one more place to know when a metric is added, or renamed."""
-    ids = {one.name for one in METRICS}
-    found: dict[str, set[str]] = {}
+    ids = {metric.name for metric in METRICS}
+    results: dict[str, set[str]] = {}
     for file in SOURCE.rglob("*.py"):
         where = file.relative_to(SOURCE)
         if where.parts[0] in OF_METRICS:
@@ -287,21 +287,21 @@ def test_a_fact_about_a_metric_stands_on_its_declaration() -> None:
         tree = ast.parse(file.read_text())
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and node.value in ids:
-                found.setdefault(where.as_posix(), set()).add(str(node.value))
-    assert found == ALSO_WORDS
+                results.setdefault(where.as_posix(), set()).add(str(node.value))
+    assert results == ALSO_WORDS
 
 
 def test_the_name_of_a_preset_stands_in_one_place() -> None:
     names = {value for name, value in vars(presets).items() if name.isupper()}
-    assert names <= {one.name for one in PRESETS}
-    found = [
+    assert names <= {preset.name for preset in PRESETS}
+    result = [
         f"{file.relative_to(SOURCE).as_posix()}:{node.lineno}"
         for file in SOURCE.rglob("*.py")
         if file.relative_to(SOURCE).parts[0] != "log" and file != Path(presets.__file__)
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Constant) and node.value in names
     ]
-    assert not found, f"name it by perdure.settings.presets: {found}"
+    assert not result, f"name it by perdure.settings.presets: {result}"
 
 
 def test_the_version_is_the_one_that_the_changelog_begins_with() -> None:
@@ -339,16 +339,16 @@ def test_a_public_class_name_is_defined_once() -> None:
 
 
 def test_no_code_is_made_from_text_or_patched() -> None:
-    made = {"eval", "exec", "compile"}
+    result = {"eval", "exec", "compile"}
     patched = {"__code__", "CodeType"}
-    found = [
+    outcome = [
         f"{file.relative_to(SOURCE).as_posix()}:{node.lineno}"
         for file in SOURCE.rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text()))
-        if (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in made)
+        if (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in result)
         or (isinstance(node, ast.Attribute) and node.attr in patched)
     ]
-    assert not found
+    assert not outcome
 
 
 MOST_FILES = 305
@@ -383,7 +383,7 @@ def code_lines(text: str) -> int:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             texts.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     lines = enumerate(text.splitlines(), start=1)
-    return sum(1 for at, line in lines if line.strip() and not line.strip().startswith("#") and at not in texts)
+    return sum(1 for index, line in lines if line.strip() and not line.strip().startswith("#") and index not in texts)
 
 
 def test_the_package_stays_small() -> None:

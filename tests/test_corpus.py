@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 CORPUS = Path(__file__).parent / "corpus"
-CASES = sorted(one.parent for one in CORPUS.glob("*/arguments.json"))
+CASES = sorted(path.parent for path in CORPUS.glob("*/arguments.json"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -21,6 +21,6 @@ def test_what_was_once_answered_by_a_traceback_is_answered_in_words(case: Path, 
     fuzz = module_from_spec(spec)
     spec.loader.exec_module(fuzz)
     shutil.copytree(case, tmp_path / "case")
-    told = json.loads((case / "arguments.json").read_text())
-    verb, *options = told["arguments"]
-    assert fuzz.answered([verb, str(tmp_path / "case" / told["input"]), *options], tmp_path) == ""
+    document = json.loads((case / "arguments.json").read_text())
+    verb, *options = document["arguments"]
+    assert fuzz.answered([verb, str(tmp_path / "case" / document["input"]), *options], tmp_path) == ""

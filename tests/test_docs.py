@@ -49,13 +49,13 @@ def script_of(page: Path) -> str:
 
 
 def commands(body: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    results: list[tuple[str, str]] = []
     for line in body.splitlines():
         if line.startswith("$ "):
-            found.append((line[2:], ""))
-        elif found:
-            found[-1] = (found[-1][0], found[-1][1] + line + "\n")
-    return [(command, output) for command, output in found if not MAKE.match(command)]
+            results.append((line[2:], ""))
+        elif results:
+            results[-1] = (results[-1][0], results[-1][1] + line + "\n")
+    return [(command, output) for command, output in results if not MAKE.match(command)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -87,7 +87,7 @@ def test_the_page_runs_as_printed(page: Path, tmp_path: Path) -> None:
 def test_the_pages_of_the_menu_are_those_on_disk_and_those_made() -> None:
     menu = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text()))
     on_disk = {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:] if page.parent.name != "reference"}
-    on_disk |= {f"notebooks/{one.stem}.md" for one in (ROOT / "docs/notebooks").glob("*.ipynb")}
+    on_disk |= {f"notebooks/{path.stem}.md" for path in (ROOT / "docs/notebooks").glob("*.ipynb")}
     assert {page for page in menu if not page.startswith("reference/")} == on_disk
 
 
@@ -97,13 +97,13 @@ def test_the_page_of_presets_says_what_every_preset_does_and_where_it_differs(mo
 
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     page = importlib.import_module("reference_pages").presets()
-    for one in PRESETS:
-        part = page.partition(f"\n## {one.name}\n")[2].partition("\n## ")[0]
+    for preset in PRESETS:
+        part = page.partition(f"\n## {preset.name}\n")[2].partition("\n## ")[0]
         assert {"### Preparation", "### Metrics", "### Over lifetimes", "### Where it differs"} <= set(
             part.splitlines()
         )
-        assert all(departure.because in part for departure in one.departures)
-        assert all(f"`{key}`" in part for key in one.fixes)
+        assert all(departure.because in part for departure in preset.departures)
+        assert all(f"`{key}`" in part for key in preset.fixes)
 
 
 def test_the_list_of_what_the_sources_describe_is_whole() -> None:

@@ -34,10 +34,10 @@ from perdure.log.problem import Note, Problem
 )
 @pytest.mark.parametrize("kind", [LogError, RecordError, WriteError, LearnerError])
 def test_the_words_of_an_error_are_made_of_its_facts(kind: type[LogError], facts: dict[str, object], said: str) -> None:
-    made = kind("it broke", **facts)  # type: ignore[arg-type]
-    assert str(made) == said
-    sent = pickle.loads(pickle.dumps(made))
-    assert (type(sent), str(sent), vars(sent)) == (kind, said, vars(made))
+    error = kind("it broke", **facts)  # type: ignore[arg-type]
+    assert str(error) == said
+    sent = pickle.loads(pickle.dumps(error))
+    assert (type(sent), str(sent), vars(sent)) == (kind, said, vars(error))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_an_error_keeps_its_kind_and_facts_in_a_wider_place(made: PerdureError) 
         made.with_place(where="learner 2").with_place(file="b.toml", line=3).with_place(file="c.toml", where="protocol")
     )
     assert str(wider) == "c.toml: protocol: b.toml:3: " + ": ".join(
-        one for one in (made.file, "learner 2", str(made).removeprefix("a.tsv: ")) if one
+        item for item in (made.file, "learner 2", str(made).removeprefix("a.tsv: ")) if item
     )
     assert (wider.what, wider.fix, wider.file, wider.line) == (made.what, made.fix, "c.toml", None)
     assert made.where is None, "the error itself stays as it was"
@@ -64,9 +64,9 @@ def test_an_error_keeps_its_kind_and_facts_in_a_wider_place(made: PerdureError) 
 
 
 def test_of_the_file_that_an_error_knows_only_the_line_is_added() -> None:
-    made = LogError("it broke", file="a.tsv")
-    assert str(made.with_place(file="a.tsv", line=3)) == "a.tsv:3: it broke"
-    assert str(made.with_place(file="a.tsv", line=3).with_place(file="a.tsv", line=9)) == "a.tsv:3: it broke"
+    error = LogError("it broke", file="a.tsv")
+    assert str(error.with_place(file="a.tsv", line=3)) == "a.tsv:3: it broke"
+    assert str(error.with_place(file="a.tsv", line=3).with_place(file="a.tsv", line=9)) == "a.tsv:3: it broke"
 
 
 def test_a_note_is_its_words_and_knows_its_problem() -> None:

@@ -29,8 +29,8 @@ def test_folders_devices_and_sockets_are_no_files(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)  # a socket's path must be short
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("socket")
-        for path, said in (("socket", "a socket"), ("/dev/zero", "a device"), (".", "a folder")):
-            with pytest.raises(OSError, match=f"{said}, where a regular file is expected"):
+        for path, message in (("socket", "a socket"), ("/dev/zero", "a device"), (".", "a folder")):
+            with pytest.raises(OSError, match=f"{message}, where a regular file is expected"):
                 files.read_bytes(path)
 
 
@@ -72,10 +72,10 @@ def test_a_replacement_that_fails_leaves_the_old_file_and_nothing_else(tmp_path:
         part.write_bytes(b"half of the n")
         raise RuntimeError
     assert target.read_bytes() == b"old"
-    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
     files.write(target, b"new")
     assert target.read_bytes() == b"new"
-    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:

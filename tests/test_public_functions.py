@@ -75,9 +75,9 @@ def test_a_mistake_that_would_change_the_result_is_refused_in_words(mistake: str
 
 def test_numbers_of_numpy_are_numbers() -> None:
     whole: Any = np.int64
-    made = perdure.compose("condensed", ["a", "b"], learn=whole(10), evaluate=whole(2), seed=whole(3))
-    assert made == perdure.compose("condensed", ["a", "b"], learn=10, evaluate=2, seed=3)
-    assert json.loads(json.dumps(made.scenario.info["composed"]))["learn"] == 10
+    scenario = perdure.compose("condensed", ["a", "b"], learn=whole(10), evaluate=whole(2), seed=whole(3))
+    assert scenario == perdure.compose("condensed", ["a", "b"], learn=10, evaluate=2, seed=3)
+    assert json.loads(json.dumps(scenario.scenario.info["composed"]))["learn"] == 10
     assert perdure.plan(cast("Any", np.float32(1)), lifetimes=cast("Any", np.int64(5))).rule == perdure.plan(1.0).rule
     assert perdure.interquartile_mean(cast("Any", [1, 2, 3])) == 2
 

@@ -32,13 +32,13 @@ def test_a_metric_says_its_formula_and_its_weakness(metric: Metric) -> None:
 
 @pytest.mark.parametrize("metric", DECLARED, ids=lambda one: one.name)
 def test_the_drawing_fills_the_learning_and_frames_the_evaluation_blocks_of_its_own_sites(metric: Metric) -> None:
-    scenario = next(one for one in metric_pages.small_scenarios() if any(metric.sites(one)))
+    scenario = next(scenario for scenario in metric_pages.small_scenarios() if any(metric.sites(scenario)))
     first, *_ = metric.sites(scenario)
     figure = ET.fromstring(metric_pages.drawing(metric))
     boxes = list(figure.iter("rect"))
     assert len(boxes) == len(scenario.blocks)
-    assert [one.get("fill") != "none" for one in boxes] == [block.mode == "learn" for block in scenario.blocks]
-    dark = {index for index, one in enumerate(boxes) if "1.0" in {one.get("fill-opacity"), one.get("stroke-opacity")}}
+    assert [box.get("fill") != "none" for box in boxes] == [block.mode == "learn" for block in scenario.blocks]
+    dark = {index for index, box in enumerate(boxes) if "1.0" in {box.get("fill-opacity"), box.get("stroke-opacity")}}
     assert dark == {block for blocks in first.blocks.values() for block in blocks}
 
 
@@ -47,8 +47,8 @@ def test_every_page_is_linked_from_the_list_and_every_formula_becomes_mathml() -
     ids = {name.removeprefix("metrics/") for name in pages} - {"metrics"}
     assert ids >= set(METRICS.names())
     assert all(f"(metrics/{name}.md)" in pages["metrics"] for name in ids)
-    for one in DECLARED:
-        text = pages[f"metrics/{one.name}"]
+    for item in DECLARED:
+        text = pages[f"metrics/{item.name}"]
         assert "<math" in text
         assert "\\" not in text.replace(r"\|", ""), "a command that was not understood"
 

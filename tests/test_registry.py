@@ -63,7 +63,7 @@ def test_what_is_registered_for_later_is_imported_when_asked_for() -> None:
     registry.add("first", 1)
     registry.add_later("table", "perdure.log.formats.table:TABLE")
     assert registry.names() == ("first", "table")
-    assert [getattr(one, "name", one) for one in registry] == [1, "table"]
+    assert [getattr(item, "name", item) for item in registry] == [1, "table"]
     assert registry.get("table") is list(registry)[1]
 
 

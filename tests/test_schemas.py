@@ -27,10 +27,10 @@ def test_every_schema_that_ships_is_declared() -> None:
 
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "syllabus"])
 def test_no_object_takes_keys_that_are_not_known_and_each_says_what_it_is(name: str) -> None:
-    made = schema(name)
-    for one in (made, *made.get("$defs", {}).values()):
-        assert one["additionalProperties"] is False
-        assert one["description"].endswith((".", "`"))
+    json_schema = schema(name)
+    for item in (json_schema, *json_schema.get("$defs", {}).values()):
+        assert item["additionalProperties"] is False
+        assert item["description"].endswith((".", "`"))
 
 
 def test_texts_of_fields_and_properties_become_descriptions() -> None:

@@ -61,8 +61,8 @@ def scored(learner: IdealLearner, beside: IdealLearner = LEARNER, tasks: str = "
 
 
 def values(learner: IdealLearner) -> dict[str, float]:
-    found = {name: scored(learner)[name] for name in METRICS}
-    return {name: value for name, value in found.items() if value is not None}
+    result = {name: scored(learner)[name] for name in METRICS}
+    return {name: value for name, value in result.items() if value is not None}
 
 
 def points(performance: float) -> float:
@@ -72,7 +72,7 @@ def points(performance: float) -> float:
 def curve(start: float, pace: float, saturation: float = SATURATION) -> list[float]:
     """A block of learning from `start`, value by value."""
     step = (saturation - START) / pace
-    return [points(min(start + at * step, saturation)) for at in range(1, LEARN + 1)]
+    return [points(min(start + index * step, saturation)) for index in range(1, LEARN + 1)]
 
 
 def total(start: float, pace: float) -> float:
@@ -86,7 +86,7 @@ def until(own: list[float], other: list[float]) -> int:
     base = (sum(own[:tenth]) + sum(other[:tenth])) / (2 * tenth)
     end = (sum(own[-tenth:]) + sum(other[-tenth:])) / (2 * tenth)
     target = base + 0.9 * (end - base)
-    return next((at for at, value in enumerate(own, 1) if value >= target - 1e-6), LEARN + 1)
+    return next((index for index, value in enumerate(own, 1) if value >= target - 1e-6), LEARN + 1)
 
 
 NEUTRAL = {
@@ -139,19 +139,19 @@ def test_forward_transfer_moves_forward_transfer_and_the_second_tasks_head_start
 
 
 def test_pace_moves_sample_efficiency_and_relative_performance_and_nothing_else() -> None:
-    found = values(LEARNER.but(pace=25))
-    assert found == pytest.approx(
+    measured = values(LEARNER.but(pace=25))
+    assert measured == pytest.approx(
         NEUTRAL | {"sample_efficiency": 2.0, "relative_performance": total(START, 25) / total(START, 50)}
     )
 
 
 def test_saturation_moves_sample_efficiency_by_its_height_and_by_what_is_never_reached() -> None:
-    found = values(LEARNER.but(saturation=0.6))
+    measured = values(LEARNER.but(saturation=0.6))
     expert, low = curve(START, PACE), curve(START, PACE, 0.6)
     assert until(low, expert) == LEARN + 1
-    assert found["sample_efficiency"] == pytest.approx(points(0.6) / points(0.8) * until(expert, low) / (LEARN + 1))
-    assert found["relative_performance"] < 1
-    assert (found["performance_maintenance"], found["forward_transfer"]) == pytest.approx((0.0, 1.0))
+    assert measured["sample_efficiency"] == pytest.approx(points(0.6) / points(0.8) * until(expert, low) / (LEARN + 1))
+    assert measured["relative_performance"] < 1
+    assert (measured["performance_maintenance"], measured["forward_transfer"]) == pytest.approx((0.0, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -170,10 +170,11 @@ def test_with_noise_and_smoothing_a_metric_still_follows_its_cause(
     rng = np.random.default_rng(1)
     learners = [LEARNER.but(**{trait: amount, "noise": 0.02}) for amount in amounts]
     means = [
-        {name: one.mean() for name, one in metric_values(each, lived, 200, rng, LEARNER).items()} for each in learners
+        {name: values.mean() for name, values in metric_values(each, lived, 200, rng, LEARNER).items()}
+        for each in learners
     ]
     for name in METRICS:
-        steps = np.diff([one[name] for one in means])
+        steps = np.diff([mean[name] for mean in means])
         if name in moved:
             assert (np.sign(steps) == moved[name]).all(), name
         elif trait != "forward" or name not in ("relative_performance", "sample_efficiency"):  # the head start
@@ -184,10 +185,10 @@ def test_with_noise_and_smoothing_a_metric_still_follows_its_cause(
 def test_relearning_what_was_forgotten_shows_as_recovery() -> None:
     lived = scenario("ab", superblocks=4)
     prep = Preparation(window="none", bounds={"a": (0.0, 1.0), "b": (0.0, 1.0)})
-    found = score(lifetime(LEARNER.but(forgetting=0.5, pace=20), lived), settings=Settings(prep=prep))
-    assert found["recovery_time"] == pytest.approx(9)  # half of 20 experiences' worth is lost; counted from 0
-    assert found["droop"] is not None
-    assert found["droop"] > 0
+    scores = score(lifetime(LEARNER.but(forgetting=0.5, pace=20), lived), settings=Settings(prep=prep))
+    assert scores["recovery_time"] == pytest.approx(9)  # half of 20 experiences' worth is lost; counted from 0
+    assert scores["droop"] is not None
+    assert scores["droop"] > 0
 
 
 def test_the_same_seed_is_the_same_lifetime_and_another_is_not() -> None:
@@ -218,17 +219,17 @@ def test_thousands_at_once_are_the_numbers_that_score_gives(monkeypatch: pytest.
     monkeypatch.setattr("perdure.simulate.values.performance", lambda *_: np.concatenate(rows))
     together = metric_values(learner, lived, 4, np.random.default_rng(0), beside)
     for name in METRICS:
-        assert list(together[name]) == pytest.approx([one[name] for one in one_by_one], rel=1e-9), name
+        assert list(together[name]) == pytest.approx([score[name] for score in one_by_one], rel=1e-9), name
 
 
 def test_a_simulated_log_is_read_back_as_it_was(tmp_path: Path) -> None:
     lived = lifetime(LEARNER.but(noise=0.05), scenario(), seed=7, id="seven")
     path = write_log(lived, tmp_path / "logs", protocol="small")
-    found = perdure.read(path)
-    assert (found.id, found.learner, found.seed, found.complete) == ("seven", "ideal", 7, True)
-    assert found.scenario.blocks == lived.scenario.blocks
-    assert np.array_equal(found.passage().values, lived.passage().values)
-    assert found.manifest["protocol"] == "small"
+    result = perdure.read(path)
+    assert (result.id, result.learner, result.seed, result.complete) == ("seven", "ideal", 7, True)
+    assert result.scenario.blocks == lived.scenario.blocks
+    assert np.array_equal(result.passage().values, lived.passage().values)
+    assert result.manifest["protocol"] == "small"
     assert perdure.check(path).ok
 
 
@@ -244,14 +245,14 @@ def test_without_forgetting_and_transfer_every_layout_is_a_null(layout: str) -> 
     alike = lifetime(LEARNER, lived).passage()
     for task in labels:
         joined = np.concatenate(
-            [alike.values[alike.starts[at] : alike.starts[at + 1]] for at in lived.where("learn", task)]
+            [alike.values[alike.starts[index] : alike.starts[index + 1]] for index in lived.where("learn", task)]
         )
         assert joined == pytest.approx(expert(LEARNER, task, len(joined)).passage().values)
     prep = Preparation(window="none", bounds=dict.fromkeys(labels, (0.0, 1.0)))
-    found = score(lifetime(LEARNER, lived), experts(LEARNER, lived), Settings(prep=prep))
+    scores = score(lifetime(LEARNER, lived), experts(LEARNER, lived), Settings(prep=prep))
     for name, neutral in NEUTRAL.items():
-        assert found[name] is None or found[name] == pytest.approx(neutral), name
-    answered = {name for name in METRICS if found[name] is not None}
+        assert scores[name] is None or scores[name] == pytest.approx(neutral), name
+    answered = {name for name in METRICS if scores[name] is not None}
     assert {"relative_performance", "sample_efficiency"} <= answered
 
 
@@ -268,8 +269,8 @@ def test_without_forgetting_and_transfer_every_layout_is_a_null(layout: str) -> 
 def test_the_truth_is_what_the_causes_put_there_whatever_the_noise(
     cause: dict[str, float], values: dict[str, float]
 ) -> None:
-    found = truth(LEARNER.but(**cause), scenario())
-    assert {name: found[name] for name in values} == pytest.approx(values)
+    true_values = truth(LEARNER.but(**cause), scenario())
+    assert {name: true_values[name] for name in values} == pytest.approx(values)
 
 
 @pytest.mark.parametrize("rewards", ["normal", "binary"])
@@ -310,34 +311,34 @@ def test_traits_are_drawn_for_each_task_where_each_has_a_model_of_its_own() -> N
 def test_many_lifetimes_made_at_once_are_cut_as_each_would_be() -> None:
     lived = scenario("ab", superblocks=2)
     values = performance(NULL, lived, 3, np.random.default_rng(0))
-    for number, one in enumerate(as_lifetimes(NULL, lived, values, seed=7)):
-        assert (one.seed, one.learner) == (7 + number, "null")
-        known = one.passage()
-        plain = Lifetime(one.id, one.experiences, one.measures, info=one.info).passage()
+    for number, lifetime in enumerate(as_lifetimes(NULL, lived, values, seed=7)):
+        assert (lifetime.seed, lifetime.learner) == (7 + number, "null")
+        known = lifetime.passage()
+        plain = Lifetime(lifetime.id, lifetime.experiences, lifetime.measures, info=lifetime.info).passage()
         assert known.scenario == plain.scenario
         assert (known.values == values[number]).all()
         assert (known.values == plain.values).all()
         assert (known.starts == plain.starts).all()
         assert known.rows.equals(plain.rows)
-        other = replace(one, experiences=one.experiences.head(10)).passage()
+        other = replace(lifetime, experiences=lifetime.experiences.head(10)).passage()
         assert len(other.values) == 10
 
 
 def test_experts_are_each_drawn_anew_in_the_numbers_and_lengths_asked_for() -> None:
-    found = experts(NULL, scenario("ab"), seed=5, each={"a": 3, "b": 2}, lengths=(0.5, 2.0))
-    assert [(one.scenario.blocks[0].task, one.seed, one.experiences.height) for one in found] == [
+    expert_lifetimes = experts(NULL, scenario("ab"), seed=5, each={"a": 3, "b": 2}, lengths=(0.5, 2.0))
+    assert [(lifetime.scenario.blocks[0].task, lifetime.seed, lifetime.experiences.height) for lifetime in expert_lifetimes] == [
         ("a", 5, 50), ("a", 6, 200), ("a", 7, 50), ("b", 5, 50), ("b", 6, 200),
     ]  # fmt: skip
-    assert len({one.id for one in found}) == 5
-    first = {tuple(one.passage().values[:50]) for one in found}
+    assert len({lifetime.id for lifetime in expert_lifetimes}) == 5
+    first = {tuple(lifetime.passage().values[:50]) for lifetime in expert_lifetimes}
     assert len(first) == 5
 
 
 def test_an_expert_learns_its_task_alone() -> None:
-    found = experts(LEARNER, scenario("abc", superblocks=2))
-    assert [(one.role, one.scenario.blocks[0].task, len(one.experiences)) for one in found] == [
-        ("expert", task, LEARN) for task in "abc"
-    ]
+    expert_lifetimes = experts(LEARNER, scenario("abc", superblocks=2))
+    assert [
+        (lifetime.role, lifetime.scenario.blocks[0].task, len(lifetime.experiences)) for lifetime in expert_lifetimes
+    ] == [("expert", task, LEARN) for task in "abc"]
     assert expert(LEARNER, "a", 7).experiences.height == 7
 
 
@@ -379,8 +380,8 @@ def test_the_notional_learners_lie_where_the_figures_put_them(name: str, side: i
     # New et al. 2022: PM, RP and SE above their thresholds in Figs. 7 and 8, below them in Figs. 9 and 10
     lived = scenario("ab", superblocks=2)
     prep = Preparation(bounds={"a": (0.0, 1.0), "b": (0.0, 1.0)})
-    found = score(lifetime(NOTIONAL[name], lived), experts(NOTIONAL["expert"], lived), Settings(prep=prep))
+    scores = score(lifetime(NOTIONAL[name], lived), experts(NOTIONAL["expert"], lived), Settings(prep=prep))
     for metric, threshold in (("performance_maintenance", 0), ("relative_performance", 1), ("sample_efficiency", 1)):
-        value = found[metric]
+        value = scores[metric]
         assert value is not None
         assert side * (value - threshold) > 0, metric

@@ -10,7 +10,7 @@ from scripts.strings import LIST, text
 
 
 def test_the_list_of_strings_is_that_of_the_code() -> None:
-    before, now = (set(one.splitlines()) for one in (LIST.read_text(encoding="utf-8"), text()))
+    before, now = (set(item.splitlines()) for item in (LIST.read_text(encoding="utf-8"), text()))
     assert before == now, (
         "read the new strings, then run python scripts/strings.py\n"
         f"new: {sorted(now - before)}\ngone: {sorted(before - now)}"

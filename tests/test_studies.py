@@ -62,7 +62,9 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict
     """The summaries of 200 lifetimes, by layout; and the very lifetimes and experts as the batched engine keeps them."""
     protocol = parse_protocol(small())
     found, experts, _ = live_all(protocol, SIZE)
-    made = {name: summaries(one.order, one.learned, one.evaluated, experts, (0.0, 1.0)) for name, one in found.items()}
+    result = {
+        name: summaries(item.order, item.learned, item.evaluated, experts, (0.0, 1.0)) for name, item in found.items()
+    }
     folder = tmp_path_factory.mktemp("study") / "run"
     assert not run_learner(protocol, folder, engine="batched").missing
     held: dict[str, list[Lifetime]] = {"experts": list(lifetimes(folder / "experts" / "batch-000.parquet"))}
@@ -70,14 +72,14 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict
         held.setdefault(str(lifetime.scenario_type), []).append(lifetime)
     for several in held.values():
         several.sort(key=lambda lifetime: int(lifetime.id.rsplit("-", 1)[1]))
-    return made, held
+    return result, held
 
 
 def surveyed(held: dict[str, list[Lifetime]], layout: str, group: int, n: int, k: int, preset: str) -> Survey:
     """A group's first n lifetimes beside its first k experts of each task."""
     lifetimes = held[layout][group * GROUP : (group + 1) * GROUP][:n]
     first = group * MOST
-    experts = [one for one in held["experts"] if first <= int(one.id.rsplit("-", 1)[1]) < first + k]
+    experts = [item for item in held["experts"] if first <= int(item.id.rsplit("-", 1)[1]) < first + k]
     return survey(lifetimes, experts, Settings(preset=preset), jobs=1)
 
 
@@ -88,7 +90,7 @@ def scored(held: dict[str, list[Lifetime]], layout: str, group: int, k: int, pre
         for lifetime in surveyed(held, layout, group, GROUP, k, preset).lifetimes
         if lifetime.score
     ]
-    return {name: np.array([one.get(name) for one in values], dtype=np.float64) for name in values[0]}
+    return {name: np.array([value.get(name) for value in values], dtype=np.float64) for name in values[0]}
 
 
 def agree(ours: Any, theirs: Any) -> None:
@@ -139,14 +141,14 @@ def test_groups_are_judged_as_the_decision_layer_judges_them(preset: str, n: int
     made, held = both
     (group,) = groups(surveyed(held, "dispersed", 1, n, k, preset))
     for name, metric in HEADLINE.items():
-        told = group.estimates[metric]
+        estimate = group.estimates[metric]
         ours = judging.said(made["dispersed"], preset, name, n, k)
         verdict = {1: "met", -1: "not met", 0: "undecided"}[int(ours.verdict[1])]
-        assert verdict == told.verdict, (name, told)
+        assert verdict == estimate.verdict, (name, estimate)
         back = np.exp if preset == "standard" and name != "pm" else float
-        agree(back(ours.mean[1]), told.mean)
+        agree(back(ours.mean[1]), estimate.mean)
         if np.isfinite(ours.low[1]):
-            agree([back(ours.low[1]), back(ours.high[1])], [told.low, told.high])
+            agree([back(ours.low[1]), back(ours.high[1])], [estimate.low, estimate.high])
 
 
 @pytest.fixture(scope="module")
@@ -158,8 +160,8 @@ def results() -> Any:
 def cells(results: Any) -> dict[tuple[str, str, str], dict[str, np.ndarray]]:
     """Of every kept lifetime its metrics, in their own units."""
     steps = import_module("condense").STEPS
-    found = results.lives.group_by("family", "learner", "layout", maintain_order=True)
-    return {cell: {name: some[name].to_numpy() * step for name, step in steps.items()} for cell, some in found}
+    cells_by_group = results.lives.group_by("family", "learner", "layout", maintain_order=True)
+    return {cell: {name: some[name].to_numpy() * step for name, step in steps.items()} for cell, some in cells_by_group}
 
 
 def test_the_page_and_its_figures_say_what_the_results_say(results: Any) -> None:
@@ -171,12 +173,12 @@ def test_the_page_and_its_figures_say_what_the_results_say(results: Any) -> None
 
 def test_every_learner_lived_ten_thousand_lifetimes_of_each_layout_in_each_family(cells: Any) -> None:
     assert len(cells) == 3 * 6 * 2
-    assert {len(one["pm"]) for one in cells.values()} == {10_000}
+    assert {len(cell["pm"]) for cell in cells.values()} == {10_000}
 
 
 def test_the_truth_is_the_mean_of_the_kept_lifetimes(results: Any, cells: Any) -> None:
-    told = results.truth.filter(preset="standard", k=5)
-    for row in told.iter_rows(named=True):
+    message = results.truth.filter(preset="standard", k=5)
+    for row in message.iter_rows(named=True):
         values = cells[row["family"], row["learner"], row["layout"]][row["metric"]]
         # Of RP the truth counts all experts, and a kept lifetime the first five of its group's ten.
         allowed = 0.1 * row["sd"] if row["metric"] == "rp" else 1e-4
@@ -188,17 +190,19 @@ def test_the_rates_are_those_of_the_kept_lifetimes(results: Any, cells: Any) -> 
     for row in results.rates.filter(preset="standard", learner="separate").iter_rows(named=True):
         if row["metric"] in ("rp", "se"):
             continue
-        found = judging.said(
+        verdicts = judging.said(
             cells[row["family"], row["learner"], row["layout"]], "standard", row["metric"], row["n"], 5
         )
         # Lifetimes are kept rounded, so that a group that lies on the edge may fall to the other side.
-        assert abs(int((found.verdict == 1).sum()) - row["met"]) <= 2
-        assert abs(int((found.verdict == -1).sum()) - row["not_met"]) <= 2
+        assert abs(int((verdicts.verdict == 1).sum()) - row["met"]) <= 2
+        assert abs(int((verdicts.verdict == -1).sum()) - row["not_met"]) <= 2
 
 
 def test_metrics_go_together_in_the_kept_lifetimes_as_the_page_says(results: Any, cells: Any) -> None:
     for first, second in (("pm", "bt"), ("rp", "se")):
-        ranks = [np.concatenate([one[name] for one in cells.values()]).argsort().argsort() for name in (first, second)]
+        ranks = [
+            np.concatenate([cell[name] for cell in cells.values()]).argsort().argsort() for name in (first, second)
+        ]
         assert abs(np.corrcoef(ranks[0], ranks[1])[0, 1] - readings.correlations(results, first, second)[1]) < 0.002
 
 
@@ -233,8 +237,8 @@ def test_where_experts_and_lifetimes_are_balanced_the_next_of_either_buys_the_sa
 
 
 def test_plans_carry_what_the_study_found(results: Any) -> None:
-    found = readings.priors(results)
+    prior_by_metric = readings.priors(results)
     for name, metric in HEADLINE.items():
         prior = PRIORS[metric]
         held = {"lives": prior.lives, "pairs": prior.pairs, "experts": prior.experts or (0.0, 0.0)}
-        assert held == found[name]
+        assert held == prior_by_metric[name]

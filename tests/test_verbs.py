@@ -31,15 +31,15 @@ def frame() -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for method, loss in (("keeps", 0.0), ("forgets", 0.4)):
         for seed in range(4):
-            for at, (kind, task) in enumerate(BLOCKS):
-                known = {"a": at > 2, "b": at > 5}[task]
-                level = (0.8 if known else 0.2) - (loss if task == "a" and at > 5 else 0.0)
+            for index, (kind, task) in enumerate(BLOCKS):
+                known = {"a": index > 2, "b": index > 5}[task]
+                level = (0.8 if known else 0.2) - (loss if task == "a" and index > 5 else 0.0)
                 values = rng.normal(level, 0.05, 12)
                 rows += [
                     {
                         "method": method,
                         "seed": seed,
-                        "block_num": at,
+                        "block_num": index,
                         "block_type": kind,
                         "task_name": task,
                         "reward": x,
@@ -52,8 +52,8 @@ def frame() -> pl.DataFrame:
 def test_a_table_in_memory_is_surveyed_like_the_same_table_in_a_file(frame: pl.DataFrame, tmp_path: Path) -> None:
     frame.write_csv(tmp_path / "table.csv")
     here, there = perdure.survey(frame), perdure.survey(tmp_path / "table.csv")
-    assert [one.values for one in here] == [one.values for one in there]
-    assert [one.id for one in here] == [one.id.replace("table.csv#", "table#") for one in there]
+    assert [lifetime.values for lifetime in here] == [lifetime.values for lifetime in there]
+    assert [lifetime.id for lifetime in here] == [lifetime.id.replace("table.csv#", "table#") for lifetime in there]
     assert perdure.survey(frame.lazy()).table().equals(here.table())
 
 
@@ -85,14 +85,14 @@ def _of_a_protocol(folder: Path) -> Iterator[Any]:
 
 
 def test_every_result_is_a_table_json_and_a_short_word(frame: pl.DataFrame, tmp_path: Path) -> None:
-    found = perdure.survey(frame)
-    one = perdure.score(frame.filter((pl.col("method") == "keeps") & (pl.col("seed") == 0)))
+    survey = perdure.survey(frame)
+    scores = perdure.score(frame.filter((pl.col("method") == "keeps") & (pl.col("seed") == 0)))
     planned = perdure.plan(pilot=frame.filter(pl.col("method") == "keeps"), detect={"PM": 5})
     syllabus = perdure.compose("condensed", ["pong", "breakout"], learn=20, evaluate=3)
-    made = [found, one, perdure.compare(found), perdure.correlate(found), planned, perdure.plan()]
-    made += [perdure.lint(syllabus), perdure.report(found, tmp_path / "report.md")]
-    made += [*perdure.groups(found), *_of_a_log(tmp_path)]
-    for result in (*made, *_of_a_protocol(tmp_path)):
+    outcome = [survey, scores, perdure.compare(survey), perdure.correlate(survey), planned, perdure.plan()]
+    outcome += [perdure.lint(syllabus), perdure.report(survey, tmp_path / "report.md")]
+    outcome += [*perdure.groups(survey), *_of_a_log(tmp_path)]
+    for result in (*outcome, *_of_a_protocol(tmp_path)):
         assert result.table().height > 0
         assert len(result) == len(list(result))
         assert result  # also where it is empty
@@ -103,11 +103,11 @@ def test_every_result_is_a_table_json_and_a_short_word(frame: pl.DataFrame, tmp_
 
 
 def test_methods_of_one_table_are_compared_with_each_other(frame: pl.DataFrame) -> None:
-    found = perdure.compare(frame, baseline="forgets", settings=perdure.Settings(metrics=("PM",)))
-    ((comparison,),) = [tuple(found)]
-    assert (comparison.system, comparison.baseline, len(found)) == ("keeps", "forgets", 1)
+    result = perdure.compare(frame, baseline="forgets", settings=perdure.Settings(metrics=("PM",)))
+    ((comparison,),) = [tuple(result)]
+    assert (comparison.system, comparison.baseline, len(result)) == ("keeps", "forgets", 1)
     assert comparison.differences["performance_maintenance"].word == "better"
-    assert [one.learner for one in perdure.groups(perdure.survey(frame))] == ["keeps", "forgets"]
+    assert [group.learner for group in perdure.groups(perdure.survey(frame))] == ["keeps", "forgets"]
 
 
 def test_lint_takes_a_path_a_text_or_a_syllabus_and_answers_its_metrics(tmp_path: Path) -> None:
@@ -117,10 +117,10 @@ def test_lint_takes_a_path_a_text_or_a_syllabus_and_answers_its_metrics(tmp_path
     text = syllabus_text(syllabus)
     (tmp_path / "syllabus.json").write_text(text if isinstance(text, str) else text.decode())
     reports = [
-        perdure.lint(one) for one in (syllabus, (tmp_path / "syllabus.json").read_text(), tmp_path / "syllabus.json")
+        perdure.lint(item) for item in (syllabus, (tmp_path / "syllabus.json").read_text(), tmp_path / "syllabus.json")
     ]
-    assert all(one.ok and one.metrics["performance_maintenance"].sites for one in reports)
-    assert len({json.dumps(one.as_json()["metrics"]) for one in reports}) == 1
+    assert all(report.ok and report.metrics["performance_maintenance"].sites for report in reports)
+    assert len({json.dumps(report.as_json()["metrics"]) for report in reports}) == 1
 
 
 def test_columns_by_name_are_a_table(frame: pl.DataFrame) -> None:
@@ -169,10 +169,10 @@ FUNCTIONS = [name for name in perdure.__all__ if inspect.isfunction(getattr(perd
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_a_public_function_gives_can_be_imported_from_perdure(name: str) -> None:
-    told = str(getattr(perdure, name).__annotations__["return"])
+    message = str(getattr(perdure, name).__annotations__["return"])
     aliases = {"Array": "numpy's", "LifetimePlan": "Plan"}
-    given = [aliases.get(one, one) for one in re.findall(r"\b[A-Z]\w+", told)]
-    assert {one for one in given if one in _OURS} <= set(perdure.__all__)
+    given = [aliases.get(word, word) for word in re.findall(r"\b[A-Z]\w+", message)]
+    assert {item for item in given if item in _OURS} <= set(perdure.__all__)
 
 
 _OURS = {

@@ -63,7 +63,7 @@ def test_an_interval_with_one_end_is_none() -> None:
 
 
 def test_p_is_written_as_papers_do() -> None:
-    assert [p_text(one) for one in (None, 0.0004, 0.0321, 0.9996)] == ["–", "< .001", ".032", "1"]
+    assert [p_text(item) for item in (None, 0.0004, 0.0321, 0.9996)] == ["–", "< .001", ".032", "1"]
     assert (p_words(0.0004), p_words(0.0321)) == ("p < .001", "p = .032")
 
 
@@ -74,4 +74,4 @@ def test_counts_and_lists_read_as_english() -> None:
 
 
 def test_a_metric_of_several_words_is_called_by_its_initials() -> None:
-    assert [initials(one) for one in ("performance_maintenance", "bwt")] == ["PM", "bwt"]
+    assert [initials(item) for item in ("performance_maintenance", "bwt")] == ["PM", "bwt"]

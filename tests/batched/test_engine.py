@@ -41,11 +41,13 @@ def test_all_is_lived_and_nothing_is_left_to_do(run: RunResult) -> None:
 
 def test_lifetimes_are_what_was_planned(run: RunResult) -> None:
     for kind, role in (("lives", "life"), ("experts", "expert")):
-        found = {one.id: one for one in lifetimes(run.folder.path / kind / "batch-000.parquet", Options())}
+        result = {
+            lifetime.id: lifetime for lifetime in lifetimes(run.folder.path / kind / "batch-000.parquet", Options())
+        }
         jobs = run.plan.lives if role == "life" else run.plan.experts
-        assert found.keys() == {job.id for job in jobs}
+        assert result.keys() == {job.id for job in jobs}
         for job in jobs:
-            lifetime, scenario = found[job.id], job.syllabus.scenario
+            lifetime, scenario = result[job.id], job.syllabus.scenario
             assert (lifetime.learner, lifetime.seed, lifetime.role, lifetime.complete) == ("q", job.seed, role, True)
             assert lifetime.experiences.height == job.experiences
             expected = [block.task for block in scenario.blocks for _ in range(block.length or 0)]
@@ -71,7 +73,7 @@ def test_the_records_score_like_any_others(run: RunResult, tmp_path: Path) -> No
     apart = perdure.survey(tmp_path / "apart.parquet").table()
     for name in ("relative_performance", "performance_maintenance", "bwt"):
         values = table[name].to_list()
-        assert any(one is not None for one in values)
+        assert any(value is not None for value in values)
         assert values == apart[name].to_list()
 
 
@@ -94,8 +96,8 @@ def test_a_lifetime_that_is_no_number_any_more_fails_alone(tmp_path: Path) -> No
     assert 0 < len(result.failed) < len(result.plan.jobs)
     assert all("not finite any more; lower its rate" in why for why in result.failed.values())
     assert set(result.missing) == set(result.failed)
-    kept = [one.id for one in lifetimes(tmp_path / "run" / "lives" / "batch-000.parquet", Options())]
-    assert not set(kept) & set(result.failed)
+    ids = [lifetime.id for lifetime in lifetimes(tmp_path / "run" / "lives" / "batch-000.parquet", Options())]
+    assert not set(ids) & set(result.failed)
 
 
 def test_engines_and_learners_that_do_not_fit_say_so(tmp_path: Path) -> None:

@@ -83,10 +83,10 @@ def test_stated_experts_are_found_without_being_named(tmp_path: Path, data: Path
     logged(data / "logs", "life", [("train", "pong_wide", [3.0] * 11)])
     (data / "taskinfo").mkdir()
     (data / "taskinfo" / "info.json").write_text('{"pong": 2.0, "pon": 9.0}')
-    found = survey("life", settings=Settings("framework-2019"))
-    assert found.scores[0]["ste_relative"] == pytest.approx(1.5)
-    assert found.notes == (f"experts as stated in {data / 'taskinfo' / 'info.json'}",)
-    assert found.settings["experts"] == [str(data / "taskinfo" / "info.json")]
+    result = survey("life", settings=Settings("framework-2019"))
+    assert result.scores[0]["ste_relative"] == pytest.approx(1.5)
+    assert result.notes == (f"experts as stated in {data / 'taskinfo' / 'info.json'}",)
+    assert result.settings["experts"] == [str(data / "taskinfo" / "info.json")]
     # Experts that are there are more than a number; and only the preset of 2019 reads the file.
     expert = logged(tmp_path, "expert", [("train", "pong_wide", [1.0] * 11)])
     assert score("life", [expert], Settings(preset="framework-2019"))["ste_relative"] == pytest.approx(3.0)
@@ -103,7 +103,7 @@ def test_every_lifetime_of_a_run_becomes_a_tree_that_scores_the_same(tmp_path: P
     assert re.fullmatch(r"mine-life-000-\d{13}", tree.name)
     assert (tree / "worker-default" / "1.test" / "b" / "data-log.tsv").is_file()
     ours, theirs = (
-        score(one, settings=Settings(preset="framework-2019")) for one in (run / "lives" / "life-000", tree.name)
+        score(item, settings=Settings(preset="framework-2019")) for item in (run / "lives" / "life-000", tree.name)
     )
     assert theirs.values == ours.values
     assert write_trees(run, data) == written  # once is enough
@@ -117,8 +117,8 @@ def test_what_lifetimes_are_held_against_becomes_a_tree_only_where_it_alone_is_g
     perdure.write_lifetimes(tmp_path / "all.parquet", [lifetime, *beside])
     (tree,) = write_trees(tmp_path / "all.parquet", data).files
     assert tree.name.startswith("all.parquet-life-")
-    for one in beside:
-        perdure.write_learnkit(one, tmp_path / "trees", one.role)
+    for expert in beside:
+        perdure.write_learnkit(expert, tmp_path / "trees", expert.role)
     assert write_trees(tmp_path / "trees", data).files == ()
     (tree,) = write_trees(tmp_path / "trees" / "twin", data).files
     assert tree.name.startswith("twin-")
@@ -133,8 +133,8 @@ def test_lifetimes_of_one_name_and_one_moment_have_trees_of_their_own(tmp_path: 
         table.with_columns(pl.lit(reward).alias("reward")).write_csv(tmp_path / folder / "same.csv")
         os.utime(tmp_path / folder / "same.csv", (1e9, 1e9))
     first, second = (write_trees(tmp_path / folder / "same.csv", data).files for folder in ("first", "second"))
-    assert [one.name for one in (*first, *second)] == ["same.csv-1000000000000", "same.csv-1000000000001"]
-    assert [perdure.read(one[0]).experiences["reward"][0] for one in (first, second)] == [1.0, 2.0]
+    assert [item.name for item in (*first, *second)] == ["same.csv-1000000000000", "same.csv-1000000000001"]
+    assert [perdure.read(item[0]).experiences["reward"][0] for item in (first, second)] == [1.0, 2.0]
     again = [write_trees(tmp_path / folder / "same.csv", data).files for folder in ("second", "first")]
     assert again == [second, first]
 

@@ -92,8 +92,8 @@ def test_metrics_of_ones_own_may_replace_the_predefined_ones(data: Path) -> None
 def test_a_syllabus_of_continual_learning_is_not_asked_about_transfer(data: Path) -> None:
     name = tree(data)
     reports = {kind: AgentMetricsReport(name, kind) for kind in ("CL", "ANT_B")}
-    for one in reports.values():
-        one.calculate()
+    for report in reports.values():
+        report.calculate()
     assert "Transfer Matrix" in reports["ANT_B"].values
     assert "Transfer Matrix" not in reports["CL"].values
     with pytest.raises(PerdureError, match=r"unknown syllabus_subtype 'ANT-D'; did you mean 'ANT-C'"):
@@ -143,8 +143,8 @@ def test_a_class_of_then_is_a_metric_of_now(data: Path) -> None:
         "        return {'global_max': dataframe['reward'].max()}\n\n\n"
         "declared(Highest())\n"
     )
-    made = score(tree(data), settings=Settings(preset="framework-2019", metrics=(str(file),)))
-    assert made["highest_reward"] == 3.0
+    scores = score(tree(data), settings=Settings(preset="framework-2019", metrics=(str(file),)))
+    assert scores["highest_reward"] == 3.0
 
 
 def test_the_command_of_then_is_a_command_of_now(data: Path) -> None:

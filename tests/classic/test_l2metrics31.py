@@ -91,7 +91,7 @@ def _compared_task(task: str, values: Mapping[str, Any], made: Score) -> Iterato
     for theirs, ours in IDS.items():
         if "transfer" in theirs:
             sources = {key: own for key, own in made.metrics[ours].by.items() if key.startswith(f"{task}→") and own}
-            expected = {f"{task}→{target}": one for target, one in values.get(theirs, {}).items()}
+            expected = {f"{task}→{target}": item for target, item in values.get(theirs, {}).items()}
             if theirs in values:
                 yield f"{task} {theirs} pairs", 0, 0 if sources.keys() == expected.keys() else 1
                 for key in expected.keys() & sources.keys():
@@ -108,7 +108,7 @@ def _compared_task(task: str, values: Mapping[str, Any], made: Score) -> Iterato
 
 def _listed(what: str, expected: Sequence[object], found: Sequence[object]) -> Iterator[Named]:
     yield f"{what} count", len(expected), len(found)
-    yield from ((what, one, own) for one, own in zip(expected, found, strict=False))
+    yield from ((what, item, own) for item, own in zip(expected, found, strict=False))
 
 
 @cache
@@ -126,7 +126,7 @@ def case(name: str) -> tuple[Mapping[str, Any], Lifetime, Experts, Mapping[str, 
 
 def mismatches(name: str, combos: Sequence[str] | None = None) -> tuple[int, list[Named]]:
     facts, lifetime, experts, expected = case(name)
-    bounds = {task: (one["min"], one["max"]) for task, one in (facts.get("data_range") or {}).items()}
+    bounds = {task: (item["min"], item["max"]) for task, item in (facts.get("data_range") or {}).items()}
     total, wrong = 0, []
     for run in expected["runs"]:
         if "lifetime" not in (run.get("result") or {}) or (combos and run["combo"] not in combos):
@@ -149,8 +149,8 @@ def mismatches(name: str, combos: Sequence[str] | None = None) -> tuple[int, lis
             aggregate=options["aggregation_method"],
             expert_average=options["ste_averaging_method"],
         )
-        made = Scorer(settings, experts).score(lifetime)
-        for what, theirs, ours in compared(run["result"], made):
+        scores = Scorer(settings, experts).score(lifetime)
+        for what, theirs, ours in compared(run["result"], scores):
             total += 1
             if differs(theirs, ours):
                 wrong.append((f"{run['combo']} {what}", theirs, ours))
@@ -196,16 +196,16 @@ def test_the_order_of_files_never_changes_a_value(name: str) -> None:
 @needs_shared
 def test_the_published_example_follows_to_the_last_digit() -> None:
     published = json.loads((EXAMPLE / "published" / "multi_task_metrics.json").read_text())
-    made = score(
+    scores = score(
         EXAMPLE / "ll_logs" / "multi_task",
         [EXAMPLE / "ste_logs"],
         Settings(preset="l2metrics-3.1", measure="performance"),
     )
     for theirs, ours in IDS.items():
         if isinstance(published.get(theirs), int | float):
-            assert made[ours] == pytest.approx(published[theirs], rel=1e-9), theirs
-    assert (made.learning_experiences, made.evaluation_experiences) == (1200, 720)
-    assert made.metrics["recovery_time"].by == {"task1_1": (0, 18, 12), "task2_1": (0, 0, 0), "task3_1": (0, 0, 0)}
+            assert scores[ours] == pytest.approx(published[theirs], rel=1e-9), theirs
+    assert (scores.learning_experiences, scores.evaluation_experiences) == (1200, 720)
+    assert scores.metrics["recovery_time"].by == {"task1_1": (0, 18, 12), "task2_1": (0, 0, 0), "task3_1": (0, 0, 0)}
     expected = {
         "performance_recovery": -2.0,
         "mean_learning_performance": 83.8150652485,
@@ -220,18 +220,18 @@ def test_the_published_example_follows_to_the_last_digit() -> None:
         "sample_efficiency": 0.9132609794,
     }
     for name, value in expected.items():
-        assert made[name] == pytest.approx(value, abs=1e-9), name
+        assert scores[name] == pytest.approx(value, abs=1e-9), name
 
 
 @needs_shared
 def test_the_published_blocks_follow() -> None:
     published = pl.read_csv(EXAMPLE / "published" / "multi_task_regime.tsv", separator="\t")
-    made = score(
+    scores = score(
         EXAMPLE / "ll_logs" / "multi_task",
         [EXAMPLE / "ste_logs"],
         Settings(preset="l2metrics-3.1", measure="performance"),
     )
-    for row, block in zip(published.iter_rows(named=True), made.blocks, strict=True):
+    for row, block in zip(published.iter_rows(named=True), scores.blocks, strict=True):
         assert (block.block.group, block.block.task) == (row["block_num"], row["task_name"])
         assert block.terminal == pytest.approx(row["term_perf"], rel=1e-9)
         assert block.saturation == pytest.approx(row["saturation"], rel=1e-9)
@@ -248,14 +248,14 @@ def test_48_published_lifetimes_follow_from_their_block_table() -> None:
         own = blocks.filter(pl.col("run_id") == row["run_id"]).sort("regime_num")
         lifetime = lifetime_of(
             [
-                Block("learn" if one["block_type"] == "train" else "evaluate", one["task_name"], 1, group=number)
-                for number, one in enumerate(own.iter_rows(named=True))
+                Block("learn" if item["block_type"] == "train" else "evaluate", item["task_name"], 1, group=number)
+                for number, item in enumerate(own.iter_rows(named=True))
             ],
             values=[[value] for value in own["term_perf"]],
         )
-        made = scorer.score(lifetime)
+        scores = scorer.score(lifetime)
         for theirs in ("perf_maintenance_mrlep", "forward_transfer_ratio", "backward_transfer_ratio"):
-            assert made[IDS[theirs]] == pytest.approx(row[theirs], rel=1e-13), (row["run_id"], theirs)
+            assert scores[IDS[theirs]] == pytest.approx(row[theirs], rel=1e-13), (row["run_id"], theirs)
 
 
 # --- where `standard` differs, on purpose ----------------------------------------------------------
@@ -313,8 +313,8 @@ def test_a_constant_task_counts_in_l2metrics_only() -> None:
 
 
 def test_rows_of_one_experience_are_averaged_before_smoothing_here_and_after_it_in_l2metrics() -> None:
-    one = lifetime_of([learn("a", 0)], values=[np.random.default_rng(0).normal(size=60).tolist()])
-    shared = replace(one, experiences=one.experiences.with_columns(pl.col("exp_num") // 2))
+    item = lifetime_of([learn("a", 0)], values=[np.random.default_rng(0).normal(size=60).tolist()])
+    shared = replace(item, experiences=item.experiences.with_columns(pl.col("exp_num") // 2))
     ours, theirs = score(shared), score(shared, settings=Settings(preset="l2metrics-3.1"))
     assert ours.blocks[0].block.length == 30
     assert ours["mean_learning_performance"] != pytest.approx(theirs["mean_learning_performance"], rel=1e-6)
@@ -334,8 +334,8 @@ def test_rows_of_one_experience_are_averaged_before_smoothing_here_and_after_it_
 def test_an_experience_has_one_value_and_rows_stay_as_they_are_where_none_repeats(
     numbers: list[int], expected: list[float]
 ) -> None:
-    found = by_experience(np.array([1.0, 2.0, 4.0, 8.0]), np.array(numbers))
-    assert found.tolist() == expected
+    rows = by_experience(np.array([1.0, 2.0, 4.0, 8.0]), np.array(numbers))
+    assert rows.tolist() == expected
 
 
 def test_a_series_saturates_where_its_smoothed_self_is_highest_for_the_first_time() -> None:
@@ -349,6 +349,6 @@ def test_a_series_saturates_where_its_smoothed_self_is_highest_for_the_first_tim
 def test_blocks_that_l2metrics_does_not_see_have_no_mean_and_every_other_has() -> None:
     asleep = Block("evaluate", "a", None, subtype="sleep", group=3)
     _, awake = both([learn("a", 0), evaluate("a", 1), evaluate("a", 2)], [[0.0, 1.0], [1.0], [0.5]])
-    assert [one.mean is None for one in awake.blocks] == [False, False, False]
+    assert [block.mean is None for block in awake.blocks] == [False, False, False]
     _, theirs = both([learn("a", 0), evaluate("a", 1), evaluate("a", 2), asleep], [[0.0, 1.0], [1.0], [0.5], [0.2]])
-    assert [one.mean is None for one in theirs.blocks] == [False, True, True, False]
+    assert [block.mean is None for block in theirs.blocks] == [False, True, True, False]

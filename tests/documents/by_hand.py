@@ -51,10 +51,10 @@ _COLUMNS = (
 
 def document(number: int) -> str:
     """The text of a document; a clone that has none beside it skips the test."""
-    found = sorted(_SEEDS.glob(f"{number:03}_*.txt")) if _SEEDS.is_dir() else []
-    if not found:
+    result = sorted(_SEEDS.glob(f"{number:03}_*.txt")) if _SEEDS.is_dir() else []
+    if not result:
         pytest.skip("the documents are not beside this checkout")
-    return found[0].read_text(encoding="utf-8")
+    return result[0].read_text(encoding="utf-8")
 
 
 def listings(number: int) -> list[str]:
@@ -159,8 +159,8 @@ def terminal(values: Sequence[float]) -> float:
 def slope(values: Sequence[float]) -> float:
     """The trend line of least squares."""
     middle, level = (len(values) - 1) / 2, mean(values)
-    above = sum((at - middle) * (value - level) for at, value in enumerate(values))
-    return above / sum((at - middle) ** 2 for at in range(len(values)))
+    above = sum((index - middle) * (value - level) for index, value in enumerate(values))
+    return above / sum((index - middle) ** 2 for index in range(len(values)))
 
 
 def theil_sen(values: Sequence[float]) -> float:
@@ -199,4 +199,4 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 def scaled(values: Sequence[float], low: float, high: float) -> Values:
     """S000 App. A.3: clamped, and scaled from 1 to 101."""
-    return [1 + 100 * (min(max(one, low), high) - low) / (high - low) for one in values]
+    return [1 + 100 * (min(max(value, low), high) - low) / (high - low) for value in values]

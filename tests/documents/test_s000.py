@@ -36,7 +36,7 @@ REGIMES: list[dict[str, Any]] = [
     {"light": "night", "weather": "sun"},
 ]
 DRIVES: list[Values] = [
-    [2.0 + 0.1 * at for at in range(60)],  # ends at 7.9
+    [2.0 + 0.1 * index for index in range(60)],  # ends at 7.9
     [3.0] * 6 + [5.0] * 20 + [8.5] * 14,
     [4.0] * 3 + [6.0] * 4 + [9.0] * 33,
     [1.0] * 12 + [9.25] * 28,
@@ -44,7 +44,7 @@ DRIVES: list[Values] = [
 
 
 def drives(folder: Path) -> Path:
-    return log(folder, "drives", [("train", "drive", one) for one in DRIVES], params=REGIMES)
+    return log(folder, "drives", [("train", "drive", drive) for drive in DRIVES], params=REGIMES)
 
 
 def one_by_one(prepared: list[Values], unsmoothed: list[Values]) -> tuple[Values, Values, Values]:
@@ -54,7 +54,7 @@ def one_by_one(prepared: list[Values], unsmoothed: list[Values]) -> tuple[Values
         before, later = terminal(prepared[number - 1]), prepared[number]
         # "The drop in performance relative to the most recent TLP": of the block's first tenth, definitions §3.
         droops.append(before - mean(unsmoothed[number][: max(1, len(later) // 10)]))
-        reached = [at for at, value in enumerate(later) if value >= before - 1e-9 * max(1, abs(before))]
+        reached = [index for index, value in enumerate(later) if value >= before - 1e-9 * max(1, abs(before))]
         times.append(float(reached[0] if reached else len(later) + 1))
     return droops, times, [droop / time for droop, time in zip(droops, times, strict=True)]
 
@@ -63,33 +63,33 @@ def one_by_one(prepared: list[Values], unsmoothed: list[Values]) -> tuple[Values
 def test_a_single_task_drops_and_recovers_after_each_regime_as_its_text_says(tmp_path: Path, prepared: bool) -> None:
     curves = unsmoothed = DRIVES
     if prepared:
-        smooth = [smoothed(one) for one in DRIVES]
-        low, high = (end(value for one in smooth for value in one) for end in (min, max))
+        smooth = [smoothed(drive) for drive in DRIVES]
+        low, high = (end(value for item in smooth for value in item) for end in (min, max))
         # The range is of smoothed values, and does not clip the others.
         curves, unsmoothed = (
-            [[1 + 100 * (value - low) / (high - low) for value in one] for one in each] for each in (smooth, DRIVES)
+            [[1 + 100 * (value - low) / (high - low) for value in item] for item in each] for each in (smooth, DRIVES)
         )
     droops, times, rates = one_by_one(curves, unsmoothed)
     as_logged = () if prepared else ("--window", "none", "--scale", "none")
-    found = cli("score", drives(tmp_path), "--variants", "agnostic", *as_logged)["lifetimes"][0]["metrics"]
-    assert found["droop"]["by"]["drive"] == pytest.approx(droops)
-    assert found["recovery_time"]["by"]["drive"] == times
-    assert found["recovery_rate"]["by"]["drive"] == pytest.approx(rates)
+    result = cli("score", drives(tmp_path), "--variants", "agnostic", *as_logged)["lifetimes"][0]["metrics"]
+    assert result["droop"]["by"]["drive"] == pytest.approx(droops)
+    assert result["recovery_time"]["by"]["drive"] == times
+    assert result["recovery_rate"]["by"]["drive"] == pytest.approx(rates)
     # App. B.1: the negative slope of recovery times over learning blocks.
-    assert found["performance_recovery"]["value"] == pytest.approx(-theil_sen(times))
+    assert result["performance_recovery"]["value"] == pytest.approx(-theil_sen(times))
     for name, values in (("droop", droops), ("recovery_time", times), ("recovery_rate", rates)):
-        assert found[name]["value"] == pytest.approx(mean(values)), name
-        assert found[name]["at"] == {"drive": [[0, 1], [1, 2], [2, 3]]}, "which blocks each value is read from"
+        assert result[name]["value"] == pytest.approx(mean(values)), name
+        assert result[name]["at"] == {"drive": [[0, 1], [1, 2], [2, 3]]}, "which blocks each value is read from"
     if not prepared:
         assert times == [26, 7, 12], "counted from the lists above"
 
 
 def test_whose_regimes_are_tasks_of_their_own_never_recovers_and_is_told_the_switch(tmp_path: Path) -> None:
     path = drives(tmp_path)
-    found = cli("score", path, "--variants", "params")["lifetimes"][0]["metrics"]
+    result = cli("score", path, "--variants", "params")["lifetimes"][0]["metrics"]
     for name in ("droop", "recovery_time", "recovery_rate", "performance_recovery"):
-        assert found[name]["value"] is None
-        assert "--variants agnostic" in found[name]["why"], name
+        assert result[name]["value"] is None
+        assert "--variants agnostic" in result[name]["why"], name
     # Table 1's question is answered at once where the log says one name: regimes are then one task.
     assert cli("score", path)["lifetimes"][0]["metrics"]["recovery_time"]["value"] is not None
 
@@ -98,9 +98,9 @@ def test_a_block_that_never_gets_back_takes_one_more_than_its_length_and_one_tha
     tmp_path: Path,
 ) -> None:
     path = log(tmp_path, "life", [("train", "a", [5.0] * 10), ("train", "a", [4.0] * 15), ("train", "a", [6.0] * 10)])
-    found = perdure.score(path, settings=perdure.Settings(window="none", scale="none")).metrics
-    assert found["recovery_time"].by == {"a": (16, 0)}
-    assert found["recovery_rate"].value is None, "a rate of what never came, and of no time, means nothing"
+    metrics = perdure.score(path, settings=perdure.Settings(window="none", scale="none")).metrics
+    assert metrics["recovery_time"].by == {"a": (16, 0)}
+    assert metrics["recovery_rate"].value is None, "a rate of what never came, and of no time, means nothing"
 
 
 # Table 2 and Figs. 7 and 9: two tasks, an evaluation of both before, between and after the learning blocks.
@@ -115,7 +115,7 @@ def drawn(seed: int) -> list[tuple[str, str, Values]]:
     for task in ("blue", "green", "blue", "green", "green", "blue"):
         count = chance.choice([20, 25, 40])
         rise = chance.uniform(3, 9)
-        blocks.append(("train", task, [rise * at / count + chance.uniform(0, 2) for at in range(count)]))
+        blocks.append(("train", task, [rise * index / count + chance.uniform(0, 2) for index in range(count)]))
         evaluated()
     return blocks
 
@@ -131,8 +131,8 @@ def prepared_as_in_appendix_a(
     limits = {}
     for task in {task for _, task, _ in blocks}:
         # A.2: "over the Lifelong Learning Agent and the STE".
-        pooled = [one for _, of, values in smooth if of == task for one in values]
-        pooled += [one for of, values in beside if of == task for one in values]
+        pooled = [value for _, of, values in smooth if of == task for value in values]
+        pooled += [value for of, values in beside if of == task for value in values]
         limits[task] = percentile(pooled, 0.1), percentile(pooled, 0.9)
     return (
         [(mode, task, scaled(values, *limits[task])) for mode, task, values in smooth],
@@ -146,20 +146,22 @@ def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, list[tupl
     blocks = drawn(request.param)
     chance = random.Random(100 + request.param)
     experts = [
-        (task, [8 * at / 70 + chance.uniform(0, 2) for at in range(70)])
+        (task, [8 * index / 70 + chance.uniform(0, 2) for index in range(70)])
         for task, count in EXPERTS.items()
         for _ in range(count)
     ]
     lifetime = log(tmp_path, "life", blocks)
     for number, (task, values) in enumerate(experts):
         log(tmp_path / "experts", f"{task}-{number}", [("train", task, values)], role="expert")
-    found = cli("score", lifetime, "--experts", tmp_path / "experts", "--preset", "new-2022")["lifetimes"][0]["metrics"]
-    return found, *prepared_as_in_appendix_a(blocks, experts)
+    result = cli("score", lifetime, "--experts", tmp_path / "experts", "--preset", "new-2022")["lifetimes"][0][
+        "metrics"
+    ]
+    return result, *prepared_as_in_appendix_a(blocks, experts)
 
 
 def maintained(blocks: list[tuple[str, str, Values]]) -> dict[str, list[tuple[list[int], float]]]:
     """§3.4.1: each later evaluation less the one after the task's most recent learning block; with their blocks."""
-    found: dict[str, list[tuple[list[int], float]]] = {}
+    results: dict[str, list[tuple[list[int], float]]] = {}
     for task in ("blue", "green"):
         reference = None
         learned = False
@@ -171,25 +173,25 @@ def maintained(blocks: list[tuple[str, str, Values]]) -> dict[str, list[tuple[li
             elif learned and reference is None:
                 reference = index
             elif learned and reference is not None:
-                found.setdefault(task, []).append(([reference, index], mean(values) - mean(blocks[reference][2])))
-    return found
+                results.setdefault(task, []).append(([reference, index], mean(values) - mean(blocks[reference][2])))
+    return results
 
 
 def transfers(blocks: list[tuple[str, str, Values]], backward: bool) -> dict[str, list[tuple[list[int], float]]]:
     """§3.4.2 and §3.4.3: the contrast around a learning block of the other task, before or once a task is learned."""
-    found: dict[str, list[tuple[list[int], float]]] = {}
+    results: dict[str, list[tuple[list[int], float]]] = {}
     learned: set[str] = set()
     for index, (mode, by, _) in enumerate(blocks):
         if mode != "train":
             continue
         of = "green" if by == "blue" else "blue"
         if (of in learned) == backward:
-            before = max(at for at in range(index) if blocks[at][:2] == ("test", of))
-            after = min(at for at in range(index, len(blocks)) if blocks[at][:2] == ("test", of))
+            before = max(position for position in range(index) if blocks[position][:2] == ("test", of))
+            after = min(position for position in range(index, len(blocks)) if blocks[position][:2] == ("test", of))
             value = contrast(mean(blocks[after][2]), mean(blocks[before][2]))
-            found.setdefault(f"{by}→{of}", []).append(([before, after], value))
+            results.setdefault(f"{by}→{of}", []).append(([before, after], value))
         learned.add(by)
-    return found
+    return results
 
 
 def test_maintenance_is_the_mean_maintenance_value_and_each_has_its_two_blocks(both: Any) -> None:
@@ -199,7 +201,7 @@ def test_maintenance_is_the_mean_maintenance_value_and_each_has_its_two_blocks(b
     assert found["performance_maintenance"]["value"] == pytest.approx(value)
     for task, values in expected.items():
         assert found["performance_maintenance"]["by"][task] == pytest.approx([value for _, value in values])
-        assert found["performance_maintenance"]["at"][task] == [at for at, _ in values]
+        assert found["performance_maintenance"]["at"][task] == [index for index, _ in values]
 
 
 @pytest.mark.parametrize(("name", "backward"), [("forward_transfer", False), ("backward_transfer", True)])
@@ -212,12 +214,12 @@ def test_transfer_is_the_mean_of_each_pairs_first_contrast_and_later_ones_are_ke
     assert set(found[name]["by"]) == set(expected)
     for pair, values in expected.items():
         assert found[name]["by"][pair] == pytest.approx([value for _, value in values])
-        assert found[name]["at"][pair] == [at for at, _ in values]
+        assert found[name]["at"][pair] == [index for index, _ in values]
     assert backward == any(len(values) > 1 for values in expected.values()), "§3.4.3: only it has several for a pair"
 
 
 def joined(blocks: list[tuple[str, str, Values]], task: str) -> Values:
-    return [one for mode, of, values in blocks if (mode, of) == ("train", task) for one in values]
+    return [value for mode, of, values in blocks if (mode, of) == ("train", task) for value in values]
 
 
 def test_relative_performance_is_the_ratio_of_areas_over_the_minimal_number_of_experiences(both: Any) -> None:
@@ -227,7 +229,7 @@ def test_relative_performance_is_the_ratio_of_areas_over_the_minimal_number_of_e
         own = joined(blocks, task)
         beside = [values for of, values in experts if of == task]
         # A.4: "computing those metrics with respect to each Single Task Expert, then averaging the values".
-        ratios.append(mean([sum(own[: len(one)]) / sum(one[: len(own)]) for one in beside]))
+        ratios.append(mean([sum(own[: len(expert)]) / sum(expert[: len(own)]) for expert in beside]))
     assert found["relative_performance"]["value"] == pytest.approx(mean(ratios))
 
 
@@ -237,20 +239,21 @@ def test_sample_efficiency_is_the_ratio_of_maxima_times_the_ratio_of_experiences
     for task in EXPERTS:
         own = exact(joined(blocks, task))
         if slope(own) < 0:  # "only tasks which demonstrate a steady-state": what falls is left out, and that is said
-            said = [*found["sample_efficiency"]["flags"], found["sample_efficiency"]["why"]]
-            assert any("the learning curve falls" in one for one in said if one)
+            message = [*found["sample_efficiency"]["flags"], found["sample_efficiency"]["why"]]
+            assert any("the learning curve falls" in item for item in message if item)
             continue
         beside = [values for of, values in experts if of == task]
         # Clamped values are equal at the top, so that the first of them is where saturation is achieved.
         ratios = [
-            max(own) / max(one) * ((one.index(max(one)) + 1) / (own.index(max(own)) + 1)) for one in map(exact, beside)
+            max(own) / max(item) * ((item.index(max(item)) + 1) / (own.index(max(own)) + 1))
+            for item in map(exact, beside)
         ]
         scores.append(mean(ratios))
     assert found["sample_efficiency"]["value"] == (pytest.approx(mean(scores)) if scores else None)
 
 
 def exact(values: Values) -> Values:
-    return [round(one, 9) for one in values]
+    return [round(value, 9) for value in values]
 
 
 def test_gain_is_the_mean_sign_of_the_trend_of_each_learning_block(both: Any) -> None:
@@ -261,27 +264,30 @@ def test_gain_is_the_mean_sign_of_the_trend_of_each_learning_block(both: Any) ->
 
 def test_learn_burn_is_the_mean_slope_after_a_change_over_the_slope_of_the_whole_lifetime(tmp_path: Path) -> None:
     blocks = [block for block in drawn(7) if block[0] == "train"]
-    made = perdure.score(log(tmp_path, "life", blocks), settings=perdure.Settings(window="none", scale="none")).metrics[
-        "learn_burn"
-    ]
+    metrics = perdure.score(
+        log(tmp_path, "life", blocks), settings=perdure.Settings(window="none", scale="none")
+    ).metrics["learn_burn"]
     # green follows green once: that is no change.
     rates = [slope(values) for before, (_, task, values) in pairwise(blocks) if before[1] != task]
     assert len(rates) == 4
-    whole = [one for _, _, values in blocks for one in values]
-    assert made.value == pytest.approx(mean(rates) / slope(whole))
+    whole = [value for _, _, values in blocks for value in values]
+    assert metrics.value == pytest.approx(mean(rates) / slope(whole))
 
 
 @pytest.mark.parametrize("preset", ["standard", "new-2022"])
 def test_efficiency_of_a_task_that_has_not_saturated_is_flagged_and_not_left_out(tmp_path: Path, preset: str) -> None:
     # §3.4.5: "Only tasks which demonstrate a steady-state/saturated performance are eligible for this metric".
-    curves = {"rising": [float(at) for at in range(80)], "settled": [min(float(4 * at), 80.0) for at in range(80)]}
+    curves = {
+        "rising": [float(index) for index in range(80)],
+        "settled": [min(float(4 * index), 80.0) for index in range(80)],
+    }
     flags = {}
     for own, curve in curves.items():
         lifetime = log(tmp_path, own, [("train", "a", curve)])
         expert = log(tmp_path, f"beside-{own}", [("train", "a", curves["settled"])], role="expert")
-        made = cli("score", lifetime, "--experts", expert, "--preset", preset)["lifetimes"][0]["metrics"]
-        assert made["sample_efficiency"]["value"] is not None
-        flags[own] = [one for one in made["sample_efficiency"]["flags"] if "not saturated" in one]
+        result = cli("score", lifetime, "--experts", expert, "--preset", preset)["lifetimes"][0]["metrics"]
+        assert result["sample_efficiency"]["value"] is not None
+        flags[own] = [item for item in result["sample_efficiency"]["flags"] if "not saturated" in item]
     assert (len(flags["rising"]), flags["settled"]) == (1, [])
 
 
@@ -292,14 +298,14 @@ def test_values_over_time_are_shown_with_the_blocks_they_are_read_from(tmp_path:
     shown = cli("figure", "over-time", path, "--to", tmp_path / "over-time.svg")["data"]
     lines = {panel["metric"]: panel["lines"] for panel in shown["panels"]}
     assert {"performance_maintenance", "forward_transfer", "backward_transfer", "recovery_time"} <= set(lines)
-    for name, found in lines.items():
-        for line in found:
+    for name, match in lines.items():
+        for line in match:
             values, places = scored[name]["by"][line["key"]], scored[name]["at"][line["key"]]
-            assert [one["value"] for one in line["moments"]] == pytest.approx(values)
-            assert [one["blocks"] for one in line["moments"]] == places
-            assert [one["x"] for one in line["moments"]] == sorted(one["x"] for one in line["moments"])
-    said = spoken("score", path, "--over-time", "--metrics", "performance_maintenance")
-    assert "blue" in said
+            assert [cell["value"] for cell in line["moments"]] == pytest.approx(values)
+            assert [cell["blocks"] for cell in line["moments"]] == places
+            assert [cell["x"] for cell in line["moments"]] == sorted(cell["x"] for cell in line["moments"])
+    messages = spoken("score", path, "--over-time", "--metrics", "performance_maintenance")
+    assert "blue" in messages
     assert (tmp_path / "over-time.svg").stat().st_size > 1000
 
 
@@ -318,5 +324,5 @@ def test_values_over_time_are_shown_with_the_blocks_they_are_read_from(tmp_path:
 def test_the_scenarios_of_tables_1_and_2_have_the_blocks_that_are_printed(
     file: str, blocks: list[tuple[str, int]]
 ) -> None:
-    found = [(one.mode, one.length) for one in perdure.read_syllabus(SYLLABI / f"{file}.json").scenario.blocks]
-    assert found == (blocks if "table1" in file else [*blocks, *blocks[:2]])
+    result = [(block.mode, block.length) for block in perdure.read_syllabus(SYLLABI / f"{file}.json").scenario.blocks]
+    assert result == (blocks if "table1" in file else [*blocks, *blocks[:2]])

@@ -31,10 +31,10 @@ class Lived:
         evaluation()  # "Lifetimes are assumed to start with an Evaluation Block"
         for number, task in enumerate(ORDER):
             start = 3.0 * (number >= 3)
-            values = [start + 6 * at / 30 + chance.uniform(0, 2) for at in range(30)]
+            values = [start + 6 * index / 30 + chance.uniform(0, 2) for index in range(30)]
             self.raw.append(("train", task, values))
             evaluation()
-        self.experts = {task: [9 * at / 60 + chance.uniform(0, 2) for at in range(60)] for task in TASKS}
+        self.experts = {task: [9 * index / 60 + chance.uniform(0, 2) for index in range(60)] for task in TASKS}
         # Half a second for an experience of the lifetime, a fifth for one of an expert.
         self.path = log(folder, name, self.raw, seconds=0.5)
         for task, values in self.experts.items():
@@ -47,7 +47,7 @@ class Lived:
         alone = {task: smoothed(values) for task, values in self.experts.items()}
         limits = {}
         for task in TASKS:
-            pooled = [one for _, of, values in smooth if of == task for one in values] + alone[task]
+            pooled = [value for _, of, values in smooth if of == task for value in values] + alone[task]
             limits[task] = percentile(pooled, 0.1), percentile(pooled, 0.9)
         self.P_E: list[dict[str, float]] = [{}]
         self.P_L: list[tuple[str, Values]] = []
@@ -60,12 +60,12 @@ class Lived:
         self.P_STE = {task: scaled(values, *limits[task]) for task, values in alone.items()}
 
     def scored(self, *more: object) -> dict[str, Any]:
-        made = cli("score", self.path, "--experts", self.beside, "--preset", "baker-2023", *more)
-        found: dict[str, Any] = made["lifetimes"][0]["metrics"]
-        return found
+        result = cli("score", self.path, "--experts", self.beside, "--preset", "baker-2023", *more)
+        outcome: dict[str, Any] = result["lifetimes"][0]["metrics"]
+        return outcome
 
     def concatenated(self, task: str) -> Values:
-        return [one for of, values in self.P_L if of == task for one in values]
+        return [value for of, values in self.P_L if of == task for value in values]
 
 
 @pytest.fixture(params=range(3))
@@ -76,7 +76,7 @@ def lifetime(request: pytest.FixtureRequest, tmp_path: Path) -> Lived:
 def test_forward_transfer_is_algorithm_1(lifetime: Lived) -> None:
     learned: list[str] = []
     pairs: list[tuple[str, str]] = []
-    found: list[tuple[float, float]] = []
+    results: list[tuple[float, float]] = []
     for n in range(1, len(ORDER) + 1):
         now = ORDER[n - 1]
         if now in learned:
@@ -85,11 +85,13 @@ def test_forward_transfer_is_algorithm_1(lifetime: Lived) -> None:
         for t in TASKS:
             if t not in learned and (now, t) not in pairs:
                 pairs.append((now, t))
-                found.append((lifetime.P_E[n][t], lifetime.P_E[n - 1][t]))
+                results.append((lifetime.P_E[n][t], lifetime.P_E[n - 1][t]))
     scored = lifetime.scored()
     # "Our transfer metrics use Ratios, but Contrasts may also be used in their place".
-    assert scored["forward_transfer"]["value"] == pytest.approx(mean([after / before for after, before in found]))
-    assert scored["forward_transfer_contrast"]["value"] == pytest.approx(mean([contrast(*one) for one in found]))
+    assert scored["forward_transfer"]["value"] == pytest.approx(mean([after / before for after, before in results]))
+    assert scored["forward_transfer_contrast"]["value"] == pytest.approx(
+        mean([contrast(*result) for result in results])
+    )
 
 
 def test_backward_transfer_is_algorithm_2_with_the_first_block_learned_and_pairs_in_order(lifetime: Lived) -> None:
@@ -97,17 +99,19 @@ def test_backward_transfer_is_algorithm_2_with_the_first_block_learned_and_pairs
     # b→a one is dropped; its text and S000 §3.4.3 speak of each task pair's first value: both are slips of print.
     learned: list[str] = [ORDER[0]]
     pairs: list[tuple[str, str]] = []
-    found: list[tuple[float, float]] = []
+    results: list[tuple[float, float]] = []
     for n in range(2, len(ORDER) + 1):
         now = ORDER[n - 1]
         learned.append(now)
         for t in TASKS:
             if t != now and t in learned and (now, t) not in pairs:
                 pairs.append((now, t))
-                found.append((lifetime.P_E[n][t], lifetime.P_E[n - 1][t]))
+                results.append((lifetime.P_E[n][t], lifetime.P_E[n - 1][t]))
     scored = lifetime.scored()
-    assert scored["backward_transfer"]["value"] == pytest.approx(mean([after / before for after, before in found]))
-    assert scored["backward_transfer_contrast"]["value"] == pytest.approx(mean([contrast(*one) for one in found]))
+    assert scored["backward_transfer"]["value"] == pytest.approx(mean([after / before for after, before in results]))
+    assert scored["backward_transfer_contrast"]["value"] == pytest.approx(
+        mean([contrast(*result) for result in results])
+    )
 
 
 def test_relative_performance_is_algorithm_3(lifetime: Lived) -> None:
@@ -116,13 +120,15 @@ def test_relative_performance_is_algorithm_3(lifetime: Lived) -> None:
 
 
 def test_sample_efficiency_is_algorithm_4(lifetime: Lived) -> None:
-    found = []
+    results = []
     for task in TASKS:
         own, expert = smoothed(lifetime.concatenated(task)), smoothed(lifetime.P_STE[task])
         assert slope(own) > 0
-        where = [next(at for at, one in enumerate(c, 1) if one >= max(c) - 1e-9 * max(c)) for c in (own, expert)]
-        found.append(max(own) / max(expert) * where[1] / where[0])
-    assert lifetime.scored()["sample_efficiency"]["value"] == pytest.approx(mean(found))
+        where = [
+            next(index for index, value in enumerate(c, 1) if value >= max(c) - 1e-9 * max(c)) for c in (own, expert)
+        ]
+        results.append(max(own) / max(expert) * where[1] / where[0])
+    assert lifetime.scored()["sample_efficiency"]["value"] == pytest.approx(mean(results))
 
 
 def test_performance_maintenance_is_algorithm_5(lifetime: Lived) -> None:
@@ -134,9 +140,9 @@ def test_performance_maintenance_is_algorithm_5(lifetime: Lived) -> None:
             if recent.get(t, 0) > 0 and t != ORDER[n - 1]:
                 values[t].append(lifetime.P_E[n][t] - lifetime.P_E[recent[t]][t])
     scored = lifetime.scored()["performance_maintenance"]
-    assert scored["value"] == pytest.approx(mean([mean(one) for one in values.values()]))
-    for task, one in values.items():
-        assert scored["by"][task] == pytest.approx(one)
+    assert scored["value"] == pytest.approx(mean([mean(value) for value in values.values()]))
+    for task, value in values.items():
+        assert scored["by"][task] == pytest.approx(value)
 
 
 def test_cost_overhead_is_table_g_20(lifetime: Lived) -> None:
@@ -149,8 +155,8 @@ def test_cost_overhead_is_table_g_20(lifetime: Lived) -> None:
 
 
 def test_standard_counts_only_the_time_of_learning(lifetime: Lived) -> None:
-    found = cli("score", lifetime.path, "--experts", lifetime.beside)["lifetimes"][0]["metrics"]["cost_overhead"]
-    assert found["value"] == pytest.approx(0.5 / 0.2), "definitions §3: Σ(last − first)/Σ(n − 1) over learning blocks"
+    result = cli("score", lifetime.path, "--experts", lifetime.beside)["lifetimes"][0]["metrics"]["cost_overhead"]
+    assert result["value"] == pytest.approx(0.5 / 0.2), "definitions §3: Σ(last − first)/Σ(n − 1) over learning blocks"
 
 
 def test_performance_against_cost_is_a_point_per_lifetime(tmp_path: Path) -> None:
@@ -171,7 +177,7 @@ def test_the_annotated_picture_marks_the_evaluations_that_maintenance_and_transf
     # Fig. 3a: on one lifetime, the two evaluations that each value is read from.
     lifetime = Lived(5, tmp_path)
     shown = cli("figure", "annotated", lifetime.path, "--to", tmp_path / "a.svg", "--values", "measured")["data"]
-    marks = [(one["metric"], one["key"], tuple(one["blocks"])) for one in shown["marks"]]
+    marks = [(item["metric"], item["key"], tuple(item["blocks"])) for item in shown["marks"]]
     per = len(TASKS)
 
     def block(evaluation: int, task: str) -> int:
@@ -180,28 +186,28 @@ def test_the_annotated_picture_marks_the_evaluations_that_maintenance_and_transf
 
     # FT: a is learned between evaluations 0 and 1, and b and c have not been; then b, and c has not been.
     forward = {("a→b", (0, 1)), ("a→c", (0, 1)), ("b→c", (1, 2))}
-    expected = {("forward_transfer", pair, tuple(block(e, pair[-1]) for e in at)) for pair, at in forward}
-    assert {one for one in marks if one[0] == "forward_transfer"} == expected
+    expected = {("forward_transfer", pair, tuple(block(e, pair[-1]) for e in index)) for pair, index in forward}
+    assert {mark for mark in marks if mark[0] == "forward_transfer"} == expected
     # BT: each pair's first, once the second of it was learned.
     first: dict[str, tuple[int, int]] = {}
     for n, by in enumerate(ORDER, 1):
         for of in TASKS:
             if of != by and of in ORDER[: n - 1]:
                 first.setdefault(f"{by}→{of}", (block(n - 1, of), block(n, of)))
-    assert {one[1:] for one in marks if one[0] == "backward_transfer"} == set(first.items())
+    assert {mark[1:] for mark in marks if mark[0] == "backward_transfer"} == set(first.items())
     # PM: every evaluation of a task after its reference.
-    kept = set()
+    names = set()
     for task in TASKS:
         reference = None
         for n, by in enumerate(ORDER, 1):
             if by == task:
                 reference = n
             elif reference:
-                kept.add((task, (block(reference, task), block(n, task))))
-    assert {one[1:] for one in marks if one[0] == "performance_maintenance"} == kept
-    for one in shown["marks"]:
-        means = [mean(lifetime.raw[index][2]) for index in one["blocks"]]
-        assert [one["before"][1], one["after"][1]] == pytest.approx(means), "drawn at the evaluations' means"
+                names.add((task, (block(reference, task), block(n, task))))
+    assert {mark[1:] for mark in marks if mark[0] == "performance_maintenance"} == names
+    for item in shown["marks"]:
+        means = [mean(lifetime.raw[index][2]) for index in item["blocks"]]
+        assert [item["before"][1], item["after"][1]] == pytest.approx(means), "drawn at the evaluations' means"
 
 
 def test_the_t_test_of_appendix_d_is_one_tailed_and_its_p_is_of_the_mean_over_lifetimes(tmp_path: Path) -> None:
@@ -209,15 +215,15 @@ def test_the_t_test_of_appendix_d_is_one_tailed_and_its_p_is_of_the_mean_over_li
     (tmp_path / "only").mkdir()
     for lifetime in lifetimes:
         lifetime.path.rename(tmp_path / "only" / lifetime.path.name)
-    made = cli("score", tmp_path / "only", "--preset", "baker-2023")
-    found = made["groups"][0]["metrics"]["performance_maintenance"]
-    values = [one["metrics"]["performance_maintenance"]["value"] for one in made["lifetimes"]]
+    result = cli("score", tmp_path / "only", "--preset", "baker-2023")
+    outcome = result["groups"][0]["metrics"]["performance_maintenance"]
+    values = [item["metrics"]["performance_maintenance"]["value"] for item in result["lifetimes"]]
     t = mean(values) / (stdev(values) / math.sqrt(len(values)))
-    assert found["mean"] == pytest.approx(mean(values))
-    assert found["sd"] == pytest.approx(stdev(values))
-    assert found["t"] == pytest.approx(t)
-    assert found["tails"] == "one"
-    assert found["p"] == pytest.approx(upper_tail(t, len(values) - 1), abs=1e-6)
+    assert outcome["mean"] == pytest.approx(mean(values))
+    assert outcome["sd"] == pytest.approx(stdev(values))
+    assert outcome["t"] == pytest.approx(t)
+    assert outcome["tails"] == "one"
+    assert outcome["p"] == pytest.approx(upper_tail(t, len(values) - 1), abs=1e-6)
 
 
 def upper_tail(t: float, df: int) -> float:
@@ -225,8 +231,8 @@ def upper_tail(t: float, df: int) -> float:
     scale = math.gamma((df + 1) / 2) / (math.sqrt(df * math.pi) * math.gamma(df / 2))
     steps, width = 20000, abs(t) / 20000
     total = sum(
-        (1 if at in (0, steps) else 4 if at % 2 else 2) * (1 + (at * width) ** 2 / df) ** (-(df + 1) / 2)
-        for at in range(steps + 1)
+        (1 if index in (0, steps) else 4 if index % 2 else 2) * (1 + (index * width) ** 2 / df) ** (-(df + 1) / 2)
+        for index in range(steps + 1)
     )
     area = float(scale * total * width / 3)
     return 0.5 - math.copysign(area, t)
@@ -246,11 +252,11 @@ def test_condensed_learns_each_task_once_and_dispersed_in_three_superblocks(kind
     file = tmp_path / f"{kind}.json"
     file.write_text(spoken("compose", kind, *tasks, *more, "--learn", "30", "--evaluate", "5"))
     blocks = perdure.read_syllabus(file).scenario.blocks
-    learned = [one.task for one in blocks if one.mode == "learn"]
+    learned = [block.task for block in blocks if block.mode == "learn"]
     assert len(learned) == (3 if kind == "condensed" else 9)
     assert all(learned.count(task) == len(learned) // 3 for task in set(learned))
     assert blocks[0].mode == "evaluate", "lifetimes start with an evaluation block"
-    for index, one in enumerate(blocks):
-        if one.mode == "learn":
+    for index, block in enumerate(blocks):
+        if block.mode == "learn":
             tests = {other.task for other in blocks[index + 1 : index + 4] if other.mode == "evaluate"}
             assert tests == set(learned), "after each learning block all tasks are evaluated"

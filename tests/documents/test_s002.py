@@ -58,9 +58,9 @@ def torch() -> Any:
 def page() -> dict[str, Any]:
     """Every definition that the page prints, run as printed; its imports are what a reader would add."""
     names: dict[str, Any] = {"np": np, "torch": torch()}
-    for one in listings(2):
-        if re.match(r"\s*(def|class) ", one):
-            exec(compile(one, "S002", "exec"), names)
+    for listing in listings(2):
+        if re.match(r"\s*(def|class) ", listing):
+            exec(compile(listing, "S002", "exec"), names)
     return names
 
 
@@ -70,7 +70,7 @@ def drawn(seed: int, count: int) -> list[list[float | None]]:
 
 
 def zero_filled(matrix: list[list[float | None]]) -> Any:
-    return np.array([[one or 0.0 for one in row] for row in matrix])
+    return np.array([[cell or 0.0 for cell in row] for row in matrix])
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -91,7 +91,7 @@ def test_every_metric_of_the_shell_is_the_pages_function(page: dict[str, Any], s
     matrix, chance = drawn(seed, 4), [10.0, 12.0, 9.0, 11.0]
     file = tmp_path / "matrix.json"
     file.write_text(json.dumps({"matrix": matrix}))
-    found = cli("score", file, "--random-init", "10,12,9,11")["lifetimes"][0]["metrics"]
+    result = cli("score", file, "--random-init", "10,12,9,11")["lifetimes"][0]["metrics"]
     full = zero_filled(matrix)
     expected = {
         "average_accuracy": page["average_accuracy"](full),
@@ -102,12 +102,12 @@ def test_every_metric_of_the_shell_is_the_pages_function(page: dict[str, Any], s
         "memory_stability": page["memory_stability"](full),
     }
     for name, value in expected.items():
-        assert found[name]["value"] == pytest.approx(value), name
+        assert result[name]["value"] == pytest.approx(value), name
     # FM's formula, beside its code: the best until T − 1.
     strict = [max(full[i, j] - full[i, 3] for j in range(i, 3)) for i in range(3)]
-    assert found["forgetting_strict"]["value"] == pytest.approx(mean(strict))
-    assert found["average_accuracy"]["value"] == pytest.approx(
-        found["learning_accuracy"]["value"] + found["bwt"]["value"] * 3 / 4
+    assert result["forgetting_strict"]["value"] == pytest.approx(mean(strict))
+    assert result["average_accuracy"]["value"] == pytest.approx(
+        result["learning_accuracy"]["value"] + result["bwt"]["value"] * 3 / 4
     ), "what the page calls an approximation is exact with (T − 1)/T"
 
 
@@ -118,10 +118,10 @@ def test_the_printed_matrix_is_read_as_it_is_printed(tmp_path: Path) -> None:
     assert len(rows) == 5
     file = tmp_path / "printed.csv"
     head = ",T0,T1,T2,T3,T4\n"
-    file.write_text(head + "\n".join(f"T{at}," + ",".join(row.split()) for at, row in enumerate(rows)) + "\n")
-    found = cli("score", file)["lifetimes"][0]["metrics"]
-    assert found["average_accuracy"]["value"] == pytest.approx(mean([49.2, 50.1, 53.7, 58.9, 98.1]))
-    assert found["bwt"]["value"] == pytest.approx(mean([49.2 - 98.5, 50.1 - 97.8, 53.7 - 98.2, 58.9 - 97.5]))
+    file.write_text(head + "\n".join(f"T{index}," + ",".join(row.split()) for index, row in enumerate(rows)) + "\n")
+    result = cli("score", file)["lifetimes"][0]["metrics"]
+    assert result["average_accuracy"]["value"] == pytest.approx(mean([49.2, 50.1, 53.7, 58.9, 98.1]))
+    assert result["bwt"]["value"] == pytest.approx(mean([49.2 - 98.5, 50.1 - 97.8, 53.7 - 98.2, 58.9 - 97.5]))
 
 
 def test_zeros_below_the_diagonal_are_no_evaluations_and_as_given_they_are(tmp_path: Path) -> None:
@@ -142,14 +142,14 @@ def test_zeros_below_the_diagonal_are_no_evaluations_and_as_given_they_are(tmp_p
 
 
 def test_one_task_is_as_the_page_has_it_in_its_class_and_without_a_value_in_score(tmp_path: Path) -> None:
-    made = ContinualLearningMetrics([[80.0]]).summary()
-    assert made == {**dict.fromkeys(KEYS, 0.0), **dict.fromkeys(KEYS[:2], 80.0), KEYS[3]: None, KEYS[6]: []}
+    table = ContinualLearningMetrics([[80.0]]).summary()
+    assert table == {**dict.fromkeys(KEYS, 0.0), **dict.fromkeys(KEYS[:2], 80.0), KEYS[3]: None, KEYS[6]: []}
     (tmp_path / "one.json").write_text(json.dumps({"matrix": [[80.0]]}))
-    found = cli("score", tmp_path / "one.json")["lifetimes"][0]["metrics"]
-    assert found["average_accuracy"]["value"] == 80.0
+    result = cli("score", tmp_path / "one.json")["lifetimes"][0]["metrics"]
+    assert result["average_accuracy"]["value"] == 80.0
     for name in ("bwt", "above_chance", "forgetting", "memory_stability"):
-        assert found[name]["value"] is None, name
-        assert "two learned tasks" in found[name]["why"], name
+        assert result[name]["value"] is None, name
+        assert "two learned tasks" in result[name]["why"], name
 
 
 # "Interpreting Metric Combinations": the first task's row and the second's own accuracy make LA, BWT and AA.
@@ -183,15 +183,15 @@ def test_intransigence_and_omega_come_from_a_joint_run(how: str, tmp_path: Path)
     joint: list[list[float | None]] = [[91.0, 91.5, last[0]], [None, 90.0, last[1]], [None, None, last[2]]]
     place = tmp_path / ("runs" if how == "found by itself" else "aside") / "joint" / "seed0.json"
     perdure.classic.matrix.save_matrix(place, joint, learner="joint")
-    told = {"numbers": ("--joint", "92,91,93"), "place": ("--joint", place.parent), "found by itself": ()}[how]
-    lifetimes = cli("score", tmp_path / "runs", *told)["lifetimes"]
-    found = next(one for one in lifetimes if one["learner"] == "mine")["metrics"]
+    message = {"numbers": ("--joint", "92,91,93"), "place": ("--joint", place.parent), "found by itself": ()}[how]
+    lifetimes = cli("score", tmp_path / "runs", *message)["lifetimes"]
+    result = next(lifetime for lifetime in lifetimes if lifetime["learner"] == "mine")["metrics"]
     # IM: mean over i ≥ 2 of A_joint − A_ii. Ω: Hayes et al. 2018, over j = 2 … T.
-    assert found["intransigence"]["value"] == pytest.approx(((91 - 85) + (93 - 88)) / 2)
-    assert found["omega_base"]["value"] == pytest.approx((80 / 92 + 70 / 92) / 2)
-    assert found["omega_new"]["value"] == pytest.approx((85 + 88) / 2)
+    assert result["intransigence"]["value"] == pytest.approx(((91 - 85) + (93 - 88)) / 2)
+    assert result["omega_base"]["value"] == pytest.approx((80 / 92 + 70 / 92) / 2)
+    assert result["omega_new"]["value"] == pytest.approx((85 + 88) / 2)
     seen = [(80 + 85) / 2 / ((92 + 91) / 2), (70 + 75 + 88) / 3 / ((92 + 91 + 93) / 3)]
-    assert found["omega_all"]["value"] == pytest.approx(mean(seen))
+    assert result["omega_all"]["value"] == pytest.approx(mean(seen))
 
 
 # A model that knows the answers of the tasks it was last trained on: train(a) makes it forget all but two.
@@ -209,12 +209,12 @@ class Model:
 
 def loaders(count: int) -> list[list[tuple[Tensor, Tensor]]]:
     """Task i has eight examples of itself, and i of the task before it."""
-    made = []
+    results = []
     for task in range(count):
-        rows = [[task, at % 2] for at in range(8)] + [[max(task - 1, 0), at % 2] for at in range(task)]
-        made.append([(tensor(rows[:5]), tensor([one[1] for one in rows[:5]]))])
-        made[-1].append((tensor(rows[5:]), tensor([one[1] for one in rows[5:]])))
-    return made
+        rows = [[task, index % 2] for index in range(8)] + [[max(task - 1, 0), index % 2] for index in range(task)]
+        results.append([(tensor(rows[:5]), tensor([row[1] for row in rows[:5]]))])
+        results[-1].append((tensor(rows[5:]), tensor([row[1] for row in rows[5:]])))
+    return results
 
 
 def train(model: Model, loader: Any, epochs: int, device: Any) -> None:
@@ -238,7 +238,7 @@ def test_runs_are_summed_up_as_the_page_sums_them_up_with_only_the_class_importe
     stack = [zero_filled(drawn(seed, 3)) for seed in range(5)]
     theirs = page["evaluate_with_confidence"](iter(stack).__next__, 5)
     # The same listing, with `from perdure.classic.matrix import ContinualLearningMetrics` in place of its own class.
-    listing = next(one for one in listings(2) if "def evaluate_with_confidence" in one)
+    listing = next(listing for listing in listings(2) if "def evaluate_with_confidence" in listing)
     names = {"np": np, "torch": torch(), "ContinualLearningMetrics": ContinualLearningMetrics}
     exec(compile(listing, "S002", "exec"), names)
     changed: Any = names["evaluate_with_confidence"]
@@ -253,7 +253,7 @@ def test_the_picture_has_the_pages_four_titles_in_one_file(tmp_path: Path) -> No
     for panel in ("Accuracy matrix", "Just learned, and at the end", "Trajectories", "Forgetting by task"):
         assert panel in figure.body
     lost = re.findall(r"<title>[^<]*, lost: ([0-9.]+)</title>", figure.body)
-    assert [float(one) for one in lost] == pytest.approx([49.3, 47.7, 44.5, 38.6]), "A_ii − A_iT, signed"
+    assert [float(item) for item in lost] == pytest.approx([49.3, 47.7, 44.5, 38.6]), "A_ii − A_iT, signed"
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_the_pages_short_names_are_taken_where_an_id_is(short: str, name: str, t
 
 def test_the_good_values_of_the_summary_are_the_pages(tmp_path: Path) -> None:
     text = document(2)
-    listed = {one["name"]: one for one in json.loads(spoken("list", "metrics", "--json", "-"))}
+    listed = {item["name"]: item for item in json.loads(spoken("list", "metrics", "--json", "-"))}
     for row, name in (("AA", "average_accuracy"), ("LA", "learning_accuracy"), ("FM", "forgetting")):
         good = re.search(rf"^\| {row} \|.*\| (.*?) \|$", text, re.MULTILINE)
         assert good is not None
@@ -281,9 +281,9 @@ def test_random_init_is_what_lifetimes_are_evaluated_to_before_any_learning(tmp_
     # A column 0, or the evaluations that a lifetime begins with, stand for A_rand.
     before = [[20.0, 90.0, 80.0], [30.0, 35.0, 95.0]]
     (tmp_path / "m.json").write_text(json.dumps({"matrix": before}))
-    found = cli("score", tmp_path / "m.json")["lifetimes"][0]["metrics"]
-    assert found["above_chance"]["value"] == pytest.approx(95.0 - 30.0)
-    assert found["fwt"]["value"] == pytest.approx(35.0 - 30.0)
+    result = cli("score", tmp_path / "m.json")["lifetimes"][0]["metrics"]
+    assert result["above_chance"]["value"] == pytest.approx(95.0 - 30.0)
+    assert result["fwt"]["value"] == pytest.approx(35.0 - 30.0)
 
 
 def test_a_log_that_begins_with_evaluations_gives_the_pages_numbers_and_forward_transfer(tmp_path: Path) -> None:
@@ -297,12 +297,12 @@ def test_a_log_that_begins_with_evaluations_gives_the_pages_numbers_and_forward_
         tests.append({task: [chance.random() for _ in range(4)] for task in ("a", "b", "c")})
         blocks += [("test", task, values) for task, values in tests[-1].items()]
     path = log(tmp_path, "life", blocks, measure="accuracy")
-    found = cli("score", path)["lifetimes"][0]["metrics"]
+    result = cli("score", path)["lifetimes"][0]["metrics"]
     evaluated = [[mean(column[task]) for column in tests] for task in ("a", "b", "c")]  # a row per task, column 0 first
-    assert found["average_accuracy"]["value"] == pytest.approx(mean([row[3] for row in evaluated]))
-    assert found["learning_accuracy"]["value"] == pytest.approx(mean([evaluated[i][i + 1] for i in range(3)]))
-    assert found["bwt"]["value"] == pytest.approx(mean([evaluated[i][3] - evaluated[i][i + 1] for i in range(2)]))
-    assert found["above_chance"]["value"] == pytest.approx(
+    assert result["average_accuracy"]["value"] == pytest.approx(mean([row[3] for row in evaluated]))
+    assert result["learning_accuracy"]["value"] == pytest.approx(mean([evaluated[i][i + 1] for i in range(3)]))
+    assert result["bwt"]["value"] == pytest.approx(mean([evaluated[i][3] - evaluated[i][i + 1] for i in range(2)]))
+    assert result["above_chance"]["value"] == pytest.approx(
         mean([evaluated[i][i + 1] - evaluated[i][0] for i in (1, 2)])
     )
-    assert found["fwt"]["value"] == pytest.approx(mean([evaluated[i][i] - evaluated[i][0] for i in (1, 2)]))
+    assert result["fwt"]["value"] == pytest.approx(mean([evaluated[i][i] - evaluated[i][0] for i in (1, 2)]))

@@ -36,7 +36,7 @@ def moving(values: Sequence[float], alpha: int = 11) -> Values:
     """An unweighted moving average, "edge values are discarded"; of shorter blocks the mean, as definitions §5 say."""
     if len(values) < alpha:
         return [mean(values)]
-    return [sum(values[at : at + alpha]) / alpha for at in range(len(values) - alpha + 1)]
+    return [sum(values[index : index + alpha]) / alpha for index in range(len(values) - alpha + 1)]
 
 
 def saturation(values: Sequence[float], alpha: int = 11) -> float:
@@ -46,7 +46,7 @@ def saturation(values: Sequence[float], alpha: int = 11) -> float:
 def time_to_saturation(values: Sequence[float], alpha: int = 11) -> int:
     """When "the saturation value (or above) is seen in the smoothed reward signal" for the first time."""
     smooth = moving(values, alpha)
-    return next(at for at, one in enumerate(smooth, 1) if one >= max(smooth))
+    return next(index for index, value in enumerate(smooth, 1) if value >= max(smooth))
 
 
 def integral(values: Sequence[float], alpha: int = 11) -> float:
@@ -59,7 +59,7 @@ def recovery(before: Sequence[float], later: Sequence[float], alpha: int = 11) -
     """Episodes "to regain the same performance (within 2%)"; one more than the block has where it never does."""
     level = saturation(before, alpha)
     least = level - 0.02 * abs(level)
-    return next((at for at, one in enumerate(moving(later, alpha)) if one >= least), len(later) + 1)
+    return next((index for index, mean in enumerate(moving(later, alpha)) if mean >= least), len(later) + 1)
 
 
 # --- lifetimes of its kinds --------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def recovery(before: Sequence[float], later: Sequence[float], alpha: int = 11) -
 
 def learned(chance: random.Random, top: float, count: int = 40) -> Values:
     soon = chance.uniform(2, 9)
-    return [top * (1 - math.exp(-at / soon)) + chance.uniform(-0.2, 0.2) for at in range(count)]
+    return [top * (1 - math.exp(-index / soon)) + chance.uniform(-0.2, 0.2) for index in range(count)]
 
 
 def evaluated(chance: random.Random, level: float, count: int = 15) -> Values:
@@ -129,8 +129,8 @@ def stated(data: Path, experts: dict[str, float]) -> None:
 
 
 def scored(name: str, *more: object) -> dict[str, Any]:
-    found: dict[str, Any] = cli("score", name, "--preset", "framework-2019", *more)["lifetimes"][0]
-    return found
+    result: dict[str, Any] = cli("score", name, "--preset", "framework-2019", *more)["lifetimes"][0]
+    return result
 
 
 def of_train(blocks: Blocks) -> list[Values]:
@@ -147,23 +147,23 @@ def test_each_block_saturates_recovers_and_sums_up_as_the_formulas_say(
 ) -> None:
     blocks = continual()
     name = tree(data, "cl-1575473425723", blocks, sub_episodes=sub_episodes)
-    found = scored(name, "--width", alpha)["metrics"]
+    scores = scored(name, "--width", alpha)["metrics"]
     trained = of_train(blocks)
-    assert found["saturation"]["value"] == pytest.approx(mean([saturation(one, alpha) for one in trained]))
-    assert found["time_to_saturation"]["value"] == mean([time_to_saturation(one, alpha) for one in trained])
-    assert found["normalized_integral"]["value"] == pytest.approx(mean([integral(one, alpha) for one in trained]))
+    assert scores["saturation"]["value"] == pytest.approx(mean([saturation(block, alpha) for block in trained]))
+    assert scores["time_to_saturation"]["value"] == mean([time_to_saturation(block, alpha) for block in trained])
+    assert scores["normalized_integral"]["value"] == pytest.approx(mean([integral(block, alpha) for block in trained]))
     # Other widths are the same task under a change: "after a change is introduced to its environment".
-    assert found["recovery_time"]["value"] == mean([recovery(a, b, alpha) for a, b in pairwise(trained)])
+    assert scores["recovery_time"]["value"] == mean([recovery(a, b, alpha) for a, b in pairwise(trained)])
     everything = [value for *_, values in blocks for value in values]
     if sub_episodes == 1:
-        assert found["global_perf"]["value"] == pytest.approx(mean(everything))
+        assert scores["global_perf"]["value"] == pytest.approx(mean(everything))
 
 
 def test_maintenance_on_test_is_test_less_train_of_the_same_parameters_for_all_that_is_commonly_computed(
     data: Path,
 ) -> None:
     blocks = continual()
-    found = scored(tree(data, "cl-1", blocks))["metrics"]
+    scores = scored(tree(data, "cl-1", blocks))["metrics"]
     pairs, last = [], {}
     for phase, _, params, values in blocks:
         if phase.endswith("train"):
@@ -177,7 +177,7 @@ def test_maintenance_on_test_is_test_less_train_of_the_same_parameters_for_all_t
         ("maintenance_on_test_mean", mean),
     ):
         value = mean([function(test) - function(train) for test, train in pairs])
-        assert found[name]["value"] == pytest.approx(value), name
+        assert scores[name]["value"] == pytest.approx(value), name
 
 
 def test_relative_to_the_expert_is_by_exact_name_or_not_computable(data: Path) -> None:
@@ -185,8 +185,8 @@ def test_relative_to_the_expert_is_by_exact_name_or_not_computable(data: Path) -
     trained = of_train(subtype_b())
     assert scored(name)["metrics"]["ste_relative"]["value"] is None, "without the file it cannot be calculated"
     stated(data, {"Pong": 4.0, "Breakout": 8.0})
-    found = scored(name)["metrics"]["ste_relative"]
-    assert found["value"] == pytest.approx(mean([saturation(trained[0]) / 4, saturation(trained[1]) / 8]))
+    scores = scored(name)["metrics"]["ste_relative"]
+    assert scores["value"] == pytest.approx(mean([saturation(trained[0]) / 4, saturation(trained[1]) / 8]))
     stated(data, {"Pon": 4.0, "Pong_extra": 4.0, "Break": 8.0})
     assert scored(name)["metrics"]["ste_relative"]["value"] is None, "never the beginning of a name, and never 1"
 
@@ -198,11 +198,11 @@ def test_subtype_b_gives_forward_transfer_in_1_test_and_reverse_transfer_in_2_te
     blocks = subtype_b()
     name = tree(data, "b-1", blocks)
     stated(data, {"Pong": 4.0, "Breakout": 8.0})
-    found = scored(name)["metrics"]
-    assert found["ste_forward_transfer"]["by"] == {"pong→breakout": [pytest.approx(saturation(blocks[1][3]) / 8)]}
-    assert found["ste_reverse_transfer"]["by"] == {"breakout→pong": [pytest.approx(saturation(blocks[3][3]) / 4)]}
+    scores = scored(name)["metrics"]
+    assert scores["ste_forward_transfer"]["by"] == {"pong→breakout": [pytest.approx(saturation(blocks[1][3]) / 8)]}
+    assert scores["ste_reverse_transfer"]["by"] == {"breakout→pong": [pytest.approx(saturation(blocks[3][3]) / 4)]}
     shown = cli("figure", "transfer", name, "--preset", "framework-2019", "--to", data / "transfer.svg")["data"]
-    cells = [one for row in shown["values"] for one in row if one is not None] if "values" in shown else shown
+    cells = [cell for row in shown["values"] for cell in row if cell is not None] if "values" in shown else shown
     for value in (saturation(blocks[1][3]) / 8, saturation(blocks[3][3]) / 4):
         assert f"{value:.6f}"[:6] in json.dumps(cells), "the transfer matrix holds both"
 
@@ -215,17 +215,17 @@ def test_subtype_c_gives_the_matrix_over_parameters_and_the_gain_in_time_to_lear
     experts = {width: learned(chance, 9, 60) for width in (0.15, 0.2)}
     for width, values in experts.items():
         tree(data / "alone", f"e-{width}", [("1-1.train", "Breakout", {WIDTH: width}, values)])
-    found = scored(name, "--experts", data / "alone" / "logs")["metrics"]
+    scores = scored(name, "--experts", data / "alone" / "logs")["metrics"]
     own = {
         params[WIDTH]: values for phase, task, params, values in blocks if (phase, task) == ("3-2.train", "Breakout")
     }
     gains = [time_to_saturation(values) / time_to_saturation(own[width]) for width, values in experts.items()]
-    assert found["time_to_learn_gain"]["value"] == pytest.approx(mean(gains))
+    assert scores["time_to_learn_gain"]["value"] == pytest.approx(mean(gains))
     first = {params[WIDTH]: values for phase, _, params, values in blocks if phase == "2-1.test"}
     forward = [saturation(first[width]) / saturation(values) for width, values in experts.items()]
-    assert sorted(one for values in found["ste_forward_transfer"]["by"].values() for one in values) == pytest.approx(
-        sorted(forward)
-    )
+    assert sorted(
+        value for values in scores["ste_forward_transfer"]["by"].values() for value in values
+    ) == pytest.approx(sorted(forward))
 
 
 @pytest.mark.parametrize("both_tested", [False, True])
@@ -233,24 +233,24 @@ def test_continual_learning_transfers_as_far_as_the_second_tasks_sets_fare_bette
     data: Path, both_tested: bool
 ) -> None:
     blocks = subtype_c(both_tested=both_tested)
-    found = scored(tree(data, "c-1", blocks))["metrics"]
+    scores = scored(tree(data, "c-1", blocks))["metrics"]
     sets = {task: [v for p, t, _, v in blocks if p.endswith("train") and t == task] for task in ("Pong", "Breakout")}
     # Definitions §5: recovery of the sets learned after another task, relative to those before; steps from 1.
     times = {task: mean([1 + recovery(a, b) for a, b in pairwise(values)]) for task, values in sets.items()}
     recovered = times["Pong"] / times["Breakout"]
-    assert found["transfer_of_recovery"]["value"] == pytest.approx(recovered)
+    assert scores["transfer_of_recovery"]["value"] == pytest.approx(recovered)
     if not both_tested:
-        assert found["transfer_of_maintenance"]["value"] is None
-        assert found["transfer_of_continual_learning"]["value"] == pytest.approx(recovered)
+        assert scores["transfer_of_maintenance"]["value"] is None
+        assert scores["transfer_of_continual_learning"]["value"] == pytest.approx(recovered)
         return
     tests = {task: [v for p, t, _, v in blocks if p == "4-2.test" and t == task] for task in sets}
-    kept = {
+    stored = {
         task: mean([saturation(test) / saturation(train) for test, train in zip(tests[task], sets[task], strict=True)])
         for task in sets
     }
-    maintained = kept["Breakout"] / kept["Pong"]
-    assert found["transfer_of_maintenance"]["value"] == pytest.approx(maintained)
-    assert found["transfer_of_continual_learning"]["value"] == pytest.approx((recovered + maintained) / 2)
+    maintained = stored["Breakout"] / stored["Pong"]
+    assert scores["transfer_of_maintenance"]["value"] == pytest.approx(maintained)
+    assert scores["transfer_of_continual_learning"]["value"] == pytest.approx((recovered + maintained) / 2)
 
 
 # --- §2: scores ----------------------------------------------------------------------------------
@@ -262,10 +262,10 @@ def test_a_score_per_syllabus_is_averaged_to_a_score_per_core_capability(data: P
     lifetimes: dict[str, Blocks] = {"CL": continual(), "ANT-B": subtype_b(), "ANT-C": subtype_c()}
     for kind, blocks in lifetimes.items():
         plain = [("train" if p.endswith("train") else "test", t, values) for p, t, _, values in blocks]
-        params = [one for _, _, one, _ in blocks]
+        params = [block for _, _, block, _ in blocks]
         log(data / "mine", kind, plain, params=params, info={"scenario_type": kind})
-    made = cli("score", data / "mine", "--preset", "framework-2019", "--variants", "params")
-    found = {one["capability"]: one for one in made["capabilities"]}
+    result = cli("score", data / "mine", "--preset", "framework-2019", "--variants", "params")
+    outcome = {item["capability"]: item for item in result["capabilities"]}
     scores = {}
     for kind, blocks in lifetimes.items():
         relative = [saturation(v) / experts[t] for p, t, _, v in blocks if p.endswith("train")]
@@ -273,22 +273,22 @@ def test_a_score_per_syllabus_is_averaged_to_a_score_per_core_capability(data: P
         forward, reverse = [], []
         for phase, task, _, values in blocks:
             if phase.endswith("train"):
-                known = [*(one for one in known if one != task), task]
+                known = [*(item for item in known if item != task), task]
             elif known and task not in known:
                 forward.append(saturation(values) / experts[task])
             elif known and known[-1] != task:
                 reverse.append(saturation(values) / experts[task])
-        scores[kind] = mean([mean(one) for one in (relative, forward, reverse) if one])
-    assert found["continual learning"]["score"] == pytest.approx(scores["CL"])
-    assert found["adapting to new tasks"]["score"] == pytest.approx(mean([scores["ANT-B"], scores["ANT-C"]]))
+        scores[kind] = mean([mean(item) for item in (relative, forward, reverse) if item])
+    assert outcome["continual learning"]["score"] == pytest.approx(scores["CL"])
+    assert outcome["adapting to new tasks"]["score"] == pytest.approx(mean([scores["ANT-B"], scores["ANT-C"]]))
     for name in ("selective plasticity", "goal-driven perception", "safety"):
-        assert found[name]["score"] is None
-        assert found[name]["why"]
+        assert outcome[name]["score"] is None
+        assert outcome[name]["why"]
     text = document(3)
     printed = re.findall(
         r"^\d\. ([A-Z][\w -]+)$", text[text.index("Core Capabilities and Terminology") :], re.MULTILINE
     )
-    assert {one.lower() for one in printed} == set(found), "the five of App. A, and no other"
+    assert {item.lower() for item in printed} == set(outcome), "the five of App. A, and no other"
 
 
 def test_a_lifetime_cut_short_counts_for_no_capability_and_its_group_keeps_its_preset(data: Path) -> None:
@@ -296,13 +296,15 @@ def test_a_lifetime_cut_short_counts_for_no_capability_and_its_group_keeps_its_p
     plain = [("train" if p.endswith("train") else "test", t, values) for p, t, _, values in subtype_b()]
     for name in ("one", "two"):  # a manifest, and nothing that says the journal was closed: it is incomplete
         log(data / "mine", name, plain, learner="mine", info={"scenario_type": "ANT-B"})
-    made = cli("score", data / "mine", "--preset", "framework-2019", status=1)
-    found = {one["capability"]: one for one in made["capabilities"]}
-    assert found["adapting to new tasks"]["score"] is None
-    assert "is complete" in found["adapting to new tasks"]["why"]
-    assert [(one["n"], one["preset"], one["measure"]) for one in made["groups"]] == [(0, "framework-2019", "reward")]
-    said = spoken("score", data / "mine", "--preset", "framework-2019", status=1)
-    assert "framework-2019 gives no verdicts" in said
+    result = cli("score", data / "mine", "--preset", "framework-2019", status=1)
+    outcome = {item["capability"]: item for item in result["capabilities"]}
+    assert outcome["adapting to new tasks"]["score"] is None
+    assert "is complete" in outcome["adapting to new tasks"]["why"]
+    assert [(item["n"], item["preset"], item["measure"]) for item in result["groups"]] == [
+        (0, "framework-2019", "reward")
+    ]
+    messages = spoken("score", data / "mine", "--preset", "framework-2019", status=1)
+    assert "framework-2019 gives no verdicts" in messages
 
 
 # --- §2.1, 6: taskinfo ---------------------------------------------------------------------------
@@ -312,17 +314,17 @@ def test_taskinfo_is_written_from_experts_and_found_without_being_named(data: Pa
     chance = random.Random(5)
     curves = {"Pong": [learned(chance, 4), learned(chance, 6)], "Breakout": [learned(chance, 8)]}
     for task, values in curves.items():
-        for number, one in enumerate(values):
-            tree(data / "alone", f"{task}-{number}", [("1-1.train", task, {}, one)])
+        for number, item in enumerate(values):
+            tree(data / "alone", f"{task}-{number}", [("1-1.train", task, {}, item)])
     spoken("export", data / "alone" / "logs", "--to", "taskinfo", "--into", data)
     written = json.loads((data / "taskinfo" / "info.json").read_text())
     assert {key.lower(): value for key, value in written.items()} == pytest.approx(
-        {task.lower(): mean([saturation(one) for one in values]) for task, values in curves.items()}
+        {task.lower(): mean([saturation(value) for value in values]) for task, values in curves.items()}
     )
     name = tree(data, "b-1", subtype_b())
     trained = of_train(subtype_b())
     by_hand = [
-        saturation(one) / mean([saturation(e) for e in curves[t]]) for one, t in zip(trained, curves, strict=True)
+        saturation(block) / mean([saturation(e) for e in curves[t]]) for block, t in zip(trained, curves, strict=True)
     ]
     assert scored(name)["metrics"]["ste_relative"]["value"] == pytest.approx(mean(by_hand))
 
@@ -332,27 +334,27 @@ def test_taskinfo_is_written_from_experts_and_found_without_being_named(data: Pa
 
 def test_an_error_is_compared_as_an_error_and_nothing_is_shown_negated(data: Path) -> None:
     chance = random.Random(6)
-    falling = [0.9 * math.exp(-at / 8) + chance.uniform(0.05, 0.1) for at in range(40)]
+    falling = [0.9 * math.exp(-index / 8) + chance.uniform(0.05, 0.1) for index in range(40)]
     blocks: Blocks = [
         ("1-1.train", "CIFAR100", {}, falling),
         ("2-1.test", "CIFAR100", {}, [chance.uniform(0.1, 0.2) for _ in range(12)]),
     ]
     name = tree(data, "class-1", blocks, column="error")
     stated(data, {"CIFAR100": 0.12})
-    found = scored(name)["metrics"]
+    scores = scored(name)["metrics"]
     lowest = [min(moving(values)) for *_, values in blocks]
-    assert found["saturation"]["value"] == pytest.approx(lowest[0])
-    assert found["ste_relative"]["value"] == pytest.approx(0.12 / lowest[0]), (
+    assert scores["saturation"]["value"] == pytest.approx(lowest[0])
+    assert scores["ste_relative"]["value"] == pytest.approx(0.12 / lowest[0]), (
         "less error than the expert is more than 1"
     )
-    assert found["maintenance_on_test"]["value"] == pytest.approx(lowest[1] - lowest[0])
-    assert found["normalized_integral"]["value"] == pytest.approx(sum(moving(falling)) / 40)
-    assert found["time_to_saturation"]["value"] == moving(falling).index(lowest[0]) + 1
-    assert found["global_perf"]["value"] > 0
-    said = spoken("score", name, "--preset", "framework-2019")
-    shown = re.findall(r"(?:saturation|global_perf|normalized_integral) +([-−]?\d[\d.]*)", said)
+    assert scores["maintenance_on_test"]["value"] == pytest.approx(lowest[1] - lowest[0])
+    assert scores["normalized_integral"]["value"] == pytest.approx(sum(moving(falling)) / 40)
+    assert scores["time_to_saturation"]["value"] == moving(falling).index(lowest[0]) + 1
+    assert scores["global_perf"]["value"] > 0
+    messages = spoken("score", name, "--preset", "framework-2019")
+    shown = re.findall(r"(?:saturation|global_perf|normalized_integral) +([-−]?\d[\d.]*)", messages)
     assert shown
-    assert not any(one.startswith(("-", "−")) for one in shown)
+    assert not any(item.startswith(("-", "−")) for item in shown)
     spoken("export", data / "logs" / name, "--to", "taskinfo", "--into", data / "again")
     written = json.loads((data / "again" / "taskinfo" / "info.json").read_text())
     assert list(written.values()) == [pytest.approx(lowest[0])], "an expert's error is stated as an error"
@@ -363,8 +365,8 @@ def test_an_error_is_compared_as_an_error_and_nothing_is_shown_negated(data: Pat
 
 def printed_syllabi() -> list[list[Any]]:
     """Every listing of instructions that is whole, line by line: some brackets around them were lost in print."""
-    whole = [one for one in listings(3) if '"instructions"' in one and "BLOCK" not in one]
-    return [[json.loads(line.strip().rstrip(",]")) for line in one.splitlines() if '{"$' in line] for one in whole]
+    whole = [listing for listing in listings(3) if '"instructions"' in listing and "BLOCK" not in listing]
+    return [[json.loads(line.strip().rstrip(",]")) for line in row.splitlines() if '{"$' in line] for row in whole]
 
 
 @pytest.mark.parametrize(("index", "kind", "file"), [(-2, "CL", "s003-continual"), (-1, "ANT-C", "s003-ant-c")])
@@ -374,18 +376,18 @@ def test_the_syllabi_as_printed_are_sound_and_are_those_of_the_examples(
     instructions = printed_syllabi()[index]
     path = data / "printed.json"
     path.write_text(json.dumps({"name": "printed", "scenario_type": kind, "instructions": instructions}))
-    found = cli("lint", path, "--type", kind)
-    assert not [one for one in found.get("findings", []) if one.get("level") == "error"]
-    ours, theirs = (perdure.read_syllabus(one).scenario.blocks for one in (SYLLABI / f"{file}.json", path))
+    result = cli("lint", path, "--type", kind)
+    assert not [item for item in result.get("findings", []) if item.get("level") == "error"]
+    ours, theirs = (perdure.read_syllabus(item).scenario.blocks for item in (SYLLABI / f"{file}.json", path))
     assert [(b.mode, b.task, b.length, dict(b.params)) for b in ours] == [
         (b.mode, b.task, b.length, dict(b.params)) for b in theirs
     ]
 
 
 def test_lint_says_what_a_2019_syllabus_answers(data: Path) -> None:
-    said = spoken("lint", SYLLABI / "ant-b.json")
+    messages = spoken("lint", SYLLABI / "ant-b.json")
     for name, pair in (("ste_forward_transfer", "pong→breakout"), ("ste_reverse_transfer", "breakout→pong")):
-        assert re.search(rf"{name} +1 +{pair}", said)
+        assert re.search(rf"{name} +1 +{pair}", messages)
     assert "ste_forward_transfer" not in spoken("lint", SYLLABI / "ant-b.json", "--preset", "standard")
 
 
@@ -407,7 +409,9 @@ def test_what_section_3_disallows_is_an_error(data: Path, kind: str, instruction
 
 
 def test_the_printed_classification_loop_runs_and_is_logged_by_itself(data: Path) -> None:
-    loop = next(one for one in listings(3) if "syllabus.datasets()" in one).replace("batch[id']", "batch['id']")
+    loop = next(listing for listing in listings(3) if "syllabus.datasets()" in listing).replace(
+        "batch[id']", "batch['id']"
+    )
     composed = perdure.compose("condensed", ["zero-one", "two-three"], learn=3, evaluate=2)
     updates: list[int] = []
     names = {
@@ -458,7 +462,7 @@ def test_a_classifier_has_its_own_metric_and_report(data: Path) -> None:
         name = "Perfect Batches"
 
         def calculate(self, dataframe: Any, phase_info: Any, metrics_dict: dict[str, Any]) -> Any:
-            return {"perfect": sum(one == 0 for one in dataframe["error"])}
+            return {"perfect": sum(item == 0 for item in dataframe["error"])}
 
     report = ClassificationMetricsReport(name)
     report.add(Perfect())

@@ -33,10 +33,10 @@ def _warnings_of_others_are_theirs() -> Any:
 
 def lengths(lifetime: Path) -> tuple[list[tuple[str, str]], dict[str, set[int | None]]]:
     blocks = perdure.read(lifetime).scenario.blocks
-    found: dict[str, set[int | None]] = {}
+    results: dict[str, set[int | None]] = {}
     for block in blocks:
-        found.setdefault(block.mode, set()).add(block.length)
-    return [(block.mode, block.task) for block in blocks], found
+        results.setdefault(block.mode, set()).add(block.length)
+    return [(block.mode, block.task) for block in blocks], results
 
 
 @pytest.mark.parametrize("by_batch", [True, False])
@@ -97,7 +97,9 @@ def test_hugging_face_logs_are_experiences_and_evaluations_by_their_datasets(tmp
             outputs = self.net(inputs)
             return {"loss": torch.nn.functional.cross_entropy(outputs, labels), "logits": outputs}
 
-    sets = {task: [{"inputs": one, "labels": label} for one, label in zip(*data(task), strict=True)] for task in TASKS}
+    sets = {
+        task: [{"inputs": item, "labels": label} for item, label in zip(*data(task), strict=True)] for task in TASKS
+    }
     how = transformers.TrainingArguments(
         str(tmp_path / "out"), num_train_epochs=1, logging_steps=1, report_to=[], save_strategy="no", use_cpu=True
     )

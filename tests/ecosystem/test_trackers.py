@@ -28,14 +28,14 @@ def test_tensorboard_lists_our_scalars_with_their_values(tmp_path: Path, life: P
     tensor_util = importlib.import_module("tensorboard.util.tensor_util")
 
     send(life, f"tensorboard:{tmp_path}")
-    found: Any = processing.EventMultiplexer()
-    found.AddRunsFromDirectory(str(tmp_path))
-    found.Reload()
-    ((run, about),) = found.Runs().items()
+    events: Any = processing.EventMultiplexer()
+    events.AddRunsFromDirectory(str(tmp_path))
+    events.Reload()
+    ((run, about),) = events.Runs().items()
     shown = {
-        (tag, one.step): float(tensor_util.make_ndarray(one.tensor_proto))
+        (tag, tensor.step): float(tensor_util.make_ndarray(tensor.tensor_proto))
         for tag in about["tensors"]
-        for one in found.Tensors(run, tag)
+        for tensor in events.Tensors(run, tag)
         if not tag.startswith("perdure/")
     }
     rows = perdure.read(life).experiences
@@ -65,5 +65,5 @@ def test_weights_and_biases_keeps_a_run_offline_that_scores_the_same(
 def test_aim_keeps_every_number(tmp_path: Path, life: Path) -> None:
     aim = pytest.importorskip("aim", reason="Aim is not installed")
     send(life, f"aim:{tmp_path}")
-    found = [len(metric.values) for run in aim.Repo(str(tmp_path)).query_metrics().iter_runs() for metric in run]
-    assert sum(found) >= perdure.read(life).experiences.height
+    result = [len(metric.values) for run in aim.Repo(str(tmp_path)).query_metrics().iter_runs() for metric in run]
+    assert sum(result) >= perdure.read(life).experiences.height

@@ -299,11 +299,11 @@ def write_protocol(
 ) -> Path:
     """A protocol of one of the learners above, which stand beside it; each knows `folder/mark`."""
     (folder / "ill_toys.py").write_text(LEARNERS)
-    said = ", ".join(part for part in (f'mark = "{folder / "mark"}"', params) if part)
+    message = ", ".join(part for part in (f'mark = "{folder / "mark"}"', params) if part)
     file = folder / "protocol.toml"
     file.write_text(
         PROTOCOL.format(
-            use=f"ill_toys:{use}", params=said, lifetimes=lifetimes, experts=experts, learn=learn, more=more
+            use=f"ill_toys:{use}", params=message, lifetimes=lifetimes, experts=experts, learn=learn, more=more
         )
     )
     return file
@@ -326,7 +326,7 @@ class Run:
 
     def records(self) -> int:
         """How many records there are so far."""
-        return sum(one.read_bytes().count(b"\n") for one in self.into.glob("lives/*/*/*/data-log.tsv"))
+        return sum(path.read_bytes().count(b"\n") for path in self.into.glob("lives/*/*/*/data-log.tsv"))
 
     def end(self, timeout: float = 60) -> tuple[int, str, str]:
         """Its status, and what it said and complained of."""
@@ -357,19 +357,19 @@ def gone(number: int) -> bool:
 
 def records(folder: Path) -> dict[str, pl.DataFrame]:
     """Every lifetime and expert of a run folder by its path, times apart."""
-    places = sorted(one.parent for part in ("lives", "experts") for one in folder.glob(f"{part}/*/manifest.json"))
+    places = sorted(path.parent for part in ("lives", "experts") for path in folder.glob(f"{part}/*/manifest.json"))
     read = {place: perdure.read(place).experiences for place in places}
     return {str(place.relative_to(folder)): table.drop("timestamp") for place, table in read.items()}
 
 
 def children_of(process: int) -> list[int]:
     """The processes that a process started, as Linux lists them."""
-    found = []
+    results = []
     for place in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, parent = place.read_text().rpartition(")")[2].split()[:2]
         except OSError:
             continue
         if int(parent) == process and state not in "ZX":
-            found.append(int(place.parent.name))
-    return found
+            results.append(int(place.parent.name))
+    return results

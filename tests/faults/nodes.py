@@ -59,14 +59,14 @@ def cluster(home: Path, count: int = NODES) -> Iterator[Nodes]:
                 probe.bind(("127.0.0.1", 0))
                 head["ray_client_server_port"] = probe.getsockname()[1]
             client = f"ray://127.0.0.1:{head['ray_client_server_port']}"
-        made: Any = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=head)
+        ray_cluster: Any = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=head)
         try:
-            nodes = Nodes(made, client)
+            nodes = Nodes(ray_cluster, client)
             for _ in range(count - 1):
                 nodes.add()
             yield nodes
         finally:
-            made.shutdown()
+            ray_cluster.shutdown()
 
 
 DRIVER = """

@@ -306,7 +306,7 @@ def test_a_clock_that_is_set_while_a_lifetime_is_lived_changes_nothing(
     assert result.lived == ("life-000",)
     assert read[0] > 9
     assert same(tmp_path)
-    assert not [one for one in perdure.check(result.finished_lives[0]).problems if one.level == "error"]
+    assert not [problem for problem in perdure.check(result.finished_lives[0]).problems if problem.level == "error"]
 
 
 def test_what_is_called_intact_was_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,7 +334,7 @@ def test_what_is_called_intact_was_looked_at(tmp_path: Path, monkeypatch: pytest
 
 
 def test_states_of_nothing_are_none(tmp_path: Path) -> None:
-    kept = States(tmp_path / "none")
-    assert kept.latest() is None
-    assert not kept.is_sound()
-    assert not kept.drop_latest()
+    states = States(tmp_path / "none")
+    assert states.latest() is None
+    assert not states.is_sound()
+    assert not states.drop_latest()

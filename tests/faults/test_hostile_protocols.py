@@ -125,10 +125,10 @@ PLACES: list[tuple[str | int, ...]] = [
 def test_anything_in_any_place_is_taken_or_refused_in_words(place: tuple[str | int, ...]) -> None:
     for value in VALUES:
         document: Any = tomllib.loads(PROTOCOL)
-        at = document
+        index = document
         for key in place[:-1]:
-            at = at[key]
-        at[place[-1]] = copy.deepcopy(value)
+            index = index[key]
+        index[place[-1]] = copy.deepcopy(value)
         with suppress(PerdureError):
             protocol = parse_protocol(document)
             assert len(RunPlan(protocol).jobs) > 0

@@ -60,12 +60,12 @@ def close_after(into: Path, block: int, number: int, *workers: str) -> list[int]
     """Join the lifetime, write two blocks and close it; return the numbers written."""
     numbers = list(range(number, number + 2 * BLOCK * len(workers)))
     with perdure.Journal(into, "lifetime", join=True) as journal:
-        for at, exp_num in enumerate(numbers):
-            there = block + at // (BLOCK * len(workers))
+        for index, exp_num in enumerate(numbers):
+            there = block + index // (BLOCK * len(workers))
             mode = "train" if there % 2 else "test"
-            worker = workers[at % len(workers)]
+            worker = workers[index % len(workers)]
             journal.log(
-                block_num=there, exp_num=exp_num, block_type=mode, task_name="a", worker_id=worker, reward=at / 3
+                block_num=there, exp_num=exp_num, block_type=mode, task_name="a", worker_id=worker, reward=index / 3
             )
     return numbers
 

@@ -103,8 +103,8 @@ def test_several_learners_killed_again_and_again_leave_the_records_of_a_run_left
 
 def written(folder: Path) -> dict[str, int]:
     """How many lines each log below has so far."""
-    found = {}
+    results = {}
     with suppress(FileNotFoundError):  # of a lifetime that just begins again
         for log in folder.glob("*/*/*/*/*/data-log.tsv"):
-            found[str(log.relative_to(folder))] = log.read_bytes().count(b"\n")
-    return found
+            results[str(log.relative_to(folder))] = log.read_bytes().count(b"\n")
+    return results

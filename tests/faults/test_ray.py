@@ -60,7 +60,7 @@ def test_nodes_that_are_killed_cost_no_record(tmp_path: Path, nodes: Nodes) -> N
     assert killed > 0
     assert same(tmp_path / "one", tmp_path / "two")
     assert same(tmp_path / "one", tmp_path / "run")
-    left = {one.name for one in (tmp_path / "run" / ".run").rglob("*") if one.is_file()}
+    left = {path.name for path in (tmp_path / "run" / ".run").rglob("*") if path.is_file()}
     assert left <= {"lock"}  # no state, no part of a file
 
 

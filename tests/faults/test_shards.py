@@ -49,7 +49,7 @@ def test_shards_one_after_the_other_and_one_run_to_finish_give_the_records_of_on
 def test_shards_at_once_are_killed_and_run_again_to_the_records_of_one_run(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, "Slow", "pause = 0.003", lifetimes=4, experts=1, learn=6)
     run_learner(file, tmp_path / "whole", workers=0)
-    runs = [Run(file, "--shard", f"{one}/3", into=tmp_path / "run", workers=1) for one in (1, 2, 3)]
+    runs = [Run(file, "--shard", f"{number}/3", into=tmp_path / "run", workers=1) for number in (1, 2, 3)]
     until(lambda: runs[0].records() > 20)
     runs[1].process.kill()
     runs[1].end()

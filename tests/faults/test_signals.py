@@ -83,8 +83,8 @@ def test_at_every_stage_a_signal_ends_the_command_with_its_status_and_no_traceba
     assert "Traceback" not in done.stderr
     assert "ignored in" not in done.stderr
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if " finished, " not in line]  # beside progress
-        assert said in ([], ["perdure: stopped"]) or (len(said) == 1 and said[0].startswith("perdure: stopped; "))
+        lines = [line for line in done.stderr.splitlines() if " finished, " not in line]  # beside progress
+        assert lines in ([], ["perdure: stopped"]) or (len(lines) == 1 and lines[0].startswith("perdure: stopped; "))
     assert run_learner(file, tmp_path / "run", workers=0).missing == ()
 
 

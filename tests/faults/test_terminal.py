@@ -64,8 +64,8 @@ def hostile(tmp_path: Path) -> Path:
 
 def refuse_escapes(shown: str) -> None:
     left = ALLOWED.sub("", shown)
-    found = re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", left)
-    assert found is None, ascii(left[max(0, found.start() - 100) : found.end() + 100])
+    match = re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", left)
+    assert match is None, ascii(left[max(0, match.start() - 100) : match.end() + 100])
     assert "\x1b]" not in shown
 
 

@@ -69,7 +69,7 @@ def _import_torchvision(torch: Any) -> None:
     try:
         import_module("torchvision")
     except RuntimeError:
-        for name in [one for one in sys.modules if one.partition(".")[0] == "torchvision"]:
+        for name in [module for module in sys.modules if module.partition(".")[0] == "torchvision"]:
             del sys.modules[name]
         for name in ("nms", "qnms"):
             torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
@@ -81,7 +81,7 @@ def _live(folder: Path, torch: Any) -> dict[str, Any]:
 
     def tasks() -> list[Any]:
         drawn = [torch.randn(120, 8) for _ in range(3)]
-        return [(inputs, (inputs[:, at] > 0).long()) for at, inputs in enumerate(drawn)]
+        return [(inputs, (inputs[:, index] > 0).long()) for index, inputs in enumerate(drawn)]
 
     benchmark = module("avalanche.benchmarks").tensors_benchmark(
         train_tensors=tasks(), test_tensors=tasks(), task_labels=[0, 0, 0]
@@ -108,14 +108,14 @@ def _live(folder: Path, torch: Any) -> dict[str, Any]:
         for experience in benchmark.train_stream:
             naive.train(experience)
             naive.eval(benchmark.test_stream)
-    found: dict[str, Any] = evaluator.get_all_metrics()
-    (folder / "all.json").write_text(json.dumps(found))
-    return found
+    result: dict[str, Any] = evaluator.get_all_metrics()
+    (folder / "all.json").write_text(json.dumps(result))
+    return result
 
 
 def accuracies(found: dict[str, Any]) -> list[list[float]]:
     """As Avalanche keeps them: of each task, before learning and after each experience."""
-    return [found[f"Top1_Acc_Exp/eval_phase/test_stream/Task000/Exp{at:03}"][1] for at in range(3)]
+    return [found[f"Top1_Acc_Exp/eval_phase/test_stream/Task000/Exp{index:03}"][1] for index in range(3)]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -131,7 +131,9 @@ def test_our_log_has_the_accuracies_of_avalanche(lived: tuple[Path, dict[str, An
             seen.setdefault(block.task, []).append(float(values.mean()))
         else:
             assert block.length == 3 * 120 / 12
-    assert [seen[f"exp{at}"] for at in range(3)] == [pytest.approx(one, abs=1e-6) for one in accuracies(found)]
+    assert [seen[f"exp{index}"] for index in range(3)] == [
+        pytest.approx(accuracy, abs=1e-6) for accuracy in accuracies(found)
+    ]
     assert perdure.score(folder / "logs" / "naive-0")["performance_maintenance"] is not None
 
 
@@ -140,9 +142,9 @@ def test_our_log_has_the_accuracies_of_avalanche(lived: tuple[Path, dict[str, An
 def test_what_avalanche_wrote_is_the_matrix_that_it_measured(lived: tuple[Path, dict[str, Any]], file: str) -> None:
     folder, found = lived
     first = accuracies(found)
-    made = perdure.score(folder / file)
-    assert (made.measure, made.identity.unit) == ("accuracy", "fraction")
+    scores = perdure.score(folder / file)
+    assert (scores.measure, scores.identity.unit) == ("accuracy", "fraction")
     # After the last experience; and each task after its own, against that.
-    assert made["average_accuracy"] == pytest.approx(sum(one[-1] for one in first) / 3, abs=1e-4)
-    lost = sum(one[-1] - one[at + 1] for at, one in enumerate(first[:-1])) / 2
-    assert made["bwt"] == pytest.approx(lost, abs=1e-4)
+    assert scores["average_accuracy"] == pytest.approx(sum(item[-1] for item in first) / 3, abs=1e-4)
+    lost = sum(item[-1] - item[index + 1] for index, item in enumerate(first[:-1])) / 2
+    assert scores["bwt"] == pytest.approx(lost, abs=1e-4)

@@ -33,14 +33,15 @@ def evaluations(
         blocks += [Block("learn", task.label, learn), Block("evaluate", first, evaluate)]
     described = {task.label: task for task in tasks}
     blocks = [
-        Block(one.mode, one.task, one.length, described[one.task].params, group=at) for at, one in enumerate(blocks)
+        Block(block.mode, block.task, block.length, described[block.task].params, group=index)
+        for index, block in enumerate(blocks)
     ]
     learner = make_learner(use, 1, params)
     lead(run_lifetime(Scenario.of("test", blocks, tasks), folder, use, seed=2, learner=learner), learner)
     passage = perdure.read(folder / use).passage()
     return [
-        float(passage.values[passage.starts[at] : passage.starts[at + 1]].mean())
-        for at in passage.scenario.where("evaluate", first)
+        float(passage.values[passage.starts[index] : passage.starts[index + 1]].mean())
+        for index in passage.scenario.where("evaluate", first)
     ]
 
 
@@ -70,7 +71,7 @@ def test_what_was_learned_last_meets_a_similar_task(tmp_path: Path) -> None:
 def test_a_table_per_task_that_begins_empty_learns_as_if_alone(tmp_path: Path) -> None:
     def table(tasks: tuple[Task, ...], name: str) -> Any:
         learner = make_learner("q-learning-independent", 1, {})
-        blocks = [Block("learn", task.label, 20, task.params, group=at) for at, task in enumerate(tasks)]
+        blocks = [Block("learn", task.label, 20, task.params, group=index) for index, task in enumerate(tasks)]
         lead(run_lifetime(Scenario.of("test", blocks, tasks), tmp_path, name, seed=2, learner=learner), learner)
         return learner.tables
 
@@ -153,12 +154,12 @@ def test_the_slope_of_the_network_is_what_small_steps_measure() -> None:
         return float(np.mean(np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(6), labels]))
 
     slope = gradient(network, inputs, labels)
-    for at, part in enumerate(network.parts):
+    for index, part in enumerate(network.parts):
         for place in np.ndindex(part.shape):
-            shifted = [one.copy() for one in network.parts]
-            shifted[at][place] += 1e-6
+            shifted = [part.copy() for part in network.parts]
+            shifted[index][place] += 1e-6
             measured = (loss(Network(*shifted)) - loss(network)) / 1e-6
-            assert abs(measured - slope.parts[at][place]) < 1e-4
+            assert abs(measured - slope.parts[index][place]) < 1e-4
 
 
 def test_an_action_space_without_numbers_is_refused_in_words(tmp_path: Path) -> None:

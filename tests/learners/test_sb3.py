@@ -54,7 +54,9 @@ def test_ppo_learns_a_grid(tmp_path: Path) -> None:
     syllabus = compose("single", ["minigrid5x5"], learn=150, evaluate=3)
     lead(run_lifetime(syllabus, tmp_path, "grid", 1, learner=learner), learner)
     passage = perdure.read(tmp_path / "grid").passage()
-    first, learned, last = (passage.values[passage.starts[at] : passage.starts[at + 1]].mean() for at in range(3))
+    first, learned, last = (
+        passage.values[passage.starts[index] : passage.starts[index + 1]].mean() for index in range(3)
+    )
     assert first < 0.5
     assert learned > first
     assert last > 0.8

@@ -48,7 +48,7 @@ def log(folder: Path, files: dict[str, bytes | list[str]]) -> Path:
 
 
 def found(folder: Path) -> list[tuple[str, str, int | None]]:
-    return [(one.level, one.file, one.line) for one in check_l2logger(folder).problems]
+    return [(problem.level, problem.file, problem.line) for problem in check_l2logger(folder).problems]
 
 
 FILE = "w/0-train/data-log.tsv"
@@ -89,9 +89,11 @@ LINES: dict[str, tuple[list[str], int, str]] = {
 def test_the_check_names_the_line(tmp_path: Path, what: str) -> None:
     lines, number, said = LINES[what]
     problems = check_l2logger(log(tmp_path / "log", {FILE: lines})).problems
-    named = [one for one in problems if (one.file, one.line) == (FILE, number) and one.level == "error"]
+    named = [
+        problem for problem in problems if (problem.file, problem.line) == (FILE, number) and problem.level == "error"
+    ]
     assert named, problems
-    assert any(said in f"{one.what}; {one.fix}" for one in named), named
+    assert any(said in f"{item.what}; {item.fix}" for item in named), named
 
 
 READABLE = {"a task name that climbs", "parameters that are no JSON", "parameters that are no object"}
@@ -182,7 +184,7 @@ def test_a_log_without_records_is_said_to_have_none(tmp_path: Path, files: dict[
 
 def test_values_that_are_not_finite_are_kept_counted_and_remarked_on(tmp_path: Path) -> None:
     rewards = ["nan", "inf", "-inf", "", 0.5]
-    folder = log(tmp_path / "log", {FILE: [row(0, at, reward=one) for at, one in enumerate(rewards)]})
+    folder = log(tmp_path / "log", {FILE: [row(0, index, reward=item) for index, item in enumerate(rewards)]})
     lifetime = perdure.read(folder)
     assert lifetime.experiences.height == 5
     assert lifetime.passage().values.tolist() == [0.5]
@@ -286,7 +288,7 @@ def test_an_altered_file_is_told_from_what_the_journal_wrote(life: Path) -> None
 
 
 def test_a_hundred_problems_of_a_kind_are_shown_and_the_rest_counted(tmp_path: Path) -> None:
-    folder = log(tmp_path / "log", {FILE: [row(0, at, reward="bad") for at in range(250)]})
+    folder = log(tmp_path / "log", {FILE: [row(0, index, reward="bad") for index in range(250)]})
     problems = check_l2logger(folder).problems
     assert len(problems) == 101
     assert problems[-1].what == "150 more lines with the same problem"
@@ -311,12 +313,12 @@ def test_a_folder_without_read_permission_is_an_error_in_words(tmp_path: Path) -
     for place in (folder, *folder.parents):
         if place.owner() == "root" and "pytest" in str(place):
             place.chmod(0o755)
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", READ_AS_NOBODY, str(folder)], capture_output=True, text=True, timeout=60, check=True
     ).stdout
     (folder / "w").chmod(0o755)
-    assert said.startswith("LogError")
-    assert "Permission denied" in said
+    assert output.startswith("LogError")
+    assert "Permission denied" in output
 
 
 def test_no_bad_log_shows_a_traceback(tmp_path: Path, run_cli: Callable[..., subprocess.CompletedProcess[str]]) -> None:

@@ -29,7 +29,7 @@ def lifetime(rows: list[dict[str, Any]]) -> Lifetime:
         "timestamp": None,
         "reward": 1.0,
     }
-    full = [{"exp_num": at, **usual, **row} for at, row in enumerate(rows)]
+    full = [{"exp_num": index, **usual, **row} for index, row in enumerate(rows)]
     frame = pl.DataFrame(full, schema={**STANDARD_COLUMNS, "reward": pl.Float64()})
     return Lifetime("test", in_order(frame), {"reward": "higher"})
 
@@ -113,10 +113,10 @@ def test_tasks_stand_in_the_order_of_first_learning() -> None:
 def test_the_passage_does_not_depend_on_the_order_of_rows(rows: list[Any], random: Any) -> None:
     # One row per block, experience and worker, so that the order is fully said by the rows themselves.
     unique = list({row[:3]: row for row in rows}.values())
-    made = [dict(zip(("block_num", "exp_num", "worker_id", "reward"), row, strict=True)) for row in unique]
-    shuffled = list(made)
+    result = [dict(zip(("block_num", "exp_num", "worker_id", "reward"), row, strict=True)) for row in unique]
+    shuffled = list(result)
     random.shuffle(shuffled)
-    one, other = lifetime(made).passage(), lifetime(shuffled).passage()
+    one, other = lifetime(result).passage(), lifetime(shuffled).passage()
     assert np.array_equal(one.values, other.values)
     assert np.array_equal(one.starts, other.starts)
 
@@ -164,11 +164,11 @@ def two_measures() -> Lifetime:
 def test_each_task_counts_for_its_own_measure() -> None:
     lifetime = two_measures()
     assert len(lifetime.passage("reward").scenario.blocks) == 2  # battle has no reward
-    found = lifetime.passage({"Pong": "reward", "battle_1": "units"})
-    assert [block.task for block in found.scenario.blocks] == ["pong_1", "battle_1", "pong_1"]
-    assert found.values.tolist() == [1.0, 2.0, 10.0, 20.0, 3.0]
-    assert found.measures == {"pong_1": "reward", "battle_1": "units"}
-    assert found.measure == "pong_1=reward, battle_1=units"
+    curve = lifetime.passage({"Pong": "reward", "battle_1": "units"})
+    assert [block.task for block in curve.scenario.blocks] == ["pong_1", "battle_1", "pong_1"]
+    assert curve.values.tolist() == [1.0, 2.0, 10.0, 20.0, 3.0]
+    assert curve.measures == {"pong_1": "reward", "battle_1": "units"}
+    assert curve.measure == "pong_1=reward, battle_1=units"
 
 
 def test_one_measure_for_every_task_is_that_measure() -> None:

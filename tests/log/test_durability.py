@@ -30,15 +30,15 @@ for number in range(10**9):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_killed_writer_loses_no_returned_record(tmp_path: Path, seed: int) -> None:
-    said = tmp_path / "said"
-    with said.open("wb") as output:
+    message = tmp_path / "said"
+    with message.open("wb") as output:
         child = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=output)
-        while not said.stat().st_size:  # wait until it writes, then kill it at some moment
+        while not message.stat().st_size:  # wait until it writes, then kill it at some moment
             time.sleep(0.001)
         time.sleep(random.Random(seed).uniform(0.0, 0.3))
         child.send_signal(signal.SIGKILL)
         child.wait()
-    acknowledged = said.read_bytes().count(b"\n")
+    acknowledged = message.read_bytes().count(b"\n")
     lifetime = perdure.read(tmp_path / "life")
     numbers = lifetime.experiences["exp_num"].to_list()
     assert numbers[:acknowledged] == list(range(acknowledged))
@@ -66,7 +66,7 @@ def test_a_torn_tail_is_dropped_at_every_byte(tmp_path: Path) -> None:
         assert "data-log.tsv:4: the last line is torn" in torn
         assert unverified == "not verified: there is no blocks.jsonl to compare the records with"
         problems = check_l2logger(tmp_path / "life").problems
-        assert [(one.level, one.line) for one in problems] == [("error", 4)], content[start:cut]
+        assert [(problem.level, problem.line) for problem in problems] == [("error", 4)], content[start:cut]
 
 
 def test_a_refused_write_leaves_whole_records_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,12 +107,12 @@ except perdure.PerdureError as problem:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no file size limit to run into")
 def test_a_file_that_can_grow_no_more_keeps_every_record(tmp_path: Path) -> None:
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", FILLER, str(tmp_path)], capture_output=True, text=True, timeout=60, check=True
     ).stdout
-    number = int(said.split()[0])
+    number = int(output.split()[0])
     assert number > 100
-    assert f"the {number} earlier records of this file, and all earlier blocks, are intact" in said
+    assert f"the {number} earlier records of this file, and all earlier blocks, are intact" in output
     lifetime = perdure.read(tmp_path / "life")
     assert lifetime.experiences["exp_num"].to_list() == list(range(number))
     assert lifetime.notes == ("not verified: 1 of 1 files, whose blocks blocks.jsonl has not closed",)

@@ -18,20 +18,20 @@ HOSTILE = ["=cmd|'/C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\r=x", "＝1
 @pytest.mark.parametrize("cell", HOSTILE)
 def test_a_text_that_a_spreadsheet_would_run_gets_an_apostrophe(cell: str) -> None:
     table = pl.DataFrame({"task": [cell, "pong"], cell: [-1.5, 2.0]})
-    made = without_formulas(table)
-    assert made["task"].to_list() == [f"'{cell}", "pong"]
-    assert made.columns == ["task", f"'{cell}"]
-    assert made.to_series(1).to_list() == [-1.5, 2.0]
+    result = without_formulas(table)
+    assert result["task"].to_list() == [f"'{cell}", "pong"]
+    assert result.columns == ["task", f"'{cell}"]
+    assert result.to_series(1).to_list() == [-1.5, 2.0]
 
 
 @given(st.lists(st.text(max_size=8) | st.none(), max_size=6))
 def test_nothing_else_changes_and_the_apostrophe_can_be_taken_back(cells: list[str | None]) -> None:
-    made = without_formulas(pl.DataFrame({"text": cells}, schema={"text": pl.String}))["text"].to_list()
+    result = without_formulas(pl.DataFrame({"text": cells}, schema={"text": pl.String}))["text"].to_list()
     assert [
-        one if one is None else one.removeprefix("'") if one != was else one
-        for one, was in zip(made, cells, strict=True)
+        item if item is None else item.removeprefix("'") if item != was else item
+        for item, was in zip(result, cells, strict=True)
     ] == cells
-    assert not any(one and one[0] in "=+-@\t\r\n|%" for one in made)
+    assert not any(item and item[0] in "=+-@\t\r\n|%" for item in result)
 
 
 def test_records_are_written_as_they_are_unless_asked(tmp_path: Path) -> None:

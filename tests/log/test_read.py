@@ -84,8 +84,8 @@ def test_a_file_that_is_named_is_taken_at_its_word(tmp_path: Path) -> None:
 def test_every_lifetime_of_a_folder_of_tables_is_read(tmp_path: Path) -> None:
     for seed in range(3):
         put(tmp_path / f"seed{seed}.csv", TEXT.replace("1\n", f"{seed}\n"))
-    read = [one for place in find(tmp_path) for one in lifetimes(place, Options())]
-    assert [one.id for one in read] == ["seed0", "seed1", "seed2"]
+    read = [lifetime for place in find(tmp_path) for lifetime in lifetimes(place, Options())]
+    assert [lifetime.id for lifetime in read] == ["seed0", "seed1", "seed2"]
 
 
 def test_check_counts_every_lifetime_of_a_table(tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ def test_a_folder_of_unclaimed_tables_says_what_to_do(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_no_log_names_up_to_six_of_its_files_and_says_where_there_are_more(tmp_path: Path) -> None:
     for count, end in ((6, "f5.md"), (7, "f5.md, …")):
-        for at in range(count):
-            put(tmp_path / f"f{at}.md")
+        for index in range(count):
+            put(tmp_path / f"f{index}.md")
         with pytest.raises(NotALogError) as caught:
             recognise(tmp_path)
         assert f"(found: f0.md, f1.md, f2.md, f3.md, f4.md, {end})" in str(caught.value)

@@ -109,8 +109,8 @@ def test_an_address_that_is_none_is_said(memory: Any, url: str) -> None:
 def test_a_name_that_leads_out_of_its_folder_is_not_written(memory: Any) -> None:
     from perdure.log.places import _within
 
-    found = {f"root/{name}": {"type": "file", "size": 1} for name in ("a.csv", "../evil.csv", "b/../../evil.csv")}
-    assert [relative for relative, _ in _within(found, "root")] == [("a.csv",)]
+    result = {f"root/{name}": {"type": "file", "size": 1} for name in ("a.csv", "../evil.csv", "b/../../evil.csv")}
+    assert [relative for relative, _ in _within(result, "root")] == [("a.csv",)]
 
 
 def test_logs_in_a_bucket_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

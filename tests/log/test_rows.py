@@ -53,12 +53,12 @@ def source(file: Path, content: bytes) -> Source:
 @given(ROWS, SEPARATOR)
 def test_records_are_those_written_and_know_their_lines(given: list[list[str]], separator: str) -> None:
     text = written(given, separator)
-    found = records(text, separator)
-    assert [fields for _, fields in found] == given
+    stored_records = records(text, separator)
+    assert [fields for _, fields in stored_records] == given
     assert rows_of(text, separator) == [[cell.strip() for cell in row] for row in given]
     assert cells(text, separator) == [cell.strip() for cell in given[0]]
-    assert [line for line, _ in found] == [
-        1 + len(io.StringIO(written(given[:at], separator), newline="").readlines()) for at in range(len(given))
+    assert [line for line, _ in stored_records] == [
+        1 + len(io.StringIO(written(given[:index], separator), newline="").readlines()) for index in range(len(given))
     ]
 
 
@@ -81,23 +81,23 @@ def test_parsing_examining_and_counting_agree_on_the_records(given: list[list[st
 @pytest.mark.parametrize("size", [8, 16, 40, 1 << 20])
 def test_the_size_of_a_piece_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     body = b'a\tb\n1\t"x\ny"\n2\tz\n3\t"t\tt"\n' + b"4\tw\n" * 9
-    found = source(tmp_path / "data.tsv", body + b"torn")
-    whole = tables([found], "\t", [])[0]
+    result = source(tmp_path / "data.tsv", body + b"torn")
+    whole = tables([result], "\t", [])[0]
     monkeypatch.setattr(rows, "_PIECE_BYTES", size)
     notes: list[str] = []
-    (table,) = tables([found], "\t", notes)
+    (table,) = tables([result], "\t", notes)
     assert table.rows.equals(whole.rows)
     assert [table.refusal(row, "", "").line for row in range(12)] == [2, 4, 5, *range(6, 15)]
     assert "data.tsv:15: the last line is torn (4 bytes" in notes[0]
     checksums = Checksums({"data.tsv": 20})
-    list(pieces([found], [], checksums))
+    list(pieces([result], [], checksums))
     assert checksums.found == {"data.tsv": zlib.crc32(body[:20])}
 
 
 def test_small_files_with_the_same_header_share_a_piece(tmp_path: Path) -> None:
-    found = [source(tmp_path / f"{number}.tsv", b"a\tb\n%d\tx\n" % number) for number in range(3)]
-    found.append(source(tmp_path / "other.tsv", b"c\n9\n"))
-    (first, second) = pieces(found, [])
+    result = [source(tmp_path / f"{number}.tsv", b"a\tb\n%d\tx\n" % number) for number in range(3)]
+    result.append(source(tmp_path / "other.tsv", b"c\n9\n"))
+    (first, second) = pieces(result, [])
     frame, counts = parse(first, {"a": pl.Int64(), "b": pl.String()})
     assert frame["a"].to_list() == [0, 1, 2]
     assert counts == [(1, None)] * 3
@@ -120,21 +120,23 @@ def test_small_files_with_the_same_header_share_a_piece(tmp_path: Path) -> None:
 def test_the_line_that_is_wrong_is_named_in_every_way_of_reading(
     tmp_path: Path, body: bytes, line: int, problem: str
 ) -> None:
-    found = source(tmp_path / "data.tsv", b"a\tb\n" + body)
+    rows = source(tmp_path / "data.tsv", b"a\tb\n" + body)
     with pytest.raises(LogError) as refused:
-        tables([found], "\t", [])
-    assert (refused.value.file, refused.value.line) == (found.name, line)
+        tables([rows], "\t", [])
+    assert (refused.value.file, refused.value.line) == (rows.name, line)
     assert problem in refused.value.detail
-    assert [(one.line, problem in one.what) for one in examine("data.tsv", b"a\tb\n" + body).problems] == [(line, True)]
+    assert [(item.line, problem in item.what) for item in examine("data.tsv", b"a\tb\n" + body).problems] == [
+        (line, True)
+    ]
     with pytest.raises(UnparsedError):
-        [parse(piece, dict.fromkeys(piece.header, pl.String())) for piece in pieces([found], [])]
+        [parse(piece, dict.fromkeys(piece.header, pl.String())) for piece in pieces([rows], [])]
 
 
 def test_examining_keeps_the_sound_records_with_their_lines() -> None:
-    found = examine("data.tsv", b'a\tb\n1\tx\n2\n3\t"y\ny"\n4\tz\tz\n5\tw\n')
-    assert found.table is not None
-    assert found.table.rows() == [(2, "1", "x"), (4, "3", "y\ny"), (7, "5", "w")]
-    assert [problem.line for problem in found.problems] == [3, 6]
+    report = examine("data.tsv", b'a\tb\n1\tx\n2\n3\t"y\ny"\n4\tz\tz\n5\tw\n')
+    assert report.table is not None
+    assert report.table.rows() == [(2, "1", "x"), (4, "3", "y\ny"), (7, "5", "w")]
+    assert [problem.line for problem in report.problems] == [3, 6]
 
 
 @pytest.mark.parametrize("length", [3, 60, 61, 5000])
@@ -146,16 +148,16 @@ def test_a_torn_line_is_reported_with_its_length_and_its_first_60_bytes(length: 
 
 
 def test_blank_lines_at_the_end_are_no_records(tmp_path: Path) -> None:
-    found = source(tmp_path / "data.tsv", b"a\tb\r\n1\tx\r\n\r\n\n")
-    (table,) = tables([found], "\t", [])
+    rows = source(tmp_path / "data.tsv", b"a\tb\r\n1\tx\r\n\r\n\n")
+    (table,) = tables([rows], "\t", [])
     assert table.rows.rows() == [("1", "x")]
-    assert not examine("data.tsv", found.path.read_bytes()).problems
+    assert not examine("data.tsv", rows.path.read_bytes()).problems
 
 
 def test_a_cell_may_be_longer_than_a_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "_PIECE_BYTES", 1 << 10)
-    found = source(tmp_path / "data.tsv", b'a\tb\n1\t"' + b"\n" * 5000 + b'"\n2\tx\n')
-    (table,) = tables([found], "\t", [])
+    result = source(tmp_path / "data.tsv", b'a\tb\n1\t"' + b"\n" * 5000 + b'"\n2\tx\n')
+    (table,) = tables([result], "\t", [])
     assert table.rows["b"].str.len_bytes().to_list() == [5000, 1]
 
 
@@ -178,7 +180,7 @@ def test_no_other_module_reads_delimited_text() -> None:
     }
     for file in source.rglob("*.py"):
         nodes = list(ast.walk(ast.parse(file.read_text())))
-        used = {one.name for node in nodes if isinstance(node, ast.Import) for one in node.names}
+        used = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
         used |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
         here = file.relative_to(source).as_posix()
         assert used & {"csv", "read_csv", "scan_csv"} <= may.get(here, set()), here

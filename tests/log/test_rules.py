@@ -54,7 +54,7 @@ def test_a_rule_says_the_same_of_a_text_and_of_a_column(rule: Rule, texts: list[
 
 
 def errors_of(problems: tuple[Problem, ...]) -> Iterator[Problem]:
-    return (one for one in problems if one.level == "error")
+    return (problem for problem in problems if problem.level == "error")
 
 
 @pytest.mark.parametrize("field", [field for field in RULES if field != "timestamp"] + ["reward", "other"])
@@ -97,6 +97,6 @@ def test_what_the_reader_refuses_is_refused_by_the_check_at_its_line(rule: Rule,
         (log / "w" / "0-train").mkdir(parents=True)
         lines = ["\t".join(cells), "\t".join(cells.values())]
         (log / "w" / "0-train" / "data-log.tsv").write_text("\n".join(lines) + "\n", newline="")
-        refused = {one.line for one in errors_of(check_l2logger(log).problems)}
+        refused = {error.line for error in errors_of(check_l2logger(log).problems)}
         if refused != {2}:
             assert perdure.read(log).experiences.height == 1

@@ -34,27 +34,27 @@ def same(one: Any, other: Any) -> bool:
 
 def cut(rows: Sequence[Row]) -> list[list[list[Row]]]:
     """Blocks of experiences of rows."""
-    found: list[list[list[Row]]] = []
+    results: list[list[list[Row]]] = []
     for row in rows:
         if row["exp_status"] != "complete":
             continue
-        last = found[-1][-1][-1] if found else None
+        last = results[-1][-1][-1] if results else None
         if last is None or any(last[name] != row[name] for name in ("block_num", "task_name")):
-            found.append([[row]])
+            results.append([[row]])
         elif last["exp_num"] != row["exp_num"]:
-            found[-1].append([row])
+            results[-1].append([row])
         else:
-            found[-1][-1].append(row)
-    return found
+            results[-1][-1].append(row)
+    return results
 
 
 def is_noise(block: list[list[Row]], name: str) -> bool:
     values = [[row["task_params"].get(name) for row in experience] for experience in block]
-    if any(not same(value, one[0]) for one in values for value in one):
+    if any(not same(value, item[0]) for item in values for value in item):
         return True
     runs: list[int] = []
-    for at, one in enumerate(values):
-        if at and same(one[0], values[at - 1][0]):
+    for index, item in enumerate(values):
+        if index and same(item[0], values[index - 1][0]):
             runs[-1] += 1
         else:
             runs.append(1)
@@ -64,7 +64,7 @@ def is_noise(block: list[list[Row]], name: str) -> bool:
 def model(lifetimes: Mapping[str, Sequence[Row]]) -> dict[str, list[str]]:
     """The name of the task of every experience, lifetime by lifetime."""
     cuts = {name: cut(lifetimes[name]) for name in sorted(lifetimes)}
-    every = [block for found in cuts.values() for block in found]
+    every = [block for match in cuts.values() for block in match]
     noise: dict[str, set[str]] = {}
     for block in every:
         dropped = noise.setdefault(block[0][0]["task_name"], set())
@@ -74,23 +74,23 @@ def model(lifetimes: Mapping[str, Sequence[Row]]) -> dict[str, list[str]]:
 
     def number(row: Row) -> int:
         label = row["task_name"]
-        kept = {name: value for name, value in row["task_params"].items() if name not in noise[label]}
-        for at, known in enumerate(sets[label]):
-            if same(known, kept):
-                return at
-        sets[label].append(kept)
+        stored = {name: value for name, value in row["task_params"].items() if name not in noise[label]}
+        for index, known in enumerate(sets[label]):
+            if same(known, stored):
+                return index
+        sets[label].append(stored)
         return len(sets[label]) - 1
 
     which = {
-        name: [(e[0]["task_name"], number(e[0])) for block in found for e in block] for name, found in cuts.items()
+        name: [(e[0]["task_name"], number(e[0])) for block in match for e in block] for name, match in cuts.items()
     }
-    alone = {label for label, found in sets.items() if len(found) == 1}
+    alone = {label for label, match in sets.items() if len(match) == 1}
 
     def called(label: str, at: int) -> str:
-        free = [f"{label}_v{one}" for one in range(1, 100) if f"{label}_v{one}" not in alone]
+        free = [f"{label}_v{number}" for number in range(1, 100) if f"{label}_v{number}" not in alone]
         return label if label in alone else free[at]
 
-    return {name: [called(*one) for one in found] for name, found in which.items()}
+    return {name: [called(*item) for item in match] for name, match in which.items()}
 
 
 VALUES: list[Any] = [
@@ -107,7 +107,7 @@ PARAMS = st.fixed_dictionaries(
 @st.composite
 def lifetimes(draw: st.DrawFn) -> dict[str, list[Row]]:
     """A few lifetimes: blocks of runs of parameter sets, some experiences in several rows, some incomplete."""
-    made: dict[str, list[Row]] = {}
+    results: dict[str, list[Row]] = {}
     pool = draw(st.lists(PARAMS, min_size=1, max_size=3))
     for name in draw(st.lists(st.sampled_from(["10", "9", "b"]), min_size=1, max_size=3, unique=True)):
         rows: list[Row] = []
@@ -128,25 +128,25 @@ def lifetimes(draw: st.DrawFn) -> dict[str, list[Row]]:
                             "exp_status": status,
                         }
                     )
-        made[name] = rows
-    return made
+        results[name] = rows
+    return results
 
 
 @settings(max_examples=300, deadline=None)
 @given(lifetimes())
 def test_every_experience_has_the_task_that_the_definition_gives_it(given_lifetimes: dict[str, list[Row]]) -> None:
     read = {name: lifetime(rows, name) for name, rows in given_lifetimes.items()}
-    settled = settle([sets_of(one) for one in read.values()])
+    settled = settle([sets_of(lifetime) for lifetime in read.values()])
     with patch("perdure.log.variants._MANY", 0):  # a long lifetime's short cut, in short ones
         shorter = settle([sets_of(lifetime(rows, name)) for name, rows in given_lifetimes.items()])
     assert shorter == settled
-    found = {name: one.passage(None, "params", settled) for name, one in read.items()}
+    result = {name: lifetime.passage(None, "params", settled) for name, lifetime in read.items()}
     expected = model(given_lifetimes)
-    for name, passage in found.items():
+    for name, passage in result.items():
         each = [block.task for block in passage.scenario.blocks for _ in range(block.length or 0)]
         assert each == expected[name]
         assert len(passage.values) == len(each)
-    again = settle([sets_of(one) for one in reversed(read.values())])
+    again = settle([sets_of(lifetime) for lifetime in reversed(read.values())])
     assert again == settled  # the order of files decides nothing
     assert pickle.loads(pickle.dumps(settled)) == settled  # for it goes to other processes
 
@@ -162,9 +162,9 @@ def test_a_lifetime_alone_is_settled_over_itself(given_lifetimes: dict[str, list
 
 def test_a_seed_per_episode_is_noise_and_a_width_per_block_is_not() -> None:
     rows = [
-        {"block_num": block, "task_params": {"seed": 100 * block + at, "width": width}}
+        {"block_num": block, "task_params": {"seed": 100 * block + index, "width": width}}
         for block, width in enumerate((0.1, 0.2, 0.1))
-        for at in range(50)
+        for index in range(50)
     ]
     lived = lifetime(rows)
     assert tasks(lived) == ["pong_v1", "pong_v2", "pong_v1"]
@@ -219,12 +219,12 @@ def test_agnostic_takes_the_manifests_task_the_trees_label_or_what_precedes_the_
 
 def test_a_set_has_one_name_whichever_number_a_syllabus_gave_it() -> None:
     manifest = described(("pong", "v1"), ("pong", "v2"))
-    one = lifetime(blocks(("pong_v1", {"w": 1}, 2), ("pong_v2", {"w": 2}, 2)), "a", manifest=manifest)
+    item = lifetime(blocks(("pong_v1", {"w": 1}, 2), ("pong_v2", {"w": 2}, 2)), "a", manifest=manifest)
     turned = lifetime(blocks(("pong_v1", {"w": 2}, 2), ("pong_v2", {"w": 1}, 2)), "b", manifest=manifest)
     tree = lifetime(blocks(("pong", {"w": 2}, 2), ("pong", {"w": 1}, 2), ("pong", {"w": 3}, 2)), "c", variants="params")
-    assert tasks(one) == ["pong_v1", "pong_v2"]
-    assert tasks(tree, one) == ["pong_v2", "pong_v1", "pong_v3"]
-    assert tasks(one, turned) == list(reversed(tasks(turned, one)))
+    assert tasks(item) == ["pong_v1", "pong_v2"]
+    assert tasks(tree, item) == ["pong_v2", "pong_v1", "pong_v3"]
+    assert tasks(item, turned) == list(reversed(tasks(turned, item)))
 
 
 def test_variants_that_somebody_named_stay_apart_though_their_sets_are_equal() -> None:
@@ -253,5 +253,5 @@ def test_a_label_with_several_sets_that_fill_blocks_is_noted_where_names_decide(
     assert note in score(several).notes
     assert not several.passage(None, "params").notes
     assert not several.passage(None, "agnostic").notes
-    seeds = lifetime([{"block_num": at // 3, "task_params": {"seed": at}} for at in range(9)])
+    seeds = lifetime([{"block_num": index // 3, "task_params": {"seed": index}} for index in range(9)])
     assert not seeds.passage().notes

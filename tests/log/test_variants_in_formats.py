@@ -33,14 +33,14 @@ SYLLABUS = Path(__file__).parents[2] / "examples" / "syllabi" / "s003-continual.
 def test_an_expert_serves_the_task_that_has_its_set() -> None:
     learner = lifetime(rewarded(blocks(("pong", {"w": 1}, 30), ("pong", {"w": 2}, 30))), "z-life", variants="params")
     experts = [
-        lifetime(rewarded(blocks(("pong", {"w": w}, 30))), f"expert-{at}", variants="params")
-        for at, w in enumerate((2.0, 1, 3))
+        lifetime(rewarded(blocks(("pong", {"w": w}, 30))), f"expert-{index}", variants="params")
+        for index, w in enumerate((2.0, 1, 3))
     ]
-    made = perdure.score(learner, experts)
-    assert made.tasks == ("pong_v2", "pong_v1")  # the experts' ids come first
-    assert set(made.metrics["relative_performance"].by) == set(made.tasks)
-    settled = settle([one.sets for one in (learner, *experts)])
-    assert facts(made) == facts(Scorer(experts=Experts(tuple(experts)), settled=settled).score(learner))
+    scores = perdure.score(learner, experts)
+    assert scores.tasks == ("pong_v2", "pong_v1")  # the experts' ids come first
+    assert set(scores.metrics["relative_performance"].by) == set(scores.tasks)
+    settled = settle([item.sets for item in (learner, *experts)])
+    assert facts(scores) == facts(Scorer(experts=Experts(tuple(experts)), settled=settled).score(learner))
     alone = perdure.score(learner, experts[:1])
     assert list(alone.metrics["relative_performance"].by) == ["pong_v1"]
     named = perdure.score(learner, experts, Settings(prep=Preparation(variants="name")))
@@ -50,8 +50,8 @@ def test_an_expert_serves_the_task_that_has_its_set() -> None:
 
 def test_bounds_of_a_label_hold_for_its_sets_and_bounds_of_a_set_go_before() -> None:
     lived = lifetime(rewarded(blocks(("pong", {"w": 1}, 30), ("pong", {"w": 2}, 30))), variants="params")
-    made = curves(lived, Preparation(bounds={"pong": (0, 10), "pong_v2": (0, 20)}))
-    assert {task: one.high for task, one in made.ranges.items()} == {"pong_v1": 10, "pong_v2": 20}
+    curve = curves(lived, Preparation(bounds={"pong": (0, 10), "pong_v2": (0, 20)}))
+    assert {task: bounds.high for task, bounds in curve.ranges.items()} == {"pong_v1": 10, "pong_v2": 20}
 
 
 LENGTHS = {"learn": 110, "evaluate": 14}
@@ -135,17 +135,17 @@ def formats(s003: tuple[Scenario, Lived], tmp_path_factory: pytest.TempPathFacto
     for name in ("l2logger", "l2logger by variant"):
         for own_file in ("manifest.json", "blocks.jsonl"):  # what makes a log Perdure's own
             (paths[name] / own_file).unlink()
-    found = {name: perdure.read(path) for name, path in paths.items()}
-    found["written from own"] = perdure.read(write_learnkit(found["own"], place, "written"))
-    found["written from l2logger"] = perdure.read(write_learnkit(found["l2logger"], place, "again"))
-    return found
+    result = {name: perdure.read(path) for name, path in paths.items()}
+    result["written from own"] = perdure.read(write_learnkit(result["own"], place, "written"))
+    result["written from l2logger"] = perdure.read(write_learnkit(result["l2logger"], place, "again"))
+    return result
 
 
 def facts(made: Score) -> dict[str, Any]:
     return {
         "tasks": made.tasks,
-        "values": {name: (one.value, one.by, one.why, one.flags) for name, one in made.metrics.items()},
-        "blocks": [to_plain(one) for one in made.blocks],
+        "values": {name: (metric.value, metric.by, metric.why, metric.flags) for name, metric in made.metrics.items()},
+        "blocks": [to_plain(block) for block in made.blocks],
     }
 
 
@@ -155,16 +155,16 @@ def test_one_lifetime_has_the_same_scores_in_every_format(
     formats: dict[str, Lifetime], variants: Any, preset: str
 ) -> None:
     prep = replace(PRESETS.get(preset).prep, variants=variants)
-    made = {name: facts(score(one, settings=Settings(preset=preset, prep=prep))) for name, one in formats.items()}
-    assert made["own"]["tasks"] == (("pong_v1", "pong_v2", "pong_v3") if variants == "params" else ("pong",))
-    for name, one in made.items():
-        assert one == made["own"], name
+    result = {name: facts(score(path, settings=Settings(preset=preset, prep=prep))) for name, path in formats.items()}
+    assert result["own"]["tasks"] == (("pong_v1", "pong_v2", "pong_v3") if variants == "params" else ("pong",))
+    for name, item in result.items():
+        assert item == result["own"], name
 
 
 def test_perdures_log_and_the_2019_tree_agree_each_in_its_own_way(formats: dict[str, Lifetime]) -> None:
-    made = {name: facts(score(one)) for name, one in formats.items()}
+    result = {name: facts(score(path)) for name, path in formats.items()}
     for name in ("tree", "tree without spaces", "tree with a report", "written from own"):
-        assert made[name] == made["own"], name
+        assert result[name] == result["own"], name
 
 
 def test_only_by_name_has_one_lifetime_two_verdicts_and_then_it_is_noted(formats: dict[str, Lifetime]) -> None:
@@ -175,10 +175,10 @@ def test_only_by_name_has_one_lifetime_two_verdicts_and_then_it_is_noted(formats
 
 
 def test_recovery_says_where_only_variants_differ(formats: dict[str, Lifetime]) -> None:
-    made = score(formats["own"]).metrics
+    metrics = score(formats["own"]).metrics
     for name in ("recovery_time", "droop", "recovery_rate", "performance_recovery"):
         often = "three times" if name == "performance_recovery" else "twice"
-        assert made[name].why == (
+        assert metrics[name].why == (
             f"needs a task learned at least {often} while awake; "
             "only the variants of pong differ: --variants agnostic takes them for one task"
         )

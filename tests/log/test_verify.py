@@ -69,7 +69,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
     "a record more in the ledger's count": (
         change(
             "blocks.jsonl",
-            lambda lines: [line.replace(b'"rows":2', b'"rows":3', at < 4) for at, line in enumerate(lines)],
+            lambda lines: [line.replace(b'"rows":2', b'"rows":3', index < 4) for index, line in enumerate(lines)],
         ),
         f"{FIRST}: altered.*there are 2 records",
     ),
@@ -86,7 +86,7 @@ def test_a_log_that_is_not_what_was_written_is_refused_with_file_and_reason(life
     assert "--unverified" in str(refused.value)
     assert not re.search(r"\b(remove|delete)\b", str(refused.value)), "records are never to be deleted"
     problems = check_l2logger(life).problems  # which reads the same, and names the same
-    assert any(one.level == "error" and one.what[:60] in str(refused.value) for one in problems)
+    assert any(problem.level == "error" and problem.what[:60] in str(refused.value) for problem in problems)
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -133,9 +133,9 @@ class TestBlocksNotClosed:
 
     def test_a_running_lifetime_reads(self, journal: perdure.Journal) -> None:
         with journal:
-            found = perdure.read(journal.path)
-            assert found.experiences.height == 6
-            assert found.notes == ("not verified: 1 of 2 files, whose blocks blocks.jsonl has not closed",)
+            lifetime = perdure.read(journal.path)
+            assert lifetime.experiences.height == 6
+            assert lifetime.notes == ("not verified: 1 of 2 files, whose blocks blocks.jsonl has not closed",)
 
     def test_a_torn_tail_in_an_open_block_is_only_a_note(self, journal: perdure.Journal) -> None:
         with journal:
@@ -160,10 +160,10 @@ class TestBlocksNotClosed:
         again.log(block_num=1, exp_num=6, block_type="train", task_name="a", reward=6)
         if ended:
             again.close()
-        found = perdure.read(journal.path)
-        assert found.experiences.height == 7
-        assert found.complete is ended
-        assert len(found.notes) == (0 if ended else 1)
+        lifetime = perdure.read(journal.path)
+        assert lifetime.experiences.height == 7
+        assert lifetime.complete is ended
+        assert len(lifetime.notes) == (0 if ended else 1)
         assert check_l2logger(journal.path).problems == ()
         again.close()
 
@@ -206,8 +206,8 @@ class TestBlocksNotClosed:
         assert check_l2logger(journal.path).ok
         with perdure.Journal(journal.path.parent, "life", join=True) as again:  # and does not spoil the next
             again.log(block_num=2, exp_num=6, block_type="train", task_name="a", reward=6)
-        found = perdure.read(journal.path)
-        assert found.notes == ("not verified: 2 of 3 files, whose blocks blocks.jsonl has not closed",)
+        lifetime = perdure.read(journal.path)
+        assert lifetime.notes == ("not verified: 2 of 3 files, whose blocks blocks.jsonl has not closed",)
 
     def test_cells_that_hold_newlines_are_counted_as_the_journal_counts_them(self, tmp_path: Path) -> None:
         for number in range(3):  # taken up twice, so that the count comes from the file
@@ -238,8 +238,8 @@ def test_a_journal_at_work_never_makes_its_log_look_altered(tmp_path: Path) -> N
         for round_ in range(30):
             with perdure.Journal(tmp_path, "life", join=round_ > 0) as journal:
                 for number in range(10):
-                    at = round_ * 10 + number
-                    journal.log(block_num=at // 7, exp_num=at, block_type="train", task_name="a", reward=at)
+                    index = round_ * 10 + number
+                    journal.log(block_num=index // 7, exp_num=index, block_type="train", task_name="a", reward=index)
     finally:
         stop.set()
         reader.join()

@@ -28,8 +28,8 @@ def lifetime(rows: Sequence[Row], name: str = "life", **facts: Any) -> Lifetime:
         "reward": 1.0,
     }
     full = [
-        {"exp_num": at, **usual, **row, "task_params": json.dumps(row.get("task_params", {}))}
-        for at, row in enumerate(rows)
+        {"exp_num": index, **usual, **row, "task_params": json.dumps(row.get("task_params", {}))}
+        for index, row in enumerate(rows)
     ]
     frame = pl.DataFrame(full, schema={**STANDARD_COLUMNS, "reward": pl.Float64()})
     return Lifetime(name, in_order(frame), {"reward": "higher"}, **facts)
@@ -46,9 +46,9 @@ def blocks(*runs: tuple[str, Mapping[str, Any], int]) -> list[Row]:
 
 def tasks(lifetime: Lifetime, *others: Lifetime) -> list[str]:
     """The task of each block where parameters make tasks, settled over all of these."""
-    settled = settle([sets_of(one) for one in (lifetime, *others)])
+    settled = settle([sets_of(item) for item in (lifetime, *others)])
     return [block.task for block in lifetime.passage(None, "params", settled).scenario.blocks]
 
 
 def rewarded(rows: Sequence[Row]) -> list[Row]:
-    return [{**row, "reward": float(at % 7)} for at, row in enumerate(rows)]
+    return [{**row, "reward": float(index % 7)} for index, row in enumerate(rows)]

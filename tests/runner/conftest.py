@@ -176,7 +176,7 @@ def all_records() -> Callable[[Path], dict[str, pl.DataFrame]]:
     """Every lifetime and expert of a run folder by its path, timestamps apart."""
 
     def found(folder: Path) -> dict[str, pl.DataFrame]:
-        places = sorted(one.parent for part in ("lives", "experts") for one in folder.glob(f"{part}/*/manifest.json"))
+        places = sorted(path.parent for part in ("lives", "experts") for path in folder.glob(f"{part}/*/manifest.json"))
         return {str(place.relative_to(folder)): records(place) for place in places}
 
     return found

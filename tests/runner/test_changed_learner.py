@@ -109,8 +109,8 @@ def rows(lifetime: Path) -> pl.DataFrame:
 
 def digests(folder: Path) -> dict[str, str]:
     """The digest in each manifest of a run folder."""
-    found = {file.parent.name: json.loads(file.read_text()) for file in sorted(folder.glob("*/*/manifest.json"))}
-    return {name: manifest["protocol"]["learner_digest"] for name, manifest in found.items()}
+    result = {file.parent.name: json.loads(file.read_text()) for file in sorted(folder.glob("*/*/manifest.json"))}
+    return {name: manifest["protocol"]["learner_digest"] for name, manifest in result.items()}
 
 
 def stopped_run(folder: Path, more: str = "") -> Path:
@@ -201,8 +201,8 @@ def changed_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_finished_lifetimes_of_changed_code_are_groups_of_their_own(changed_run: Path, tmp_path: Path) -> None:
     logs = changed_run / "run"
-    said = run_verb("score", logs, "--json", tmp_path / "score.json").output
-    assert "the code of Mine changed between lifetimes, so they are not pooled" in " ".join(said.split())
+    output = run_verb("score", logs, "--json", tmp_path / "score.json").output
+    assert "the code of Mine changed between lifetimes, so they are not pooled" in " ".join(output.split())
     run_verb("score", logs, "--out", tmp_path / "tables")
     for source in (logs, tmp_path / "score.json", tmp_path / "tables" / "lifetimes.tsv"):
         groups = perdure.groups(perdure.survey(source))
@@ -218,13 +218,13 @@ def test_finished_lifetimes_of_changed_code_are_groups_of_their_own(changed_run:
 
 
 def test_experts_and_twins_of_other_code_are_named(changed_run: Path) -> None:
-    made = digests(changed_run / "run")
-    assert made["life-000"] == made["life-000-twin"] == made["pong_wide-00"] != made["life-002"]
-    assert made["life-002"] == made["life-003-twin"]
-    said = "its experts or its twin were run by another version of its learner's code"
-    expected = f"{said} ({made['life-000']}; the lifetime by {made['life-002']})"
+    hashes = digests(changed_run / "run")
+    assert hashes["life-000"] == hashes["life-000-twin"] == hashes["pong_wide-00"] != hashes["life-002"]
+    assert hashes["life-002"] == hashes["life-003-twin"]
+    message = "its experts or its twin were run by another version of its learner's code"
+    expected = f"{message} ({hashes['life-000']}; the lifetime by {hashes['life-002']})"
     scores = perdure.survey(changed_run / "run").scores
-    assert {one.id.rpartition("/")[2]: [note for note in one.notes if said in note] for one in scores} == {
+    assert {score.id.rpartition("/")[2]: [note for note in score.notes if message in note] for score in scores} == {
         "life-000": [],
         "life-001": [],
         "life-002": [expected],
@@ -295,8 +295,8 @@ def test_pre_deployment_by_changed_code_is_not_continued_unless_that_is_asked_fo
     assert result.failed == {}
     (note,) = result.runs[0].notes
     assert note.startswith("life-001 was run although pre-deployment was run by a learner that changed since")
-    found = digests(tmp_path / "run")
-    assert found["life-001"].startswith(f"{found['life-000']} then mine@")
+    hashes = digests(tmp_path / "run")
+    assert hashes["life-001"].startswith(f"{hashes['life-000']} then mine@")
 
 
 def test_a_shard_starts_its_own_lifetimes_again(tmp_path: Path, mine: Path) -> None:
@@ -306,8 +306,8 @@ def test_a_shard_starts_its_own_lifetimes_again(tmp_path: Path, mine: Path) -> N
     assert result.lived == ("life-001",)
     assert [note[:8] for note in result.runs[0].notes] == ["life-001"]
     assert run(file, tmp_path / "run", shard="1/2", accept_changed_learner=True).lived == ("life-000",)
-    found = digests(tmp_path / "run")
-    assert (" then " in found["life-000"], " then " in found["life-001"]) == (True, False)
+    hashes = digests(tmp_path / "run")
+    assert (" then " in hashes["life-000"], " then " in hashes["life-001"]) == (True, False)
 
 
 BATCHED = """
@@ -344,8 +344,8 @@ def batched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ev
 
 
 def batched_rows(folder: Path) -> list[pl.DataFrame]:
-    found = perdure.survey(folder)
-    assert found.lifetimes
+    survey = perdure.survey(folder)
+    assert survey.lifetimes
     return [pl.read_parquet(file).drop("timestamp", strict=False) for file in sorted(folder.glob("lives/*.parquet"))]
 
 

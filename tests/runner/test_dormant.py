@@ -37,11 +37,11 @@ def test_what_a_learner_logs_of_itself_is_a_column_of_every_table_of_blocks(tmp_
     assert not run_learner(parse_protocol(document), tmp_path, workers=0).failed
     rows = perdure.read(tmp_path / "lives" / "life-000").experiences
     by_hand = [
-        float(np.mean(one["dormant_units"].to_list())) for one in rows.partition_by("block_num", maintain_order=True)
+        float(np.mean(part["dormant_units"].to_list())) for part in rows.partition_by("block_num", maintain_order=True)
     ]
     material = gather([tmp_path])
     (score,) = material.survey.scores
-    assert [one.dormant_units for one in score.blocks] == pytest.approx(by_hand)
+    assert [block.dormant_units for block in score.blocks] == pytest.approx(by_hand)
     assert block_table(material.survey)["dormant_units"].to_list() == pytest.approx(by_hand)
     assert blocks(material.lifetimes[0]).columns[-1].name == "dormant"
 
@@ -51,5 +51,5 @@ def test_without_such_a_column_no_table_has_one(tmp_path: Path) -> None:
 
     material = gather([written(tmp_path, "life", LIFE)])
     assert "dormant_units" not in block_table(material.survey).columns
-    assert all(one.dormant_units is None for one in material.survey.scores[0].blocks)
+    assert all(block.dormant_units is None for block in material.survey.scores[0].blocks)
     assert blocks(material.lifetimes[0]).columns[-1].name == "95 % interval"

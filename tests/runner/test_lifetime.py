@@ -61,8 +61,8 @@ def test_a_learner_that_owns_its_loop_lifetimes_every_block(tmp_path: Path) -> N
     assert life.over
     lifetime = perdure.read(life.path)
     assert lifetime.complete
-    lived = [(one.mode, one.task, one.length) for one in lifetime.scenario.blocks]
-    assert lived == [(one.mode, one.task, one.length) for one in games().scenario.blocks]
+    lived = [(block.mode, block.task, block.length) for block in lifetime.scenario.blocks]
+    assert lived == [(block.mode, block.task, block.length) for block in games().scenario.blocks]
     assert not [problem for problem in perdure.check(life.path).problems if problem.level == "error"]
 
 
@@ -115,24 +115,24 @@ def test_how_episodes_fall_out_follows_the_environments_seed_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seeds = Seeds.of(3)
-    made: list[int] = []
+    results: list[int] = []
 
     def making(task: Task, seed: int, **more: Any) -> Episodes:
-        made.append(seed)
+        results.append(seed)
         return Episodes(task, seed, **more)
 
     def seen(name: str, seeds: Seeds) -> tuple[list[int], list[list[float]]]:
-        found = []
-        made.clear()
+        result = []
+        results.clear()
         for block in run_lifetime(games(), tmp_path, name, seeds=seeds):
             for episode in block.episodes():
                 observation, _ = episode.reset()
                 over = False
                 while not over:
-                    found.append(np.ravel(observation).tolist())
+                    result.append(np.ravel(observation).tolist())
                     observation, _, terminated, truncated, _ = episode.step(0)
                     over = terminated or truncated
-        return [*made], found
+        return [*results], result
 
     monkeypatch.setattr("perdure.runner.lifetime.Episodes", making)
     first = seen("first", seeds)
@@ -202,11 +202,11 @@ def test_the_thin_loop_tells_each_block_and_teaches_only_in_learning(tmp_path: P
     learner = Watched()
     lead(run_lifetime(games(), tmp_path, "thin", seed=3, learner=learner), learner)
     assert [what for what, _ in learner.told] == ["started", "ended"] * len(games().scenario.blocks)
-    assert [one.task for what, one in learner.told if what == "started"] == [
-        one.task for one in games().scenario.blocks
+    assert [message.task for what, message in learner.told if what == "started"] == [
+        block.task for block in games().scenario.blocks
     ]
-    assert all(isinstance(one, Transition) for one in learner.learned)
-    assert sum(one.terminated or one.truncated for one in learner.learned) == 2 * 3
+    assert all(isinstance(task, Transition) for task in learner.learned)
+    assert sum(task.terminated or task.truncated for task in learner.learned) == 2 * 3
     situation = learner.told[0][1]
     assert situation.action_space.n == 3
     assert situation.observation_space.shape == (7,)
@@ -269,8 +269,10 @@ def test_a_wrong_action_names_the_block_and_the_space(tmp_path: Path) -> None:
 
 def test_a_learner_cannot_write_into_what_it_is_shown(tmp_path: Path) -> None:
     learner = Watched("mutates")
-    said = r"block 0 \(.*\): the learner wrote into an observation; copy it first \(test_lifetime\.py:\d+: .*read-only"
-    with pytest.raises(LearnerError, match=said):
+    message = (
+        r"block 0 \(.*\): the learner wrote into an observation; copy it first \(test_lifetime\.py:\d+: .*read-only"
+    )
+    with pytest.raises(LearnerError, match=message):
         lead(run_lifetime(games(), tmp_path, "mutates", learner=learner), learner)
 
 

@@ -56,9 +56,9 @@ def test_the_syllabus_of_the_page_ends_with_a_recovery_time_for_any_learner(tmp_
     from perdure.learners.q_learning import QLearningPerTask
     from perdure.runner.lifetime import lead
 
-    said = re.search(r'write_text\("""(.*?)"""\)', PAGE.read_text(), re.DOTALL)
-    assert said is not None
-    (tmp_path / "syllabus.json").write_text(json.dumps(json.loads(said[1])))
+    match = re.search(r'write_text\("""(.*?)"""\)', PAGE.read_text(), re.DOTALL)
+    assert match is not None
+    (tmp_path / "syllabus.json").write_text(json.dumps(json.loads(match[1])))
     learner = QLearningPerTask(seed=1)
     lifetime = perdure.run_lifetime(tmp_path / "syllabus.json", tmp_path, "life", seed=1, learner=learner)
     lead(lifetime, learner)

@@ -100,12 +100,12 @@ def test_the_kept_form_is_the_same_protocol_and_needs_no_file(
     write_syllabus(compose("condensed", ["pong", "breakout"], learn=3, evaluate=1), tmp_path / "own.json")
     file = write_protocol(more='[[scenarios]]\nfile = "own.json"\nname = "own"', lifetimes=2, experts=1)
     protocol = read_protocol(file)
-    kept = parse_protocol(json.loads(json.dumps(protocol.document)), tmp_path / "elsewhere", "protocol.json")
-    assert kept.digest == protocol.digest
-    assert kept.name == protocol.name
-    for one, other in zip(RunPlan(protocol).jobs, RunPlan(kept).jobs, strict=True):
-        assert (one.id, one.seed, one.seeds) == (other.id, other.seed, other.seeds)
-        assert one.syllabus == other.syllabus
+    stored = parse_protocol(json.loads(json.dumps(protocol.document)), tmp_path / "elsewhere", "protocol.json")
+    assert stored.digest == protocol.digest
+    assert stored.name == protocol.name
+    for job, other in zip(RunPlan(protocol).jobs, RunPlan(stored).jobs, strict=True):
+        assert (job.id, job.seed, job.seeds) == (other.id, other.seed, other.seeds)
+        assert job.syllabus == other.syllabus
 
 
 def test_eleven_lifetimes_show_an_effect_of_one_standard_deviation() -> None:
@@ -137,7 +137,7 @@ def test_more_lifetimes_add_lifetimes_and_change_none() -> None:
 def test_a_lifetime_is_the_same_for_every_learner_and_experts_match_the_longest_learning() -> None:
     plans = [RunPlan(parse_protocol({**MINIMAL, "learner": {"use": use}, "experts": 2})) for use in ("a", "b")]
     assert plans[0].protocol.digest != plans[1].protocol.digest
-    assert [(one.seed, one.seeds) for one in plans[0].jobs] == [(one.seed, one.seeds) for one in plans[1].jobs]
+    assert [(job.seed, job.seeds) for job in plans[0].jobs] == [(job.seed, job.seeds) for job in plans[1].jobs]
     experts = plans[0].experts
     assert sorted(job.id for job in experts) == ["breakout-00", "breakout-01", "pong-00", "pong-01"]
     assert all(job.experiences == 4 and job.role == "expert" for job in experts)
@@ -147,7 +147,9 @@ def test_every_lifetime_of_a_composer_has_an_order_of_its_own_unless_a_seed_is_g
     def orders(**extra: object) -> set[tuple[str, ...]]:
         tasks = ["pong", "breakout", "freeway", "digits"]
         plan = RunPlan(parse_protocol({**MINIMAL, "scenarios": [{**MINIMAL["scenarios"][0], "tasks": tasks, **extra}]}))
-        return {tuple(one.task for one in job.syllabus.scenario.blocks if one.mode == "learn") for job in plan.lives}
+        return {
+            tuple(block.task for block in job.syllabus.scenario.blocks if block.mode == "learn") for job in plan.lives
+        }
 
     assert len(orders()) > 3
     assert len(orders(seed=3)) == 1
@@ -163,7 +165,7 @@ def test_lifetimes_are_chosen_by_id_or_pattern() -> None:
 
 @pytest.mark.parametrize("file", sorted((ROOT / "examples" / "protocols").glob("*.toml")), ids=lambda file: file.name)
 def test_every_example_is_a_sound_protocol(file: Path) -> None:
-    assert all(RunPlan(one).jobs for one in read_protocols(file))
+    assert all(RunPlan(protocol).jobs for protocol in read_protocols(file))
     msgspec.convert(tomllib.loads(file.read_text()), ProtocolTable)
 
 

@@ -68,7 +68,7 @@ def test_a_lifetime_cut_at_any_experience_comes_to_the_same_end(tmp_path: Path, 
     lived(tmp_path / "cut")
     assert records(tmp_path / "cut" / "life").equals(records(tmp_path / "whole" / "life"))
     assert perdure.read(tmp_path / "cut" / "life").complete
-    assert not [one for one in perdure.check(tmp_path / "cut" / "life").problems if one.level == "error"]
+    assert not [problem for problem in perdure.check(tmp_path / "cut" / "life").problems if problem.level == "error"]
 
 
 @pytest.mark.parametrize("stop", [5, 7, 9])
@@ -117,13 +117,13 @@ def test_a_log_that_was_changed_is_refused(tmp_path: Path) -> None:
 def test_a_record_altered_before_the_lifetime_goes_on_is_found(tmp_path: Path) -> None:
     with pytest.raises(PowerCutError):
         lived(tmp_path, stop=9)
-    found = States(tmp_path / "states").latest()
-    assert found is not None
-    for block in range(found[0].blocks):  # the last one before the checkpoint too
+    state = States(tmp_path / "states").latest()
+    assert state is not None
+    for block in range(state[0].blocks):  # the last one before the checkpoint too
         file = next(tmp_path.glob(f"life/*/{block}-t*/data-log.tsv"))
         content = file.read_bytes()
-        at = content.rindex(b"\t") + 1
-        file.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        index = content.rindex(b"\t") + 1
+        file.write_bytes(content[:index] + bytes([content[index] ^ 1]) + content[index + 1 :])
         with pytest.raises(UnverifiedError, match="its bytes differ"):
             lived(tmp_path)
         file.write_bytes(content)
@@ -155,18 +155,18 @@ def test_two_states_are_kept_and_one_that_was_altered_is_refused(tmp_path: Path)
     with pytest.raises(PowerCutError):
         lived(tmp_path, stop=TOTAL - 1)
     states = States(tmp_path / "states")
-    found = states.latest()
-    assert found is not None
+    state = states.latest()
+    assert state is not None
     last = len(SYLLABUS.scenario.blocks) - 1
-    assert found[0].blocks == last
-    assert found[0].seeds == Seeds.of(3)
-    assert sorted(one.name for one in (tmp_path / "states").iterdir()) == [
+    assert state[0].blocks == last
+    assert state[0].seeds == Seeds.of(3)
+    assert sorted(path.name for path in (tmp_path / "states").iterdir()) == [
         f"after-{last - 1}-blocks",
         f"after-{last - 1}-blocks.json",
         f"after-{last}-blocks",
         f"after-{last}-blocks.json",
     ]
-    file = next(one for one in found[1].rglob("*") if one.is_file())
+    file = next(path for path in state[1].rglob("*") if path.is_file())
     file.write_bytes(file.read_bytes() + b"x")
     assert not states.is_sound()
     with pytest.raises(LogError, match=f"differs from what was saved: {file.name} was altered"):

@@ -35,16 +35,16 @@ def test_the_records_are_the_same_for_none_one_and_two_workers(
     tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
 ) -> None:
     file = write_protocol(lifetimes=2, experts=1)
-    found = []
+    results = []
     for workers in (0, 1, 2):
         result = run_learner(file, tmp_path / f"w{workers}", workers=workers)
         assert result.failed == {}
         assert result.lived == ("life-000", "life-001", *(job.id for job in result.plan.experts))
         assert result.missing == ()
-        found.append(all_records(tmp_path / f"w{workers}"))
-    assert len(found[0]) == 4
-    assert same(found[0], found[1])
-    assert same(found[0], found[2])
+        results.append(all_records(tmp_path / f"w{workers}"))
+    assert len(results[0]) == 4
+    assert same(results[0], results[1])
+    assert same(results[0], results[2])
 
 
 def test_a_finished_folder_runs_nothing(tmp_path: Path, write_protocol: WriteProtocol) -> None:
@@ -93,9 +93,9 @@ def test_a_learner_that_raises_leaves_its_traceback_and_the_rest_goes_on(
     assert set(result.failed) == {"life-000", "life-001"}
     assert result.failed["life-000"].startswith("ZeroDivisionError: toy trouble (toys.py:")
     assert set(result.lived) == {job.id for job in result.plan.experts}
-    said = (tmp_path / "run" / "lives" / "life-000" / "traceback.txt").read_text()
-    assert "block_started" in said
-    assert "ZeroDivisionError: toy trouble" in said
+    text = (tmp_path / "run" / "lives" / "life-000" / "traceback.txt").read_text()
+    assert "block_started" in text
+    assert "ZeroDivisionError: toy trouble" in text
     assert perdure.read(tmp_path / "run" / "lives" / "life-000").complete is False
     if workers:
         assert "about to fall over" in (tmp_path / "run" / ".run" / "output" / "life-000.txt").read_text()
@@ -143,7 +143,7 @@ def interrupted_run(file: Path, folder: Path, number: int, least: int) -> subpro
         [sys.executable, "-c", code, str(file), str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     end = time.monotonic() + 60
-    while sum(one.read_bytes().count(b"\n") for one in folder.glob("lives/*/*/*/data-log.tsv")) < least:
+    while sum(path.read_bytes().count(b"\n") for path in folder.glob("lives/*/*/*/data-log.tsv")) < least:
         assert time.monotonic() < end
         assert process.poll() is None
         time.sleep(0.02)
@@ -156,7 +156,7 @@ def settled(folder: Path) -> None:
     """Wait until the workers of a killed run have noticed: they write for a moment longer than it."""
 
     def written() -> int:
-        return sum(one.stat().st_size for one in folder.rglob("data-log.tsv"))
+        return sum(path.stat().st_size for path in folder.rglob("data-log.tsv"))
 
     before, end = -1, time.monotonic() + 60
     while (now := written()) != before:
@@ -205,9 +205,9 @@ def test_pre_deployment_is_lived_once_and_cloned_into_every_lifetime_and_expert(
     file = write_protocol("toys:Counts", lifetimes=2, experts=1, more=more)
     result = run_learner(file, tmp_path / "run", workers=2)
     assert result.failed == {}
-    found = result.folder.pre_deployed.latest()
-    assert found is not None
-    learned = int(found[0].fingerprint or 0)
+    state = result.folder.pre_deployed.latest()
+    assert state is not None
+    learned = int(state[0].fingerprint or 0)
     assert learned > 0
     # What a fresh lifetime does first shows what it was cloned from: the first evaluation differs from an untaught one.
     assert len(result.finished_lives) == 2

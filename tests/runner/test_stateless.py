@@ -37,14 +37,14 @@ def blocks_of(path: Path) -> list[tuple[str, str, float]]:
     """Mode, task and mean accuracy of each block, from the rows themselves."""
     rows = perdure.read(path).experiences
     return [
-        (one["block_type"][0], one["task_name"][0], float(np.mean(one["accuracy"].to_list())))
-        for one in rows.partition_by("block_num", maintain_order=True)
+        (part["block_type"][0], part["task_name"][0], float(np.mean(part["accuracy"].to_list())))
+        for part in rows.partition_by("block_num", maintain_order=True)
     ]
 
 
 def test_gain_is_the_mean_difference_in_evaluations_of_what_was_learned_in_points(run: Path) -> None:
     lifetime, twin = blocks_of(run / "lives" / "life-000"), blocks_of(run / "twins" / "life-000-twin")
-    assert [one[:2] for one in lifetime] == [one[:2] for one in twin], "the same scenario"
+    assert [item[:2] for item in lifetime] == [item[:2] for item in twin], "the same scenario"
     learned: set[str] = set()
     gains: list[float] = []
     for (mode, task, mine), (_, _, its) in zip(lifetime, twin, strict=True):
@@ -63,8 +63,8 @@ def test_cost_is_seconds_per_learning_experience_beside_the_twin(run: Path) -> N
         rows = perdure.read(path).experiences.filter(pl.col("block_type") == "train")
         times = rows.with_columns(pl.col("timestamp").str.to_datetime("%Y%m%dT%H%M%S%.f"))
         spans = [
-            (one["timestamp"][-1] - one["timestamp"][0]).total_seconds()
-            for one in times.partition_by("block_num", maintain_order=True)
+            (part["timestamp"][-1] - part["timestamp"][0]).total_seconds()
+            for part in times.partition_by("block_num", maintain_order=True)
         ]
         return float(sum(spans)) / (rows.height - len(spans))
 

@@ -28,8 +28,8 @@ class Still:
 
 def shortened(syllabus: Syllabus) -> Syllabus:
     """The same blocks, two experiences long, or a few hundred steps."""
-    blocks = tuple(replace(one, length=None if one.length is None else 2) for one in syllabus.scenario.blocks)
-    steps = tuple(None if one is None else 300 for one in syllabus.steps)
+    blocks = tuple(replace(block, length=None if block.length is None else 2) for block in syllabus.scenario.blocks)
+    steps = tuple(None if step is None else 300 for step in syllabus.steps)
     return replace(syllabus, scenario=replace(syllabus.scenario, blocks=blocks), steps=steps)
 
 
@@ -42,7 +42,7 @@ def test_every_block_of_a_published_syllabus_can_be_lived(tmp_path: Path, name: 
     lead(run_lifetime(shortened(syllabus), tmp_path, name, learner=learner), learner)
     lifetime = perdure.read(tmp_path / name)
     assert lifetime.complete
-    assert [one.task for one in lifetime.scenario.blocks] == [one.task for one in syllabus.scenario.blocks]
+    assert [block.task for block in lifetime.scenario.blocks] == [block.task for block in syllabus.scenario.blocks]
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ PROTOCOLS = Path(__file__).parents[2] / "examples" / "protocols"
 @pytest.mark.parametrize("name", ["s000-table1", "s001-table-b16"])
 def test_every_scenario_of_a_table_lints_clean(name: str) -> None:
     for job in RunPlan(read_protocol(PROTOCOLS / f"{name}.toml")).lives:
-        assert [one for one in lint(syllabus_text(job.syllabus)).problems if one.level == "error"] == []
+        assert [problem for problem in lint(syllabus_text(job.syllabus)).problems if problem.level == "error"] == []
 
 
 def test_condensed_and_dispersed_are_those_of_the_appendix() -> None:
@@ -34,8 +34,8 @@ def test_condensed_and_dispersed_are_those_of_the_appendix() -> None:
     assert len(variants) == len(condensed) == 6, "two tasks of three variants, each learned once"
     assert [block.length for block in condensed] == [60] * 6
     assert [block.length for block in dispersed] == [20] * 18
-    superblocks = [[block.task for block in dispersed[at : at + 6]] for at in (0, 6, 12)]
-    assert all(set(one) == variants for one in superblocks)
+    superblocks = [[block.task for block in dispersed[index : index + 6]] for index in (0, 6, 12)]
+    assert all(set(superblock) == variants for superblock in superblocks)
 
 
 def test_the_single_task_table_is_scored_as_one_task(tmp_path: Path) -> None:

@@ -78,7 +78,11 @@ def test_what_lint_promises_is_what_the_log_of_such_a_lifetime_offers(text: str,
             continue  # drawn once for a block of one experience, it is a parameter like any other
         report = lint(text, metrics=metrics, variants=variants)
         scenario = lifetime.passage(None, variants).scenario
-        offered = {one.name: sum(1 for _ in one.sites(scenario)) for one in metrics if one.name not in by_parameters}
+        offered = {
+            metric.name: sum(1 for _ in metric.sites(scenario))
+            for metric in metrics
+            if metric.name not in by_parameters
+        }
         assert {name: report.metrics[name].sites for name in offered} == offered
         assert report.facts["tasks"] == [task.label for task in scenario.tasks]
 

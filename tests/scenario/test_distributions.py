@@ -54,10 +54,12 @@ def test_seed_block_and_index_each_change_the_draw() -> None:
 
 def test_draws_have_the_moments_of_their_distribution() -> None:
     many = [draw_parameters(PARAMS, 7, 0, index) for index in range(2000)]
-    assert np.mean([one["width"] for one in many]) == pytest.approx(0.2, abs=4 * 0.2 / np.sqrt(12 * 2000))
-    assert np.mean([one["speed"] for one in many]) == pytest.approx(5, abs=4 * 2 / np.sqrt(2000))
-    assert np.std([one["speed"] for one in many]) == pytest.approx(2, rel=0.1)
-    assert sum(one["ghost"] == "red" for one in many) == pytest.approx(2000 / 3, abs=4 * np.sqrt(2000 * 2 / 9))
+    assert np.mean([lifetime["width"] for lifetime in many]) == pytest.approx(0.2, abs=4 * 0.2 / np.sqrt(12 * 2000))
+    assert np.mean([lifetime["speed"] for lifetime in many]) == pytest.approx(5, abs=4 * 2 / np.sqrt(2000))
+    assert np.std([lifetime["speed"] for lifetime in many]) == pytest.approx(2, rel=0.1)
+    assert sum(lifetime["ghost"] == "red" for lifetime in many) == pytest.approx(
+        2000 / 3, abs=4 * np.sqrt(2000 * 2 / 9)
+    )
 
 
 def test_linear_reaches_both_ends_of_a_block() -> None:
@@ -83,7 +85,9 @@ def test_episodes_do_not_share_their_parameters() -> None:
 
 def test_iterating_a_scenario_gives_each_block_with_its_episodes() -> None:
     blocks = (Block("evaluate", "pong", 2, {"w": {"$uniform": [0, 1]}}), Block("learn", "pong", 3, {"w": 2}, group=1))
-    lived = [(block.mode, [params["w"] for params in one]) for block, one in iterate(Scenario.of("s", blocks), seed=4)]
+    lived = [
+        (block.mode, [params["w"] for params in item]) for block, item in iterate(Scenario.of("s", blocks), seed=4)
+    ]
     assert lived[0][1] == [draw_parameters(blocks[0].params, 4, 0, index)["w"] for index in range(2)]
     assert lived[1] == ("learn", [2, 2, 2])
 

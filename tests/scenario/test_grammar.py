@@ -85,9 +85,9 @@ def only(found: list[SyllabusProblem]) -> SyllabusProblem:
     ],
 )  # fmt: skip
 def test_a_slip_is_found_at_its_instruction(instructions: list[Any], where: int, words: str) -> None:
-    found = [problem for problem in problems(*instructions) if words in problem.what]
-    assert only(found).where == f"instructions[{where}]"
-    assert only(found).fix
+    result = [problem for problem in problems(*instructions) if words in problem.what]
+    assert only(result).where == f"instructions[{where}]"
+    assert only(result).fix
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_a_problem_inside_a_repeat_names_its_own_line() -> None:
       {"$episode": "Pong",
        "w": 1, "w": 2}
     ]}"""
-    found = parse_syllabus(text)[1]
-    assert [problem.where for problem in found] == ["instructions[1].$repeat.$repeat[1]", "instructions[2]"]
-    assert found[1].what == "the key 'w' occurs twice"
+    syllabus = parse_syllabus(text)[1]
+    assert [problem.where for problem in syllabus] == ["instructions[1].$repeat.$repeat[1]", "instructions[2]"]
+    assert syllabus[1].what == "the key 'w' occurs twice"
 
 
 def test_a_repeated_instruction_is_complained_about_once() -> None:
@@ -161,8 +161,8 @@ def test_nested_counts_are_limited_by_their_product() -> None:
 
 def test_alternating_a_million_times_is_refused_before_it_is_unrolled() -> None:
     start = time.process_time()
-    found = problems(TRAIN, {"$repeat": [PONG, BREAKOUT], "count": 10**6})
-    assert "gives 2,000,000 blocks" in only(found).what
+    result = problems(TRAIN, {"$repeat": [PONG, BREAKOUT], "count": 10**6})
+    assert "gives 2,000,000 blocks" in only(result).what
     body: Any = [PONG, BREAKOUT]
     for _ in range(45):
         body = [{"$repeat": body, "count": 1000}, BREAKOUT]
@@ -186,8 +186,8 @@ def test_an_empty_phase_is_a_warning() -> None:
 
 
 def test_a_test_phase_with_a_number_of_its_own_is_a_warning() -> None:
-    found = problems(TRAIN, PONG, TEST, PONG, {"$phase": "2.test"}, PONG, level="warning")
-    assert only(found).what == "2.test tests what no 2.train taught"
+    result = problems(TRAIN, PONG, TEST, PONG, {"$phase": "2.test"}, PONG, level="warning")
+    assert only(result).what == "2.test tests what no 2.train taught"
 
 
 def test_numbers_may_leave_gaps_as_long_as_they_rise() -> None:

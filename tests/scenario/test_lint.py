@@ -51,7 +51,7 @@ def example(name: str) -> LintReport:
 def test_table_1_of_s000_learns_only_and_is_eligible_for_no_transfer(name: str, experiences: int) -> None:
     facts = example(name).facts
     assert (facts["blocks"], facts["learning_experiences"], facts["evaluation_experiences"]) == (3, experiences, 0)
-    assert {metric: found["sites"] for metric, found in facts["metrics"].items()} == {
+    assert {metric: match["sites"] for metric, match in facts["metrics"].items()} == {
         "forward_transfer": 0,
         "backward_transfer": 0,
         "performance_maintenance": 0,
@@ -115,7 +115,7 @@ def test_problems_are_in_order_of_weight_with_their_paths() -> None:
 def test_a_composed_syllabus_is_linted_as_it_would_be_written() -> None:
     report = lint(compose("condensed", ["a", "b", "c"], learn=100, evaluate=10), metrics=THREE)
     assert report.ok
-    assert {name: found.sites for name, found in report.metrics.items()} == {
+    assert {name: match.sites for name, match in report.metrics.items()} == {
         "forward_transfer": 3,
         "backward_transfer": 3,
         "performance_maintenance": 3,

@@ -39,9 +39,9 @@ def fits(value: Any, schema: Any) -> bool:
         return False
     if "enum" in schema and value not in schema["enum"]:
         return False
-    if "anyOf" in schema and not any(fits(value, one) for one in schema["anyOf"]):
+    if "anyOf" in schema and not any(fits(value, item) for item in schema["anyOf"]):
         return False
-    if "oneOf" in schema and sum(fits(value, one) for one in schema["oneOf"]) != 1:
+    if "oneOf" in schema and sum(fits(value, item) for item in schema["oneOf"]) != 1:
         return False
     if isinstance(value, dict):
         return fits_object(value, schema)
@@ -62,9 +62,9 @@ def fits_object(value: dict[str, Any], schema: dict[str, Any]) -> bool:
     if not schema.get("minProperties", 0) <= len(value) <= schema.get("maxProperties", len(value)):
         return False
     for key, inner in value.items():
-        patterns = [one for pattern, one in schema.get("patternProperties", {}).items() if re.search(pattern, key)]
+        patterns = [item for pattern, item in schema.get("patternProperties", {}).items() if re.search(pattern, key)]
         known = [schema["properties"][key]] if key in schema.get("properties", {}) else []
-        if not all(fits(inner, one) for one in (*known, *patterns)):
+        if not all(fits(inner, item) for item in (*known, *patterns)):
             return False
         if not known and not patterns and not fits(inner, schema.get("additionalProperties", True)):
             return False

@@ -60,7 +60,7 @@ def test_evaluations_before_learning_have_nothing_to_maintain() -> None:
 
 def test_a_reference_is_flagged_where_another_task_was_learned_before_it() -> None:
     flags = [site.flags for site in sites.since_learning(scenario("A B a? a? A a? a?"))]
-    assert [bool(one) for one in flags] == [True, False]
+    assert [bool(flag) for flag in flags] == [True, False]
 
 
 def test_the_end_of_learning_is_never_stained() -> None:
@@ -151,7 +151,7 @@ def test_the_measured_task_of_a_pair_is_the_second() -> None:
 
 
 GENERATORS = [thing for name, thing in vars(sites).items() if inspect.isfunction(thing) and not name.startswith("_")]
-GENERATORS = [one for one in GENERATORS if "Iterator[Site]" in str(one.__annotations__.get("return"))]
+GENERATORS = [generator for generator in GENERATORS if "Iterator[Site]" in str(generator.__annotations__.get("return"))]
 
 
 @pytest.mark.parametrize("generator", GENERATORS, ids=lambda one: one.__name__)

@@ -93,23 +93,23 @@ def test_declared_variants_bring_their_parameters() -> None:
 
 def test_a_scenario_without_variants_joins_only_blocks_of_one_number() -> None:
     tasks = [Task("pong", "wide"), Task("pong", "slim")]
-    made = [
+    result = [
         Block("learn", "pong_wide", 3, group=0),
         Block("learn", "pong_slim", 4, group=1),
         Block("evaluate", "pong_wide", 1, group=2),
         Block("evaluate", "pong_slim", None, group=2),
     ]
-    found = apply_variants(Scenario.of("s", made, tasks), "agnostic")
-    assert [task.label for task in found.tasks] == ["pong"]
-    assert [(block.mode, block.task, block.length) for block in found.blocks] == [
+    variants = apply_variants(Scenario.of("s", result, tasks), "agnostic")
+    assert [task.label for task in variants.tasks] == ["pong"]
+    assert [(block.mode, block.task, block.length) for block in variants.blocks] == [
         ("learn", "pong", 3), ("learn", "pong", 4), ("evaluate", "pong", None)
     ]  # fmt: skip
 
 
 def test_a_scenario_by_parameters_has_a_task_for_each_set() -> None:
-    made = [Block("learn", "pong", 1, {"w": w}, group=at) for at, w in enumerate((1, 2, 1.0))]
-    made.append(Block("learn", "pong_v1", 1, group=3))
-    found = apply_variants(Scenario.of("s", made), "params")
-    assert [block.task for block in found.blocks] == ["pong_v2", "pong_v3", "pong_v2", "pong_v1"]
-    assert found.tasks[0] == Task("pong", "v2", params={"w": 1})
-    assert apply_variants(Scenario.of("s", made), "aware") == Scenario.of("s", made)
+    result = [Block("learn", "pong", 1, {"w": w}, group=index) for index, w in enumerate((1, 2, 1.0))]
+    result.append(Block("learn", "pong_v1", 1, group=3))
+    variants = apply_variants(Scenario.of("s", result), "params")
+    assert [block.task for block in variants.blocks] == ["pong_v2", "pong_v3", "pong_v2", "pong_v1"]
+    assert variants.tasks[0] == Task("pong", "v2", params={"w": 1})
+    assert apply_variants(Scenario.of("s", result), "aware") == Scenario.of("s", result)

@@ -106,7 +106,7 @@ def test_what_shows_and_tests_but_does_not_measure_may_differ_in_a_pool() -> Non
 
 
 def test_flags_are_spelt_once() -> None:
-    flags = [flag for one in OPTIONS.values() for flag in (one.flag, *one.further_flags)]
+    flags = [flag for option in OPTIONS.values() for flag in (option.flag, *option.further_flags)]
     assert len(set(flags)) == len(flags)
 
 

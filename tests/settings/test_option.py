@@ -31,7 +31,7 @@ def test_plain_data_is_a_value_or_refused_and_never_anything_else(value: Any, na
 
 @given(
     text=st.text(max_size=20),
-    name=st.sampled_from([key for key, one in OPTIONS.items() if one.word_type in (str, list[str])]),
+    name=st.sampled_from([key for key, option in OPTIONS.items() if option.word_type in (str, list[str])]),
 )
 def test_text_is_a_value_or_refused_in_words(text: str, name: str) -> None:
     with contextlib.suppress(ValueError, PerdureError):

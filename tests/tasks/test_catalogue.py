@@ -20,7 +20,7 @@ def test_games_and_rooms_are_lived_in_episodes_and_digits_in_batches() -> None:
 def test_a_task_of_the_split_is_the_digits_with_two_classes() -> None:
     for place, pair in enumerate(PAIRS):
         for name in (pair, f"Task-{place + 1}-{pair}"):
-            defaults = {one.name: one.default for one in kind_named(name).parameters or ()}
+            defaults = {item.name: item.default for item in kind_named(name).parameters or ()}
             assert defaults["classes"] == (2 * place, 2 * place + 1)
 
 

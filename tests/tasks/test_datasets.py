@@ -106,35 +106,37 @@ def test_an_answer_of_another_shape_is_an_error(answer: Any, hint: str) -> None:
 
 
 def test_experiences_may_be_endless() -> None:
-    one = Dataset(PAIR, (({}, seed) for seed in itertools.count()))
-    one.reset()
+    dataset = Dataset(PAIR, (({}, seed) for seed in itertools.count()))
+    dataset.reset()
     for _ in range(3):
-        batch, done, _ = one.next_batch()
-        one.get_labels(batch["id"], [0] * 32)
+        batch, done, _ = dataset.next_batch()
+        dataset.get_labels(batch["id"], [0] * 32)
         assert not done
 
 
 def test_each_batch_has_the_parameters_drawn_for_it() -> None:
     answers: list[Answered] = []
-    one = Dataset(PAIR, [({"batch/size": 4}, 0), ({"batch/size": 9, "brightness": 0.3}, 1)], "learn", answers.append)
-    one.reset()
+    dataset = Dataset(
+        PAIR, [({"batch/size": 4}, 0), ({"batch/size": 9, "brightness": 0.3}, 1)], "learn", answers.append
+    )
+    dataset.reset()
     sizes = []
     done = False
     while not done:
-        batch, done, _ = one.next_batch()
+        batch, done, _ = dataset.next_batch()
         sizes.append(len(batch["inputs"]))
-        one.get_labels(batch["id"], [0] * sizes[-1])
+        dataset.get_labels(batch["id"], [0] * sizes[-1])
     assert sizes == [4, 9]
     assert answers[1].given == {"batch/size": 9, "brightness": 0.3}
 
 
 def test_the_same_seed_gives_the_same_batch_whatever_came_before() -> None:
     def inputs(seeds: list[int]) -> Any:
-        one = Dataset(PAIR, [({}, seed) for seed in seeds])
-        one.reset()
+        dataset = Dataset(PAIR, [({}, seed) for seed in seeds])
+        dataset.reset()
         for _ in seeds:
-            batch, _, _ = one.next_batch()
-            one.get_labels(batch["id"], [0] * 32)
+            batch, _, _ = dataset.next_batch()
+            dataset.get_labels(batch["id"], [0] * 32)
         return batch["inputs"]
 
     assert np.array_equal(inputs([5]), inputs([1, 2, 5]))
@@ -187,10 +189,10 @@ class Odd(ImageStream):
     ],
 )
 def test_a_task_that_breaks_its_promise_is_named(how: str, message: str) -> None:
-    one = Dataset(Task("odd"), [({}, 0)], kind=Odd(how))
-    one.reset()
+    dataset = Dataset(Task("odd"), [({}, 0)], kind=Odd(how))
+    dataset.reset()
     with pytest.raises(TaskError, match=message):
-        one.next_batch()
+        dataset.next_batch()
 
 
 def test_a_measure_that_is_promised_and_not_given_is_named() -> None:
@@ -198,8 +200,8 @@ def test_a_measure_that_is_promised_and_not_given_is_named() -> None:
         def get_batch_log_info(self, labels: np.ndarray, predictions: np.ndarray) -> Mapping[str, float]:
             return {"error": 0.0}
 
-    one = Dataset(Task("mute"), [({}, 0)], kind=Mute("mute", "mute", drawn_digits()._pictures, 10))
-    one.reset()
-    one.next_batch()
+    dataset = Dataset(Task("mute"), [({}, 0)], kind=Mute("mute", "mute", drawn_digits()._pictures, 10))
+    dataset.reset()
+    dataset.next_batch()
     with pytest.raises(TaskError, match="gave error; return accuracy as well"):
-        one.get_labels(0, [0] * 32)
+        dataset.get_labels(0, [0] * 32)

@@ -56,10 +56,10 @@ def test_an_unfit_value_is_refused_with_what_would_fit(name: str, value: object)
 
 
 def test_a_number_is_of_its_defaults_kind_however_it_was_written() -> None:
-    found = settled(ALL, {"lanes": 3.0, "bot/paddle/width": 1}, "t")
-    assert (found["lanes"], found["bot/paddle/width"]) == (3, 1.0)
-    assert isinstance(found["lanes"], int)
-    assert isinstance(found["bot/paddle/width"], float)
+    result = settled(ALL, {"lanes": 3.0, "bot/paddle/width": 1}, "t")
+    assert (result["lanes"], result["bot/paddle/width"]) == (3, 1.0)
+    assert isinstance(result["lanes"], int)
+    assert isinstance(result["bot/paddle/width"], float)
 
 
 def test_the_form_says_what_fits() -> None:

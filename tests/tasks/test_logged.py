@@ -33,8 +33,8 @@ class Counting(gymnasium.Env[Any, Any]):
 
 
 def records(folder: Path) -> list[tuple[int, str, str, float]]:
-    found = perdure.read(folder / "life").experiences
-    return list(found.select("block_num", "block_type", "task_name", "reward").iter_rows())
+    experiences = perdure.read(folder / "life").experiences
+    return list(experiences.select("block_num", "block_type", "task_name", "reward").iter_rows())
 
 
 def test_a_new_task_or_mode_is_a_new_block_and_what_did_not_end_is_not_logged(tmp_path: Path) -> None:

@@ -53,9 +53,9 @@ def test_colour_is_turned_and_brightened_as_grey_is() -> None:
     grey = np.random.default_rng(1).random((10, 7, 7))
     colour = np.stack([grey] * 3, axis=3)
     params: dict[str, Any] = {"rotation": 90.0, "contrast": 0.5, "brightness": 0.1}
-    one = drawn(image_stream((grey, np.arange(10) % 2)), "learn", **params)[0]
+    item = drawn(image_stream((grey, np.arange(10) % 2)), "learn", **params)[0]
     three = drawn(image_stream((colour, np.arange(10) % 2)), "learn", **params)[0]
-    assert all(np.array_equal(three[..., channel], one) for channel in range(3))
+    assert all(np.array_equal(three[..., channel], item) for channel in range(3))
 
 
 def test_whole_numbers_are_grey_levels_to_255() -> None:

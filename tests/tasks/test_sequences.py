@@ -29,8 +29,8 @@ def test_every_sequence_is_one_that_its_tasks_take(tasks: tuple[Task, ...]) -> N
 
 
 def test_a_split_has_each_class_once() -> None:
-    found = [one for task in split_tasks("digits", 10, 5) for one in task.params["classes"]]
-    assert found == list(range(10))
+    result = [param for task in split_tasks("digits", 10, 5) for param in task.params["classes"]]
+    assert result == list(range(10))
     with pytest.raises(TaskError, match="10 classes cannot be split into tasks of 3 each"):
         split_tasks("digits", 10, 3)
 

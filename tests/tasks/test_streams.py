@@ -87,12 +87,12 @@ def test_no_variation_changes_nothing() -> None:
     )
 )
 def test_a_varied_picture_is_still_a_picture(params: dict[str, Any]) -> None:
-    found = vary(pictures(5), **params)
-    assert found.shape == (5, 12, 12)
-    assert found.dtype == np.float32
-    assert np.isfinite(found).all()
-    assert found.min() >= 0
-    assert found.max() <= 1
+    variant = vary(pictures(5), **params)
+    assert variant.shape == (5, 12, 12)
+    assert variant.dtype == np.float32
+    assert np.isfinite(variant).all()
+    assert variant.min() >= 0
+    assert variant.max() <= 1
 
 
 def test_brightness_lifts_and_contrast_spreads() -> None:
@@ -129,8 +129,8 @@ def test_without_a_spread_a_variation_is_the_same_for_every_example_and_with_one
 
 
 def test_what_is_evaluated_is_never_among_what_is_learned() -> None:
-    kept = np.arange(100, dtype=np.float32).reshape(100, 1, 1)
-    source = KeptImages(lambda: (kept, np.arange(100) % 4))
+    stored = np.arange(100, dtype=np.float32).reshape(100, 1, 1)
+    source = KeptImages(lambda: (stored, np.arange(100) % 4))
     numbers = np.repeat(np.arange(4), 500)
     rng = np.random.default_rng(0)
     learned, evaluated = (set(source(numbers, mode, rng).ravel()) for mode in ("learn", "evaluate"))

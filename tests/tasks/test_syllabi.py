@@ -40,10 +40,10 @@ def test_every_block_of_the_syllabus_can_be_lived(name: str) -> None:
     lived = 0
     for block, params in iterate(scenario, 3):
         task = tasks[block.task]
-        first = [dict(one) for one in itertools.islice(params, 2)]
+        first = [dict(item) for item in itertools.islice(params, 2)]
         if isinstance(task_kind(task), BatchTask):
             answers: list[Answered] = []
-            dataset = Dataset(task, [(one, seed) for seed, one in enumerate(first)], block.mode, answers.append)
+            dataset = Dataset(task, [(item, seed) for seed, item in enumerate(first)], block.mode, answers.append)
             dataset.reset()
             done = False
             while not done:
@@ -52,8 +52,8 @@ def test_every_block_of_the_syllabus_can_be_lived(name: str) -> None:
             assert len(answers) == len(first)
         else:
             with Episodes(task, 3) as episodes:
-                for seed, one in enumerate(first):
-                    episode = episodes.begin(one, seed)
+                for seed, item in enumerate(first):
+                    episode = episodes.begin(item, seed)
                     episode.action_space.seed(seed)
                     episode.reset()
                     while not episode.ended:

@@ -50,8 +50,8 @@ def facts(*arguments: object) -> dict[str, Any]:
     """What the command says of a run, as JSON."""
     result = run_verb("run", *arguments, "--workers", 0, "--json", "-", "--quiet")
     assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
 
 
 def as_read(found: perdure.Evaluation) -> Any:
@@ -61,17 +61,17 @@ def as_read(found: perdure.Evaluation) -> Any:
 @pytest.mark.parametrize("learner", [None, "q-learning-independent"])
 def test_python_and_the_command_line_come_to_the_same(protocol: Path, tmp_path: Path, learner: str | None) -> None:
     into = tmp_path / "run"
-    found = perdure.run(protocol, into, learner=learner, workers=0)
-    assert found.whole
-    assert len(found.lived) == (8 if learner is None else 4)
-    assert found.report == str(into / "report.html")
-    assert Path(found.report).stat().st_size > 10_000
+    result = perdure.run(protocol, into, learner=learner, workers=0)
+    assert result.whole
+    assert len(result.lived) == (8 if learner is None else 4)
+    assert result.report == str(into / "report.html")
+    assert Path(result.report).stat().st_size > 10_000
     # Costs are measured in seconds, so one and the same lifetime is looked at.
     again = perdure.run(protocol, into, learner=learner, workers=0)
     named = [] if learner is None else ["--learner", learner]
     assert as_read(again) == facts(protocol, "--into", into, *named)
     assert again.lived == ()
-    assert [one.as_json() for one in again.groups] == [one.as_json() for one in found.groups]
+    assert [group.as_json() for group in again.groups] == [group.as_json() for group in result.groups]
 
 
 def test_a_prepared_protocol_is_what_a_dry_run_shows_and_nothing_is_written(protocol: Path, tmp_path: Path) -> None:
@@ -108,15 +108,15 @@ def test_a_learner_that_fails_is_named_and_the_other_is_scored(protocol: Path, t
         "    def act(self, observation): raise RuntimeError('no idea')\n"
     )
     protocol.write_text(PROTOCOL.format(second="mine:Mine"))
-    found = perdure.run(protocol, tmp_path / "run", workers=0)
-    assert not found.whole
-    assert all(name.startswith("other/") and "no idea" in why for name, why in found.failed.items())
-    assert found.failed
-    assert {group.learner for group in found.groups} == {"q-learning"}
-    assert found.table().filter(finished=False)["learner"].unique().to_list() == ["other"]
-    assert "no idea" in found._repr_html_()
-    assert repr(found).startswith("Evaluation('small', 2 learners, 4 lived, ")
-    assert len(found) == len(list(found)) == 2
+    result = perdure.run(protocol, tmp_path / "run", workers=0)
+    assert not result.whole
+    assert all(name.startswith("other/") and "no idea" in why for name, why in result.failed.items())
+    assert result.failed
+    assert {group.learner for group in result.groups} == {"q-learning"}
+    assert result.table().filter(finished=False)["learner"].unique().to_list() == ["other"]
+    assert "no idea" in result._repr_html_()
+    assert repr(result).startswith("Evaluation('small', 2 learners, 4 lived, ")
+    assert len(result) == len(list(result)) == 2
 
 
 @pytest.mark.parametrize("lifetimes", [None, 4])
@@ -143,14 +143,14 @@ def test_a_plan_costs_what_its_lifetimes_and_experts_live(protocol: Path, lifeti
 @pytest.mark.parametrize("few", [0, 2])
 def test_a_protocol_is_linted_scenario_by_scenario(protocol: Path, few: int) -> None:
     protocol.write_text(protocol.read_text().replace("experts = 1", f"experts = {few}"))
-    found = perdure.lint_protocol(protocol)
-    assert found.ok
-    assert list(found.scenarios) == ["condensed"]
-    assert [one.ok for one in found] == [True] * len(found)
-    assert found.table()["scenario"].unique().to_list() == ["condensed"]
-    assert found.as_json() == json.loads(run_verb("lint", protocol, "--json", "-").stdout)
-    assert found.few_experts
-    assert found.few_experts.startswith("no experts" if few == 0 else "2 experts per task")
+    problems = perdure.lint_protocol(protocol)
+    assert problems.ok
+    assert list(problems.scenarios) == ["condensed"]
+    assert [problem.ok for problem in problems] == [True] * len(problems)
+    assert problems.table()["scenario"].unique().to_list() == ["condensed"]
+    assert problems.as_json() == json.loads(run_verb("lint", protocol, "--json", "-").stdout)
+    assert problems.few_experts
+    assert problems.few_experts.startswith("no experts" if few == 0 else "2 experts per task")
 
 
 def test_another_learner_than_a_protocol_has_is_not_passed_by(protocol: Path, tmp_path: Path) -> None:

@@ -56,15 +56,15 @@ def plan(document: Mapping[str, Any] = LITTLE, **changes: Any) -> RunPlan:
 
 def lifetimes(chunks: Iterable[Any]) -> dict[str, dict[str, np.ndarray]]:
     """What each lifetime recorded, one block behind the other."""
-    found: dict[str, dict[str, np.ndarray]] = {}
+    results: dict[str, dict[str, np.ndarray]] = {}
     for chunk in chunks:
         facts = chunk.facts
-        blocks = [chunk.records(at) for at in range(facts.blocks)]
+        blocks = [chunk.records(index) for index in range(facts.blocks)]
         for row, identity in enumerate(facts.jobs):
-            found[identity] = {
-                name: np.concatenate([one[name][row].reshape(-1) for one in blocks]) for name in blocks[0]
+            results[identity] = {
+                name: np.concatenate([block[name][row].reshape(-1) for block in blocks]) for name in blocks[0]
             }
-    return found
+    return results
 
 
 def same(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bool:

@@ -50,9 +50,9 @@ def test_lifetimes_differ_and_more_lifetimes_leave_those_there_as_they_are(
     together: dict[str, Any], tmp_path: Path
 ) -> None:
     more = Program(plan(lifetimes=5))
-    found = lifetimes(live(more, more.plan.lives[:3], tmp_path).chunks)
-    assert all(same(found[identity], together[identity]) for identity in found)
-    rewards = [tuple(one["reward"].tolist()) for one in together.values()]
+    result = lifetimes(live(more, more.plan.lives[:3], tmp_path).chunks)
+    assert all(same(result[identity], together[identity]) for identity in result)
+    rewards = [tuple(item["reward"].tolist()) for item in together.values()]
     assert len(set(rewards)) == len(rewards)
 
 
@@ -121,10 +121,10 @@ def asking(setting: Setting) -> Core:
 
 def test_a_lifetime_that_is_no_number_any_more_ends_alone(tmp_path: Path) -> None:
     program = Program(plan(learner={"use": "tests.batched.engine.test_live:fragile"}, lifetimes=6))
-    found = lifetimes(live(program, program.plan.lives, tmp_path).chunks)
-    ended = [bool(one["unsound"].any()) for one in found.values()]
+    result = lifetimes(live(program, program.plan.lives, tmp_path).chunks)
+    ended = [bool(item["unsound"].any()) for item in result.values()]
     assert 0 < sum(ended) < len(ended)
-    assert all(np.isfinite(one["reward"]).all() for one in found.values())
+    assert all(np.isfinite(item["reward"]).all() for item in result.values())
 
 
 def test_what_cannot_be_traced_is_named_by_its_line(tmp_path: Path) -> None:
@@ -164,11 +164,11 @@ def test_where_memory_is_short_chunks_are_halved_and_that_is_noted(
         return real(*arguments)
 
     monkeypatch.setattr(living, "_run", short)
-    found = live(program, program.plan.experts[:1], tmp_path, size=32)
+    outcome = live(program, program.plan.experts[:1], tmp_path, size=32)
     assert tried == [32, 16, 8]
-    assert len(found.notes) == 2
-    assert "32 lifetimes at once do not fit" in found.notes[0]
-    assert found.chunks[0].facts.size == 8
+    assert len(outcome.notes) == 2
+    assert "32 lifetimes at once do not fit" in outcome.notes[0]
+    assert outcome.chunks[0].facts.size == 8
 
 
 def test_what_the_engine_cannot_live_is_refused_with_what_can() -> None:
@@ -204,9 +204,9 @@ def test_two_devices_give_the_lifetimes_of_one(together: dict[str, Any], tmp_pat
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=environment, check=True, cwd=root)
     from perdure.batched.arrays import chunks_in
 
-    found = lifetimes(chunks_in(tmp_path))
-    assert len(found) == 2
-    assert all(same(found[identity], together[identity]) for identity in found)
+    result = lifetimes(chunks_in(tmp_path))
+    assert len(result) == 2
+    assert all(same(result[identity], together[identity]) for identity in result)
 
 
 def test_running_needs_nothing_but_jax_numpy_and_msgspec() -> None:
@@ -243,10 +243,10 @@ def test_no_method_of_any_learner_lets_a_lifetime_depend_on_who_is_beside_it(cor
         lifetimes=3,
     )
     program = Program(document)
-    found = lifetimes(live(program, program.plan.jobs, tmp_path / "all").chunks)
+    result = lifetimes(live(program, program.plan.jobs, tmp_path / "all").chunks)
     alone = lifetimes(live(program, program.plan.jobs[2:], tmp_path / "alone").chunks)
     assert list(alone) == ["life-002"]
-    assert same(alone["life-002"], found["life-002"])
+    assert same(alone["life-002"], result["life-002"])
 
 
 @pytest.mark.slow
@@ -258,24 +258,24 @@ def test_batches_of_a_method_with_a_middle_are_the_same_alone_and_among_others(t
     ]
     params = {"hidden": 16, "method": "packnet+replay"}
     program = Program(plan(DIGITS, scenarios=scenarios, learner={"use": "batched:softmax", "params": params}))
-    found = lifetimes(live(program, program.plan.jobs, tmp_path / "all").chunks)
-    assert found["life-001"]["accuracy"].max() <= 1
+    result = lifetimes(live(program, program.plan.jobs, tmp_path / "all").chunks)
+    assert result["life-001"]["accuracy"].max() <= 1
     for identity in ("life-000", "life-001", "zero-one-00"):
         alone = lifetimes(live(program, [program.plan.job(identity)], tmp_path / identity).chunks)
-        job, records = program.plan.job(identity), found[identity]
+        job, records = program.plan.job(identity), result[identity]
         assert len(alone[identity]["accuracy"]) == job.experiences
-        at = own = 0  # among others, a block is as long as the longest
+        index = own = 0  # among others, a block is as long as the longest
         for block in job.syllabus.scenario.blocks:
             wide = max(
                 other.syllabus.scenario.blocks[_index(job, block)].length or 0 for other in _beside(program, identity)
             )
             mine = alone[identity]["accuracy"][own : own + (block.length or 0)]
-            assert mine.tobytes() == records["accuracy"][at : at + (block.length or 0)].tobytes()
-            at, own = at + wide, own + (block.length or 0)
+            assert mine.tobytes() == records["accuracy"][index : index + (block.length or 0)].tobytes()
+            index, own = index + wide, own + (block.length or 0)
 
 
 def _index(job: Any, block: Any) -> int:
-    return next(at for at, one in enumerate(job.syllabus.scenario.blocks) if one is block)
+    return next(index for index, item in enumerate(job.syllabus.scenario.blocks) if item is block)
 
 
 def _beside(program: Program, identity: str) -> Any:

@@ -35,7 +35,7 @@ def written(folder: Path, document: dict[str, Any]) -> Path:
 
 def _inline(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_inline(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(key)} = {_inline(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_inline, value)) + "]"
     return json.dumps(value)
@@ -46,8 +46,8 @@ def test_a_run_killed_in_the_middle_of_a_lifetime_goes_on_to_the_same_lifetimes(
 ) -> None:
     into, source = tmp_path / "run", str(Path(__file__).parents[3] / "src")
     command = [sys.executable, "-m", "perdure.batched", str(written(tmp_path, LITTLE)), "--into", str(into)]
-    one = "--xla_force_host_platform_device_count=1"  # as here, where JAX is loaded: a chunk is of one kind of machine
-    environment = {**os.environ, "PYTHONPATH": source, "XLA_FLAGS": one}
+    item = "--xla_force_host_platform_device_count=1"  # as here, where JAX is loaded: a chunk is of one kind of machine
+    environment = {**os.environ, "PYTHONPATH": source, "XLA_FLAGS": item}
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
         assert process.stderr is not None
         for line in process.stderr:
@@ -57,13 +57,13 @@ def test_a_run_killed_in_the_middle_of_a_lifetime_goes_on_to_the_same_lifetimes(
         process.stderr.read()
     assert process.returncode == -signal.SIGKILL
     (begun,) = chunks_in(arrays_of(into))
-    kept = begun.state()
-    assert kept is not None
-    assert 0 < kept[0] <= begun.lived < begun.facts.blocks
-    told: list[int] = []
-    found = live(program, program.plan.jobs, arrays_of(into), tell=lambda _, blocks: told.append(blocks))
-    assert told[0] == kept[0] + 1  # not from the beginning
-    again = lifetimes(found.chunks)
+    state = begun.state()
+    assert state is not None
+    assert 0 < state[0] <= begun.lived < begun.facts.blocks
+    results: list[int] = []
+    outcome = live(program, program.plan.jobs, arrays_of(into), tell=lambda _, blocks: results.append(blocks))
+    assert results[0] == state[0] + 1  # not from the beginning
+    again = lifetimes(outcome.chunks)
     assert again.keys() == together.keys()
     assert all(same(again[identity], together[identity]) for identity in again)
 
@@ -73,11 +73,11 @@ def test_records_are_written_before_the_state_that_follows_from_them(tmp_path: P
     chunk.write(0, {"reward": np.zeros((1, 2))}, [np.arange(3), np.ones(2)])
     chunk.write(1, {"reward": np.ones((1, 2))}, None)
     assert (chunk.lived, chunk.is_whole) == (2, False)
-    kept = chunk.state()
-    assert kept is not None
-    assert kept[0] == 1
-    assert [leaf.tolist() for leaf in kept[1]] == [[0, 1, 2], [1.0, 1.0]]
-    chunk.back_to(kept[0])
+    state = chunk.state()
+    assert state is not None
+    assert state[0] == 1
+    assert [leaf.tolist() for leaf in state[1]] == [[0, 1, 2], [1.0, 1.0]]
+    chunk.back_to(state[0])
     assert chunk.lived == 1
     chunk.back_to(0)
     assert chunk.state() is None  # a state whose records are gone is none to go on from

@@ -53,10 +53,10 @@ def learned(
 ) -> LearnerState:
     """A block of learning, with its middle."""
     learnt = learner.begin(learnt, task, KEY)
-    for at in range(times):
-        if at == times // 2:
+    for index in range(times):
+        if index == times // 2:
             learnt = learner.halfway(learnt, task, KEY)
-        learnt, _ = learner.learn(learnt, (), step(place), task, jnp.asarray(on), KEY + jnp.uint32(at))
+        learnt, _ = learner.learn(learnt, (), step(place), task, jnp.asarray(on), KEY + jnp.uint32(index))
     return learner.end(learnt, task, KEY)
 
 
@@ -82,17 +82,17 @@ def test_who_has_nothing_left_to_learn_stays_bit_for_bit_as_it_is(name: str) -> 
     held = learner.core.empty_trace(learnt.weights)
     learnt, held = learner.learn(learnt, held, step(0.5), 1, jnp.asarray(True), KEY)
     after, _ = learner.learn(learnt, held, step(-0.5), 1, jnp.asarray(False), KEY)
-    for one, other in zip(jax.tree.leaves(learnt), jax.tree.leaves(after), strict=True):
-        assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+    for leaf, other in zip(jax.tree.leaves(learnt), jax.tree.leaves(after), strict=True):
+        assert np.asarray(leaf).tobytes() == np.asarray(other).tobytes()
 
 
 def test_separate_answers_for_each_task_as_if_there_were_no_other() -> None:
     learner = BatchedLearner(core(), (separate(core(), SETTING),))
     first = learner.init(KEY)
-    one = learned(learner, first, 0, 3.0)
-    both = learned(learner, one, 1, -3.0)
+    task = learned(learner, first, 0, 3.0)
+    both = learned(learner, task, 1, -3.0)
     alone = learned(learner, first, 1, -3.0)
-    assert (np.asarray(learner.used(both, 0)["w"]) == np.asarray(learner.used(one, 0)["w"])).all()
+    assert (np.asarray(learner.used(both, 0)["w"]) == np.asarray(learner.used(task, 0)["w"])).all()
     assert (np.asarray(learner.used(both, 1)["w"]) == np.asarray(learner.used(alone, 1)["w"])).all()
     assert (np.asarray(learner.used(both, 2)["w"]) == weights(first)).all()
 
@@ -103,36 +103,36 @@ def test_what_an_earlier_task_needed_moves_less(method: Any) -> None:
     first = learner.init(KEY)._replace(weights={"w": jnp.ones(8)})
     first = LearnerState(first.weights, (method.init(first.weights, KEY),))
     # The first half of the weights is pushed while task 0 is learned, the second half stays where it is.
-    one = learned(learner, first, 0, [4.0] * 4 + [1.0] * 4)
-    two = learned(learner, one, 1, weights(one) + 1.0, times=3)
-    moved = weights(two) - weights(one)
+    task = learned(learner, first, 0, [4.0] * 4 + [1.0] * 4)
+    two = learned(learner, task, 1, weights(task) + 1.0, times=3)
+    moved = weights(two) - weights(task)
     assert (moved[:4] < 0.5 * moved[4:]).all()
-    naive = learned(make_naive(), LearnerState(one.weights, ()), 1, weights(one) + 1.0, times=3)
-    np.testing.assert_allclose(moved[4:], (weights(naive) - weights(one))[4:], rtol=1e-5)
+    naive = learned(make_naive(), LearnerState(task.weights, ()), 1, weights(task) + 1.0, times=3)
+    np.testing.assert_allclose(moved[4:], (weights(naive) - weights(task))[4:], rtol=1e-5)
 
 
 def test_a_strong_spring_does_not_overshoot() -> None:
     learner = BatchedLearner(core(), (ewc(core(), SETTING, strength=1e9),))
-    one = learned(learner, learner.init(KEY), 0, 4.0)
-    two = learned(learner, one, 1, -4.0)
-    np.testing.assert_allclose(weights(two), weights(one), atol=1e-4)
+    task = learned(learner, learner.init(KEY), 0, 4.0)
+    two = learned(learner, task, 1, -4.0)
+    np.testing.assert_allclose(weights(two), weights(task), atol=1e-4)
 
 
 def test_replay_keeps_a_uniform_sample_of_what_it_saw_and_learns_it_again() -> None:
     room, seen = 10, 40
     method = replay(core(), SETTING, capacity=room, recalled=3)
     remember = jax.jit(method.remember)
-    kept = np.zeros(seen)
+    stored = np.zeros(seen)
     for lifetime in range(150):
         past = method.init({}, KEY)
-        for at in range(seen):
-            past = remember(past, step(float(at)), jnp.asarray(True), jnp.array([lifetime, at], jnp.uint32))
+        for index in range(seen):
+            past = remember(past, step(float(index)), jnp.asarray(True), jnp.array([lifetime, index], jnp.uint32))
         numbers = np.asarray(past.experiences.observation)[:, 0].astype(int)
         assert len(set(numbers.tolist())) == room
-        kept[numbers] += 1
+        stored[numbers] += 1
     # 150 lifetimes keep each of 40 experiences with a chance of 1/4: 37.5 on average, with a standard deviation of 5.3.
-    assert (np.abs(kept - 37.5) < 4.5 * 5.3).all()
-    assert abs(kept[:20].sum() - kept[20:].sum()) < 4.5 * 5.3 * np.sqrt(40)
+    assert (np.abs(stored - 37.5) < 4.5 * 5.3).all()
+    assert abs(stored[:20].sum() - stored[20:].sum()) < 4.5 * 5.3 * np.sqrt(40)
     learner = BatchedLearner(core(), (method,))
     filled = LearnerState({"w": jnp.zeros(8)}, (past,))
     after, _ = learner.learn(filled, (), step(0.0), 0, jnp.asarray(True), KEY)
@@ -147,7 +147,7 @@ def test_of_two_examples_that_fall_on_one_place_the_later_stays() -> None:
     batch = LabelledBatch(jnp.arange(64.0)[:, None], jnp.arange(64))
     past = method.remember(past, batch, jnp.asarray(True), KEY)
     place = np.where(np.arange(64) < 4, np.arange(64), np.floor(np.asarray(uniform(KEY, 64)) * np.arange(1, 65)))
-    expected = [np.flatnonzero(place == at).max() for at in range(4)]
+    expected = [np.flatnonzero(place == index).max() for index in range(4)]
     assert np.asarray(past.experiences.labels).tolist() == expected
     assert int(past.seen) == 64
 
@@ -161,11 +161,11 @@ def test_joint_has_room_for_everything() -> None:
 
 def test_nothing_learned_later_changes_what_packnet_answers() -> None:
     learner = BatchedLearner(core(), (packnet(core(), SETTING),))
-    one = learned(learner, learner.init(KEY), 2, [4.0, -3.0, 2.0, -1.0, 0.5, -0.4, 0.3, -0.2])
-    answer = np.asarray(learner.used(one, 2)["w"])
+    task = learned(learner, learner.init(KEY), 2, [4.0, -3.0, 2.0, -1.0, 0.5, -0.4, 0.3, -0.2])
+    answer = np.asarray(learner.used(task, 2)["w"])
     assert (answer != 0).sum() == 4  # half of the weights, the larger ones
     assert set(np.flatnonzero(answer)) == {0, 1, 2, 3}
-    two = learned(learner, one, 0, 9.0)
+    two = learned(learner, task, 0, 9.0)
     three = learned(learner, two, 1, -9.0)
     for later in (two, three):
         assert np.asarray(learner.used(later, 2)["w"]).tobytes() == answer.tobytes()
@@ -189,7 +189,7 @@ def test_reset_begins_anew_and_shrink_and_perturb_nearly_stays() -> None:
 
 def test_crelu_answers_on_both_sides_and_methods_compose() -> None:
     learner = make_learner("batched:q", {"method": "crelu+ewc+replay", "form": "network", "hidden": 4}, SETTING)
-    assert [one.name for one in learner.methods] == ["crelu", "ewc", "replay"]
+    assert [method.name for method in learner.methods] == ["crelu", "ewc", "replay"]
     learnt = learner.init(KEY)
     assert learnt.weights["output"].shape == (8, 2)  # twice as many answers as units
     assert len(learnt.memories) == 3

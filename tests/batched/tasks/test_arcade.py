@@ -71,9 +71,9 @@ def test_in_short_numbers_each_step_from_the_same_state_is_that_of_the_ordinary_
     rng = np.random.default_rng(seed)
     game = GAMES[name]
     given = {
-        one.name: float(np.clip(one.default * rng.uniform(0.8, 1.2), one.low, one.high))
-        for one in game.parameters
-        if isinstance(one.default, float) and one.name != "background"
+        parameter.name: float(np.clip(parameter.default * rng.uniform(0.8, 1.2), parameter.low, parameter.high))
+        for parameter in game.parameters
+        if isinstance(parameter.default, float) and parameter.name != "background"
     }
     family, params = arcade(name, [given]), settled(game.parameters, given, name)
     assert family.step is not None

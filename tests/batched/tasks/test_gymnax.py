@@ -55,9 +55,9 @@ def test_the_environment_takes_its_own_course_with_the_numbers_given() -> None:
 
 def test_variants_are_lived_and_an_episode_is_cut_when_its_time_is_up(tmp_path: Path) -> None:
     program = Program(plan(CARTS))
-    found = lifetimes(live(program, program.plan.jobs, tmp_path).chunks)
-    assert len(found) == 2
-    assert all((one["steps"] <= 30).all() and (one["reward"] == one["steps"]).all() for one in found.values())
+    result = lifetimes(live(program, program.plan.jobs, tmp_path).chunks)
+    assert len(result) == 2
+    assert all((item["steps"] <= 30).all() and (item["reward"] == item["steps"]).all() for item in result.values())
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -55,15 +55,17 @@ def test_the_room_takes_its_own_course_and_the_way_to_the_goal_is_rewarded() -> 
 
 def test_rooms_of_two_sizes_are_lived_in_one_program_and_cut_when_their_time_is_up(tmp_path: Path) -> None:
     program = Program(plan(ROOMS))
-    found = lifetimes(live(program, program.plan.jobs, tmp_path / "all").chunks)
-    assert len(found) == 2
+    result = lifetimes(live(program, program.plan.jobs, tmp_path / "all").chunks)
+    assert len(result) == 2
     for job in program.plan.jobs:
         blocks = job.syllabus.scenario.blocks
-        most = np.repeat([12 if one.task == "small" else 9 for one in blocks], [one.length or 0 for one in blocks])
-        assert (found[job.id]["steps"] <= most).all()
-        assert (found[job.id]["steps"] == most).any()
+        most = np.repeat(
+            [12 if block.task == "small" else 9 for block in blocks], [block.length or 0 for block in blocks]
+        )
+        assert (result[job.id]["steps"] <= most).all()
+        assert (result[job.id]["steps"] == most).any()
     alone = lifetimes(live(program, program.plan.jobs[:1], tmp_path / "alone").chunks)
-    assert all(same(alone[identity], found[identity]) for identity in alone)
+    assert all(same(alone[identity], result[identity]) for identity in alone)
 
 
 def test_an_unknown_room_is_refused_with_the_nearest() -> None:

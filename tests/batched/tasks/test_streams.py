@@ -37,7 +37,7 @@ def test_in_the_same_hand_the_same_digits_are_drawn() -> None:
     ink, strength = rng.uniform(0.04, 0.9, (2, 20, 1))
     hand = Hand(turn - 1, slant - 1, wide, high, shift, bend, phase, ink, strength, rng.normal(0, 0.08, (20, SIDE**2)))
     ours = inked(distances(in_hand(SEGMENTS[numbers], hand, np), np), hand, np)
-    theirs = digit_pictures(jnp.asarray(numbers), Hand(*(jnp.asarray(one) for one in hand)))
+    theirs = digit_pictures(jnp.asarray(numbers), Hand(*(jnp.asarray(item) for item in hand)))
     np.testing.assert_allclose(theirs, ours, atol=1e-5)
 
 
@@ -102,8 +102,8 @@ def test_chance_is_even_and_keys_have_nothing_in_common() -> None:
     assert ((counts - 2000) ** 2 / 2000).sum() < 96  # chi-squared, 49 degrees of freedom: 1 in 10 000 is above
     other = np.asarray(uniform(under(KEY, 1), 100_000))
     following = np.asarray(uniform(KEY + jnp.array([0, 1], jnp.uint32), 100_000))
-    for one in (other, following, np.roll(values, 1)):
-        assert abs(np.corrcoef(values, one)[0, 1]) < 4 / np.sqrt(100_000)
+    for item in (other, following, np.roll(values, 1)):
+        assert abs(np.corrcoef(values, item)[0, 1]) < 4 / np.sqrt(100_000)
     firsts = np.asarray(jax.vmap(lambda at: uniform(under(KEY, 0, at)))(jnp.arange(100_000)))
     assert abs(firsts.mean() - 0.5) < 4 * np.sqrt(1 / 12 / 100_000)
     assert abs(np.corrcoef(firsts[1:], firsts[:-1])[0, 1]) < 4 / np.sqrt(100_000)

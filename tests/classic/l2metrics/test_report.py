@@ -47,8 +47,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, forgetting in (("keeps", 0.0), ("forgets", 0.5)):
         for lifetime in lifetimes(IdealLearner(name=name, forgetting=forgetting, noise=0.05), scenario, 3):
             write_log(lifetime, tmp_path / name)
-    for one in experts(IdealLearner(noise=0.02), scenario):
-        write_log(one, tmp_path / "experts")
+    for expert in experts(IdealLearner(noise=0.02), scenario):
+        write_log(expert, tmp_path / "experts")
     return tmp_path
 
 
@@ -62,16 +62,16 @@ def test_its_numbers_are_those_of_the_preset(place: Path) -> None:
         log_dir=log, perf_measure="performance", maintenance_method="both", transfer_method="both", experts=beside
     )
     report.calculate()
-    made = perdure.score(log, beside, Settings(preset="l2metrics-3.1"))
-    assert report.lifetime_values == {theirs: made[ours] for theirs, ours in NAMES.items()}
+    scores = perdure.score(log, beside, Settings(preset="l2metrics-3.1"))
+    assert report.lifetime_values == {theirs: scores[ours] for theirs, ours in NAMES.items()}
     assert report.lifetime_values["sample_efficiency"] is not None
 
 
 def test_an_expert_that_was_stored_serves_and_writing_replaces_it(place: Path) -> None:
     log, beside = logs(place, "keeps")[0], logs(place, "experts")
-    for one in beside:
+    for expert in beside:
         for _ in range(2):
-            store_expert(one, "a")
+            store_expert(expert, "a")
     report = MetricsReport(log_dir=log, perf_measure="performance")
     report.calculate()
     assert {len(task["ste_rel_perf_vals"]) for task in report.ll_metrics_dict["task_metrics"].values()} == {2}
@@ -127,8 +127,8 @@ def test_what_is_added_is_printed_and_saved(place: Path, capsys: pytest.CaptureF
     # Each task: three evaluations of 10 and 40 of learning.
     assert report.lifetime_values["length"] == pytest.approx((3 * 10 + 40) / 4)
     report.save_metrics(place / "out", "my run")
-    kept = json.loads((place / "out" / "my_run_metrics.json").read_text())
-    assert kept["length"] == kept["task_metrics"]["pong"]["length"] == pytest.approx(17.5)
+    document = json.loads((place / "out" / "my_run_metrics.json").read_text())
+    assert document["length"] == document["task_metrics"]["pong"]["length"] == pytest.approx(17.5)
     assert "length" in (place / "out" / "my_run_regime.tsv").read_text().splitlines()[0].split("\t")
     assert list(report.ll_metrics_df["length"]) == [pytest.approx(17.5)]
 
@@ -150,12 +150,12 @@ def test_a_class_of_l2metrics_reaches_score_compare_and_report(place: Path) -> N
     pytest.importorskip("pandas", reason="metrics written for l2metrics take frames of pandas")
     (place / "mine.py").write_text(FILE)
     how = ["--metrics", "mine.py", "--preset", "l2metrics-3.1"]
-    made = perdure.score(
+    scores = perdure.score(
         logs(place, "keeps")[0], settings=Settings(preset="l2metrics-3.1", metrics=(str(place / "mine.py"),))
     )
-    assert set(made.metrics["highest_value"].by) == set(TASKS)
-    both = [made.metrics["highest_value"].by[task] for task in TASKS]
-    assert made["highest_value"] == pytest.approx(sum(map(sum, both)) / 2)
+    assert set(scores.metrics["highest_value"].by) == set(TASKS)
+    both = [scores.metrics["highest_value"].by[task] for task in TASKS]
+    assert scores["highest_value"] == pytest.approx(sum(map(sum, both)) / 2)
     shown = {
         "highest value": ["score", "keeps"],
         "highest_value": ["compare", "keeps", "forgets", "--metrics", "highest_value"],
@@ -179,7 +179,7 @@ def test_the_command_goes_through_every_log_below_a_folder(place: Path) -> None:
     assert "3 of 4 logs" in done.stdout
     assert done.stderr.startswith("l2metrics: keeps/broken")
     lines = (place / "results" / "ll_metrics.tsv").read_text().splitlines()
-    assert [line.split("\t")[0] for line in lines] == ["run_id", *(one.name for one in logs(place, "keeps")[1:])]
+    assert [line.split("\t")[0] for line in lines] == ["run_id", *(log.name for log in logs(place, "keeps")[1:])]
     assert len(json.loads((place / "results" / "ll_metrics.json").read_text())) == 3
 
 

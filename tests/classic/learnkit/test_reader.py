@@ -89,15 +89,15 @@ def test_a_cell_that_reads_as_a_number_is_one(tmp_path: Path, cell: str, value: 
     quoted = '"' + cell.replace('"', '""') + '"' if '"' in cell else cell
     row = ["t", CLASS, "1.train", 0, 0, 0, 7, 3, 1, "DONE", 0.5, *between, quoted]
     put(tmp_path, "0/1.train/grid", ["\t".join(map(str, row)) + "\n"], header)
-    found = json.loads(read(tmp_path).experiences["task_params"][0])
-    assert found == ({} if value is None else {"width": value})
+    document = json.loads(read(tmp_path).experiences["task_params"][0])
+    assert document == ({} if value is None else {"width": value})
 
 
 def test_a_cell_that_is_no_finite_number_is_still_one(tmp_path: Path) -> None:
     header = [*EPISODE, "reward", "width"]
-    for at, cell in enumerate(("nan", "inf", "-inf")):
-        row = ["t", CLASS, "1.train", 0, at, at, 7, 3, 1, "DONE", 0.5, cell]
-        put(tmp_path, f"0/1.train/grid{at}", ["\t".join(map(str, row)) + "\n"], header)
+    for index, cell in enumerate(("nan", "inf", "-inf")):
+        row = ["t", CLASS, "1.train", 0, index, index, 7, 3, 1, "DONE", 0.5, cell]
+        put(tmp_path, f"0/1.train/grid{index}", ["\t".join(map(str, row)) + "\n"], header)
     widths = [json.loads(text)["width"] for text in read(tmp_path).experiences["task_params"]]
     assert np.isnan(widths[0])
     assert widths[1:] == [float("inf"), float("-inf")]

@@ -54,7 +54,7 @@ def lifetimes(draw: st.DrawFn) -> Lifetime:
     for number in range(draw(st.integers(1, 4))):
         mode, subtype = draw(st.sampled_from(["train", "test"])), draw(st.sampled_from(["wake", "wake", "sleep"]))
         block = {"block_num": 2 * number, "block_type": mode, "block_subtype": subtype}
-        rows.extend(block | one for one in draw(st.lists(experience, min_size=1, max_size=4)))
+        rows.extend(block | value for value in draw(st.lists(experience, min_size=1, max_size=4)))
     schema = dict(STANDARD_COLUMNS) | {"performance": pl.Float64(), "loss": pl.Float64(), "remark": pl.String()}
     frame = in_order(pl.DataFrame(rows, schema=schema))
     role = draw(st.sampled_from(get_args(Role)))

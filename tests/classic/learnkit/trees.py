@@ -70,7 +70,7 @@ def put(root: Path, place: str, lines: Sequence[str], header: Sequence[str] = FI
 
 def report(root: Path, place: str, lines: Sequence[Mapping[str, Any]]) -> Path:
     file = root / place / "block-report.tsv"
-    rows = ["\t".join(str(cell) for cell in one.values()) for one in lines]
+    rows = ["\t".join(str(cell) for cell in line.values()) for line in lines]
     file.write_text("\n".join(["\t".join(REPORT), *rows]) + "\n", encoding="utf-8")
     return file
 

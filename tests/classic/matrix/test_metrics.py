@@ -44,7 +44,7 @@ def by_hand(a: np.ndarray[Any, Any], random_init: list[float] | None) -> dict[st
         for i in old:
             history = [a[i][j] for j in range(i, count)]
             centre = sum(history) / len(history)
-            variances.append(sum((one - centre) ** 2 for one in history) / len(history))
+            variances.append(sum((item - centre) ** 2 for item in history) / len(history))
         ms = sum(variances) / last
         if random_init is not None:
             fwt = sum(a[i][i] - random_init[i] for i in range(1, count)) / last
@@ -87,23 +87,23 @@ def test_the_printed_matrix_gives_the_same_zero_filled_as_with_gaps_as_lists_and
 
 
 def test_one_task_has_the_zeros_of_the_page_where_score_has_reasons() -> None:
-    made = ContinualLearningMetrics([[95.0]], [10.0])
-    same(made.summary(), by_hand(np.array([[95.0]]), [10.0]))
-    assert made.score["bwt"] is None
-    assert "two learned tasks" in made.why["bwt"]
-    assert "Accuracy matrix" in made.plot_metrics().body
+    metrics = ContinualLearningMetrics([[95.0]], [10.0])
+    same(metrics.summary(), by_hand(np.array([[95.0]]), [10.0]))
+    assert metrics.score["bwt"] is None
+    assert "two learned tasks" in metrics.why["bwt"]
+    assert "Accuracy matrix" in metrics.plot_metrics().body
 
 
 def test_what_a_task_gained_is_forgetting_below_zero() -> None:
-    made = ContinualLearningMetrics([[60.0, 90.0], [0.0, 80.0]])
-    assert made.per_task_forgetting == [-30.0]
-    assert made.forgetting_measure == 0.0
+    metrics = ContinualLearningMetrics([[60.0, 90.0], [0.0, 80.0]])
+    assert metrics.per_task_forgetting == [-30.0]
+    assert metrics.forgetting_measure == 0.0
 
 
 def test_a_matrix_that_is_the_other_way_round_is_turned_and_says_so() -> None:
-    made = ContinualLearningMetrics(zero_filled(PRINTED).T)
-    same(made.summary(), by_hand(zero_filled(PRINTED), None))
-    assert "rows are the tasks learned so far" in made.notes[0]
+    metrics = ContinualLearningMetrics(zero_filled(PRINTED).T)
+    same(metrics.summary(), by_hand(zero_filled(PRINTED), None))
+    assert "rows are the tasks learned so far" in metrics.notes[0]
 
 
 def test_a_full_matrix_is_read_as_the_page_writes_it() -> None:
@@ -112,10 +112,10 @@ def test_a_full_matrix_is_read_as_the_page_writes_it() -> None:
 
 
 def test_a_missing_cell_leaves_none_and_the_reason() -> None:
-    made = ContinualLearningMetrics([[90.0, None, 50.0], [None, 80.0, 70.0], [None, None, 90.0]])
-    assert made.forgetting_measure is None
-    assert "A[1, 2] is missing" in made.why["forgetting"]
-    assert made.per_task_forgetting == [40.0, 10.0]
+    metrics = ContinualLearningMetrics([[90.0, None, 50.0], [None, 80.0, 70.0], [None, None, 90.0]])
+    assert metrics.forgetting_measure is None
+    assert "A[1, 2] is missing" in metrics.why["forgetting"]
+    assert metrics.per_task_forgetting == [40.0, 10.0]
 
 
 def test_a_baseline_in_another_unit_or_number_is_refused() -> None:
@@ -127,27 +127,27 @@ def test_a_baseline_in_another_unit_or_number_is_refused() -> None:
 
 def test_the_report_has_the_page_s_lines_and_reads_them_together(capsys: pytest.CaptureFixture[str]) -> None:
     ContinualLearningMetrics(PRINTED, 10).print_report()
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for line in ("(AA)         62.00%", "(BWT)      -45.02%", "(FWT)       +87.90%", "(FM)       45.02%", "+49.30%"):
-        assert line in said, line
-    assert "severe forgetting" in said
+        assert line in output, line
+    assert "severe forgetting" in output
 
 
 def test_the_picture_has_the_page_s_four_panels_in_one_file(tmp_path: Path) -> None:
-    made = ContinualLearningMetrics([[60.0, 90.0, 95.0], [0.0, 80.0, 70.0], [0.0, 0.0, 90.0]])
-    figure = made.plot_metrics(tmp_path / "four.png")
+    metrics = ContinualLearningMetrics([[60.0, 90.0, 95.0], [0.0, 80.0, 70.0], [0.0, 0.0, 90.0]])
+    figure = metrics.plot_metrics(tmp_path / "four.png")
     assert (tmp_path / "four.png").stat().st_size > 10_000
-    told = re.findall(r"<title>(.*?)</title>", figure.body)
+    names = re.findall(r"<title>(.*?)</title>", figure.body)
     for panel in ("Accuracy matrix", "Just learned, and at the end", "Trajectories", "Forgetting by task"):
         assert panel in figure.body
-    assert [one.rpartition(": ")[2] for one in told if ", just learned: " in one] == ["60", "80", "90"]
-    assert [one.rpartition(": ")[2] for one in told if ", at the end: " in one] == ["95", "70", "90"]
-    assert [one for one in told if "gained" in one or "lost" in one] == ["task2, lost: 10", "task1, gained: −35"]
-    lines = [one for one in told if re.match(r"task\d, after task\d: ", one)]
-    assert [one.rpartition(": ")[2] for one in lines] == ["60", "90", "95", "80", "70", "90"]
+    assert [name.rpartition(": ")[2] for name in names if ", just learned: " in name] == ["60", "80", "90"]
+    assert [name.rpartition(": ")[2] for name in names if ", at the end: " in name] == ["95", "70", "90"]
+    assert [name for name in names if "gained" in name or "lost" in name] == ["task2, lost: 10", "task1, gained: −35"]
+    lines = [name for name in names if re.match(r"task\d, after task\d: ", name)]
+    assert [line.rpartition(": ")[2] for line in lines] == ["60", "90", "95", "80", "70", "90"]
 
 
 def test_what_it_holds_is_read_by_every_function() -> None:
-    made = ContinualLearningMetrics(PRINTED)
-    assert perdure.score(made.lifetime)["AA"] == made.average_accuracy
-    assert perdure.survey([made.lifetime]).lifetimes[0].score["FM"] == made.forgetting_measure
+    metrics = ContinualLearningMetrics(PRINTED)
+    assert perdure.score(metrics.lifetime)["AA"] == metrics.average_accuracy
+    assert perdure.survey([metrics.lifetime]).lifetimes[0].score["FM"] == metrics.forgetting_measure

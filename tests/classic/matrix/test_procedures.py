@@ -89,11 +89,11 @@ def test_evaluations_before_any_learning_give_forward_transfer(tmp_path: Path) -
     model.knows = 2
     matrix = evaluate_continual_learning(model, LOADERS, LOADERS, fit, 7, "cpu", before=True, to=place, seed=4)
     np.testing.assert_array_equal(matrix, [[0, 100, 0, 0], [100, 0, 100, 0], [0, 0, 0, 100]])
-    found = perdure.score(place)
+    scores = perdure.score(place)
     # Just before the second task it has lost what it knew by chance; of the third it never knew anything.
-    assert found["FWT"] == ((0 - 100) + (0 - 0)) / 2
-    assert found["above_chance"] == ((100 - 100) + (100 - 0)) / 2
-    assert found.seed == 4
+    assert scores["FWT"] == ((0 - 100) + (0 - 0)) / 2
+    assert scores["above_chance"] == ((100 - 100) + (100 - 0)) / 2
+    assert scores.seed == 4
 
 
 def test_the_file_holds_time_and_memory_for_each_task_and_the_report_shows_them(tmp_path: Path) -> None:
@@ -101,13 +101,13 @@ def test_the_file_holds_time_and_memory_for_each_task_and_the_report_shows_them(
     evaluate_continual_learning(
         Model(), LOADERS, LOADERS, fit, 7, "cpu", to=place, learner="naive", tasks=["a", "b", "c"]
     )
-    said = json.loads(place.read_text())
-    assert len(said["seconds"]) == 3
-    said |= {"seconds": [1.0, 2.0, 4.5], "memory_mb": [10.0, 30.0, 20.0]}
-    place.write_text(json.dumps(said))
+    document = json.loads(place.read_text())
+    assert len(document["seconds"]) == 3
+    document |= {"seconds": [1.0, 2.0, 4.5], "memory_mb": [10.0, 30.0, 20.0]}
+    place.write_text(json.dumps(document))
     report = perdure.report(place, tmp_path / "report.md")
     assert "| naive | b | 2 | 30 |" in (tmp_path / "report.md").read_text()
-    items = {one.what: one for one in report.checklist}
+    items = {item.what: item for item in report.checklist}
     assert (items["Training time"].state, items["Memory used"].state) == ("present", "present")
     assert "7.5" in items["Training time"].found
     assert "30" in items["Memory used"].found
@@ -121,22 +121,24 @@ def test_runs_are_seeded_and_summed_up_as_the_page_does(tmp_path: Path) -> None:
         drawn.append([[90.0, 50.0 + noise[0], 40.0 + noise[1]], [0, 90, 60.0 + noise[2]], [0, 0, 90]])
         return drawn[-1]
 
-    found = evaluate_with_confidence(experiment, num_runs=4, random_init_accuracies=20.0, to=tmp_path / "runs")
-    accuracies = [(one[0][2] + one[1][2] + one[2][2]) / 3 for one in drawn]
+    metrics = evaluate_with_confidence(experiment, num_runs=4, random_init_accuracies=20.0, to=tmp_path / "runs")
+    accuracies = [(value[0][2] + value[1][2] + value[2][2]) / 3 for value in drawn]
     mean = sum(accuracies) / 4
-    assert found["average_accuracy_mean"] == pytest.approx(mean)
-    assert found["average_accuracy_std"] == pytest.approx((sum((one - mean) ** 2 for one in accuracies) / 4) ** 0.5)
-    assert found["forward_transfer_mean"] == 70.0
+    assert metrics["average_accuracy_mean"] == pytest.approx(mean)
+    assert metrics["average_accuracy_std"] == pytest.approx(
+        (sum((accuracy - mean) ** 2 for accuracy in accuracies) / 4) ** 0.5
+    )
+    assert metrics["forward_transfer_mean"] == 70.0
     # Student's t with 3 degrees of freedom: 3.18245 (any table).
-    half = 3.18245 * (sum((one - mean) ** 2 for one in accuracies) / 3) ** 0.5 / 2
-    assert found["average_accuracy_low"] == pytest.approx(mean - half, abs=1e-4)
-    assert not any(key.startswith("per_task") for key in found)
+    half = 3.18245 * (sum((accuracy - mean) ** 2 for accuracy in accuracies) / 3) ** 0.5 / 2
+    assert metrics["average_accuracy_low"] == pytest.approx(mean - half, abs=1e-4)
+    assert not any(key.startswith("per_task") for key in metrics)
     np.random.seed(42)  # noqa: NPY002
     again = np.random.randint(0, 10, 3)  # noqa: NPY002
     assert drawn[1][0][1:] == [50.0 + again[0], 40.0 + again[1]]
     survey = perdure.survey(tmp_path / "runs")
-    assert [one.score.seed for one in survey.lifetimes] == [0, 42, 84, 126]
-    assert np.mean([one["AA"] for one in survey.scores]) == pytest.approx(mean)
+    assert [lifetime.score.seed for lifetime in survey.lifetimes] == [0, 42, 84, 126]
+    assert np.mean([score["AA"] for score in survey.scores]) == pytest.approx(mean)
     assert "forward_transfer_mean" not in evaluate_with_confidence(experiment, num_runs=1)
     with pytest.raises(LearnerError, match="num_runs is 0"):
         evaluate_with_confidence(experiment, num_runs=0)
@@ -169,11 +171,11 @@ def test_torch_models_go_through_all_four_procedures(tmp_path: Path) -> None:
     torch.manual_seed(0)
 
     def loaders(count: int) -> list[Any]:
-        found = []
+        metrics = []
         for task in range(3):
             examples = torch.randn(count, 4)
-            found.append(data.DataLoader(data.TensorDataset(examples, (examples[:, task] > 0).long()), batch_size=32))
-        return found
+            metrics.append(data.DataLoader(data.TensorDataset(examples, (examples[:, task] > 0).long()), batch_size=32))
+        return metrics
 
     def network() -> Any:
         return torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2))
@@ -187,14 +189,14 @@ def test_torch_models_go_through_all_four_procedures(tmp_path: Path) -> None:
                 optimizer.step()
 
     trained, tested = loaders(320), loaders(160)
-    found = evaluate_with_confidence(
+    metrics = evaluate_with_confidence(
         lambda: evaluate_continual_learning(network(), tested, trained, train, 6, "cpu"), 3, to=tmp_path / "naive"
     )
-    assert found["learning_accuracy_mean"] > 85
-    assert found["backward_transfer_mean"] < -20, "three tasks that contradict each other, learned in turn"
+    assert metrics["learning_accuracy_mean"] > 85
+    assert metrics["backward_transfer_mean"] < -20, "three tasks that contradict each other, learned in turn"
     joint = joint_training_baseline(network(), trained, tested, 2, "cpu", learning_rate=0.01)
     assert len(joint) == 3
-    assert all(isinstance(one, float) for one in joint)
+    assert all(isinstance(item, float) for item in joint)
     scored = perdure.survey(tmp_path / "naive", settings=perdure.Settings(joint=tuple(joint)))
     by_hand = [joint[task] - scored.scores[0].metrics["learning_accuracy"].by[f"task{task + 1}"][0] for task in (1, 2)]
     assert scored.scores[0]["IM"] == pytest.approx(sum(by_hand) / 2)

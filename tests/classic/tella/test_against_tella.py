@@ -58,9 +58,9 @@ def here(folder: Path, source: Path, *call: str) -> subprocess.CompletedProcess[
 def test_the_agent_of_its_readme_lifetimes_its_curricula(tmp_path: Path, source: Path, curriculum: str) -> None:
     if curriculum != "SimpleCartPole":
         pytest.importorskip("minigrid", reason="an extra")
-    found = re.search(r"```python\n(.*?)```", (source / "README.md").read_text(), re.DOTALL)
-    assert found
-    (tmp_path / "agent.py").write_text(found[1])
+    match = re.search(r"```python\n(.*?)```", (source / "README.md").read_text(), re.DOTALL)
+    assert match
+    (tmp_path / "agent.py").write_text(match[1])
     (tmp_path / "few.yml").write_text("learn:\n  default length: 2\nnum learn blocks: 1\n")
     options = ["--curriculum-config", "few.yml"] if "DoorKey" in curriculum else []
     here(tmp_path, source, "-m", "perdure.classic.tella", "agent.py", "--curriculum", curriculum, *options)
@@ -94,7 +94,7 @@ def test_every_episode_gains_what_it_gains_in_tella(tmp_path: Path, source: Path
 
     def episodes(folder: str) -> list[pl.DataFrame]:
         columns = ["block_num", "block_type", "task_name", "exp_num", "reward", "episode_step_count"]
-        return [perdure.read(one).experiences.select(columns) for one in sorted((tmp_path / folder).iterdir())]
+        return [perdure.read(path).experiences.select(columns) for path in sorted((tmp_path / folder).iterdir())]
 
     for ours, theirs in zip(episodes("ours"), episodes("theirs"), strict=True):
         assert len(ours) == 6

@@ -104,10 +104,10 @@ class Agent(tella.ContinualRLAgent):
         self.told.append((task_name, variant_name))
 
     def choose_actions(self, observations: Sequence[Any]) -> Sequence[Any]:
-        return [None if one is None else 1 for one in observations]
+        return [None if observation is None else 1 for observation in observations]
 
     def receive_transitions(self, transitions: Sequence[Transition | None]) -> None:
-        rewards = {one.reward for one in transitions if one is not None}
+        rewards = {transition.reward for transition in transitions if transition is not None}
         assert rewards <= ({1.0} if self.is_learning_allowed else {None})
 
 
@@ -118,10 +118,10 @@ def agent(num_envs: int = 1) -> Agent:
 @pytest.mark.parametrize("curriculum", [Curriculum, OfOld])
 @pytest.mark.parametrize("num_envs", [1, 3])
 def test_a_lifetime_is_logged_episode_by_episode(tmp_path: Path, curriculum: type[Curriculum], num_envs: int) -> None:
-    one = agent(num_envs)
-    run(one, curriculum(0), render=False, log_dir=tmp_path, num_envs=num_envs)
+    item = agent(num_envs)
+    run(item, curriculum(0), render=False, log_dir=tmp_path, num_envs=num_envs)
     both = [("short", "Default"), ("long", "Default")]
-    assert one.told == ["evaluate", *both, "learn", both[0], "evaluate", *both, "learn", both[1], "evaluate", *both]
+    assert item.told == ["evaluate", *both, "learn", both[0], "evaluate", *both, "learn", both[1], "evaluate", *both]
     (log,) = tmp_path.iterdir()
     lifetime = perdure.read(log)
     assert (lifetime.learner, lifetime.complete) == ("Agent", True)
@@ -137,30 +137,30 @@ def test_a_lifetime_is_logged_episode_by_episode(tmp_path: Path, curriculum: typ
 
 
 def test_environments_are_seeded_once_and_one_after_the_other() -> None:
-    made: list[Counting] = []
+    results: list[Counting] = []
 
     def make() -> Counting:
-        made.append(Counting())
-        return made[-1]
+        results.append(Counting())
+        return results[-1]
 
     variant = TaskVariant(make, rng_seed=40, num_episodes=5)
     steps = list(generate_transitions(variant, lambda seen: [0 for _ in seen], 2))
-    assert [env.seeds[0] for env in made] == [40, 41]
-    assert all(seed is None for env in made for seed in env.seeds[1:])
-    assert sum(one.done for batch in steps for one in batch if one is not None) == 5
+    assert [env.seeds[0] for env in results] == [40, 41]
+    assert all(seed is None for env in results for seed in env.seeds[1:])
+    assert sum(line.done for batch in steps for line in batch if line is not None) == 5
 
 
 @pytest.mark.parametrize("num_envs", [1, 2, 7])
 def test_so_many_steps_are_so_many_steps(num_envs: int) -> None:
     variant = TaskVariant(Counting, rng_seed=0, num_steps=10)
-    found = list(generate_transitions(variant, lambda seen: [0 for _ in seen], num_envs))
-    assert sum(one is not None for batch in found for one in batch) == 10
+    transitions = list(generate_transitions(variant, lambda seen: [0 for _ in seen], num_envs))
+    assert sum(line is not None for batch in transitions for line in batch) == 10
 
 
 def test_the_last_observation_of_an_episode_is_its_own() -> None:
     variant = TaskVariant(Counting, rng_seed=0, num_episodes=2)
-    steps = [one for batch in generate_transitions(variant, lambda seen: [0], 1) for one in batch if one is not None]
-    assert [(one.observation, one.next_observation) for one in steps] == [(0, 1), (1, 2), (2, 3)] * 2
+    steps = [line for batch in generate_transitions(variant, lambda seen: [0], 1) for line in batch if line is not None]
+    assert [(step.observation, step.next_observation) for step in steps] == [(0, 1), (1, 2), (2, 3)] * 2
 
 
 def test_a_lifetime_can_be_lived_alone_of_many(tmp_path: Path) -> None:
@@ -179,9 +179,9 @@ def test_a_lifetime_can_be_lived_alone_of_many(tmp_path: Path) -> None:
 
 def test_logs_of_an_experiment_are_scored_together(tmp_path: Path) -> None:
     rl_experiment(Agent, Curriculum, 2, 1, tmp_path, agent_seed=1, curriculum_seed=2)
-    found = perdure.survey(tmp_path)
-    assert {score.learner for score in found.scores} == {"Agent"}
-    assert len(found.scores) == 2
+    survey = perdure.survey(tmp_path)
+    assert {score.learner for score in survey.scores} == {"Agent"}
+    assert len(survey.scores) == 2
 
 
 class _Blocks(Curriculum):
@@ -210,7 +210,7 @@ class Elsewhere(Counting):
             "block #0, task block #0, task variant #0: Parameters not accepted: ..x.. in ",
         ),
         (
-            [simple_learn_block([TaskVariant(one, rng_seed=0, num_steps=1) for one in (Counting, Elsewhere)])],
+            [simple_learn_block([TaskVariant(item, rng_seed=0, num_steps=1) for item in (Counting, Elsewhere)])],
             "one pair of them",
         ),
     ],

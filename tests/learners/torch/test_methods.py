@@ -42,8 +42,8 @@ def examples(pair: tuple[int, int], setting: str, number: int, mode: Any, seed: 
 def taught(learner: Any, pair: tuple[int, int], setting: str, batches: int = 60) -> None:
     here = situation(pair, setting)
     learner.block_started(here)
-    for at in range(batches):
-        inputs, labels = examples(pair, setting, 16, "learn", hash((pair, at)) % 2**31)
+    for index in range(batches):
+        inputs, labels = examples(pair, setting, 16, "learn", hash((pair, index)) % 2**31)
         learner.learn(Answer(inputs, learner.act(inputs), labels))
     learner.block_ended(here)
 
@@ -52,15 +52,15 @@ def accuracy(learner: Any, pair: tuple[int, int], setting: str) -> float:
     here = situation(pair, setting, "evaluate")
     learner.block_started(here)
     inputs, labels = examples(pair, setting, 200, "evaluate", 5)
-    found = float(np.mean(learner.act(inputs) == labels))
+    result = float(np.mean(learner.act(inputs) == labels))
     learner.block_ended(here)
-    return found
+    return result
 
 
 def test_every_method_has_a_line_about_it_whether_torch_is_there_or_not() -> None:
-    found = torch_learners()
-    assert list(found) == [f"torch:{name}" for name in METHODS]
-    assert all(len(line) > 20 for line in found.values())
+    learners = torch_learners()
+    assert list(learners) == [f"torch:{name}" for name in METHODS]
+    assert all(len(line) > 20 for line in learners.values())
 
 
 def test_without_torch_a_method_gives_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,14 +99,14 @@ def test_one_task_alone_is_learned_in_every_setting(setting: str) -> None:
 
 @needs_torch
 def test_where_all_classes_compete_naive_forgets_and_who_rehearses_does_not() -> None:
-    kept = {}
+    results = {}
     for name in ("naive", "replay", "der++", "joint"):
         learner = make_learner(f"torch:{name}", 1, {"repeats": 3})
         taught(learner, (0, 1), "class")
         taught(learner, (8, 9), "class")
-        kept[name] = accuracy(learner, (0, 1), "class")
-    assert kept["naive"] < 0.2
-    assert min(kept["replay"], kept["der++"], kept["joint"]) > 0.8
+        results[name] = accuracy(learner, (0, 1), "class")
+    assert results["naive"] < 0.2
+    assert min(results["replay"], results["der++"], results["joint"]) > 0.8
 
 
 @needs_torch
@@ -152,8 +152,8 @@ def test_a_gem_takes_no_step_along_which_the_past_would_get_worse() -> None:
     taught(learner, (0, 1), "class", 30)
     learner.block_started(situation((8, 9), "class"))
     clashes = 0
-    for at in range(10):
-        inputs, labels = examples((8, 9), "class", 16, "learn", at)
+    for index in range(10):
+        inputs, labels = examples((8, 9), "class", 16, "learn", index)
         batch = learner.batch(inputs, labels)
         state = learner.rng.bit_generator.state
         bent = learner.slopes(batch)

@@ -15,8 +15,8 @@ FILE = Path(__file__).parents[3] / "examples" / "protocols" / "split-digits.toml
 
 def test_the_protocol_has_eleven_lifetimes_and_five_experts_of_each_of_four_methods() -> None:
     protocols = read_protocols(FILE)
-    assert [one.learner for one in protocols] == ["torch:naive", "torch:ewc", "torch:replay", "torch:joint"]
-    assert {(one.lifetimes, one.experts, one.seed) for one in protocols} == {(11, 5, 1)}
+    assert [protocol.learner for protocol in protocols] == ["torch:naive", "torch:ewc", "torch:replay", "torch:joint"]
+    assert {(protocol.lifetimes, protocol.experts, protocol.seed) for protocol in protocols} == {(11, 5, 1)}
 
 
 @pytest.mark.slow

@@ -30,11 +30,11 @@ def array(lifetimes: int = 5, seed: int = 0) -> np.ndarray:
 def several(count: int = 6, seed: int = 0) -> list[Lifetime]:
     """Lives of any blocks, with all that a log may say of one."""
     rng = np.random.default_rng(seed)
-    found = []
+    results = []
     for number in range(count):
         lifetime = lifetime_of(random_blocks(rng), rng, name=f"life {number}")
         manifest = {"id": f"recorded {number}", "protocol": {"name": "p"}} | ({"more": number} if number % 2 else {})
-        found.append(
+        results.append(
             replace(
                 lifetime,
                 learner=["ewc", "sgd", None][number % 3],
@@ -46,7 +46,7 @@ def several(count: int = 6, seed: int = 0) -> list[Lifetime]:
                 notes=("a line was torn",) if number == 2 else (),
             )
         )
-    return found
+    return results
 
 
 def all_of(path: Path, options: Options | None = None) -> list[Lifetime]:

@@ -33,9 +33,9 @@ def test_what_is_written_is_read(tmp_path: Path, name: str) -> None:
     path = perdure.write_lifetimes(tmp_path / name, iter(lifetimes))
     assert recognise(path) is BULK
     back = all_of(path)
-    for found, expected in zip(back, lifetimes, strict=True):
-        assert_same(found, expected)
-        assert found.path == path
+    for match, expected in zip(back, lifetimes, strict=True):
+        assert_same(match, expected)
+        assert match.path == path
 
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 8), piece=st.integers(1, 400), part=st.integers(1, 800))
@@ -53,8 +53,8 @@ def test_any_lifetimes_survive_in_pieces_of_any_size(
             perdure.write_lifetimes(path, lives)
             named = parts(path, Options())
             back = [life for name in named for life in lifetimes(path, Options(), name)]
-            for found, expected in zip(back, lives, strict=True):
-                assert_same(found, expected)
+            for match, expected in zip(back, lives, strict=True):
+                assert_same(match, expected)
             assert [life.id for life in all_of(path)] == [life.id for life in lives]
 
 
@@ -64,8 +64,8 @@ def test_arrays_and_lifetimes_are_the_same_lifetimes(tmp_path: Path) -> None:
         tmp_path / "fast.parquet", values=values, scenario=SCENARIO, learner="ewc", seeds=range(5)
     )
     slow = perdure.write_lifetimes(tmp_path / "slow.parquet", all_of(fast))
-    for found, expected in zip(all_of(slow), all_of(fast), strict=True):
-        assert_same(found, expected)
+    for match, expected in zip(all_of(slow), all_of(fast), strict=True):
+        assert_same(match, expected)
     for number, lifetime in enumerate(all_of(fast)):
         assert (lifetime.id, lifetime.seed, lifetime.learner) == (f"ewc-{number}", number, "ewc")
         assert lifetime.experiences["reward"].to_list() == values[number].tolist()
@@ -87,10 +87,10 @@ def test_arrays_may_come_in_batches_and_of_several_measures(tmp_path: Path) -> N
         scenario=SCENARIO,
         measures={"reward": "higher", "loss": "lower"},
     )
-    found = all_of(path)
-    assert [lifetime.id for lifetime in found] == [f"life-{number}" for number in range(6)]
-    assert found[0].measures == {"reward": "higher", "loss": "lower"}
-    assert (found[5].experiences["loss"] == -found[5].experiences["reward"]).all()
+    lifetimes = all_of(path)
+    assert [lifetime.id for lifetime in lifetimes] == [f"life-{number}" for number in range(6)]
+    assert lifetimes[0].measures == {"reward": "higher", "loss": "lower"}
+    assert (lifetimes[5].experiences["loss"] == -lifetimes[5].experiences["reward"]).all()
 
 
 def test_the_reader_keeps_its_promises(tmp_path: Path) -> None:
@@ -105,10 +105,10 @@ def test_others_read_the_file_as_a_long_table(tmp_path: Path) -> None:
     assert rows["lifetime"].n_unique() == 5
     rows.write_parquet(tmp_path / "again.parquet")  # without our metadata
     again = list(lifetimes(tmp_path / "again.parquet"))
-    for found, expected in zip(again, all_of(path), strict=True):
-        assert (found.inside, found.learner, found.seed) == (expected.inside, expected.learner, expected.seed)
-        assert found.experiences["reward"].equals(expected.experiences["reward"])
-        assert found.scenario.blocks == expected.scenario.blocks
+    for match, expected in zip(again, all_of(path), strict=True):
+        assert (match.inside, match.learner, match.seed) == (expected.inside, expected.learner, expected.seed)
+        assert match.experiences["reward"].equals(expected.experiences["reward"])
+        assert match.scenario.blocks == expected.scenario.blocks
 
 
 def test_an_ordinary_table_is_none_of_ours(tmp_path: Path) -> None:
@@ -142,28 +142,28 @@ def test_many_lifetimes_repeat_no_part_of_their_manifests(tmp_path: Path) -> Non
 def test_what_is_shared_is_not_said_of_other_rows(tmp_path: Path) -> None:
     values = array()
     values[2, 3] = np.nan
-    found = all_of(perdure.write_lifetimes(tmp_path / "lives.parquet", values=values, scenario=SCENARIO))
-    assert [lifetime.passage().dropped_rows for lifetime in found] == [0, 0, 1, 0, 0]
-    renamed = found[1].experiences.with_columns(pl.lit("c").cast(pl.Categorical()).alias("task_name"))
+    lifetimes = all_of(perdure.write_lifetimes(tmp_path / "lives.parquet", values=values, scenario=SCENARIO))
+    assert [lifetime.passage().dropped_rows for lifetime in lifetimes] == [0, 0, 1, 0, 0]
+    renamed = lifetimes[1].experiences.with_columns(pl.lit("c").cast(pl.Categorical()).alias("task_name"))
     assert {
-        block.task for block in msgspec.structs.replace(found[1], experiences=renamed).passage().scenario.blocks
+        block.task for block in msgspec.structs.replace(lifetimes[1], experiences=renamed).passage().scenario.blocks
     } == {"c"}
-    assert {block.task for block in found[1].passage("reward", "agnostic").scenario.blocks} == {"a", "b"}
+    assert {block.task for block in lifetimes[1].passage("reward", "agnostic").scenario.blocks} == {"a", "b"}
 
 
 @pytest.mark.parametrize("variants", ["name", "agnostic", "params"])
 def test_lifetimes_of_the_same_rows_may_say_different_things_of_their_tasks(tmp_path: Path, variants: Variants) -> None:
     rng = np.random.default_rng(4)
     blocks = [Block("learn", "x_1", 5), Block("evaluate", "x_2", 3)]
-    tasks = [{"label": one.task, "name": one.task, "variant": ""} for one in blocks]
+    tasks = [{"label": block.task, "name": block.task, "variant": ""} for block in blocks]
     described = msgspec.structs.replace(
         lifetime_of(blocks, rng, name="described"), manifest={"scenario": {"tasks": tasks}}
     )
     lifetimes = [described, lifetime_of(blocks, rng, name="not"), msgspec.structs.replace(described, id="again")]
-    for found, own in zip(
+    for match, own in zip(
         all_of(perdure.write_lifetimes(tmp_path / "lives.parquet", lifetimes)), lifetimes, strict=True
     ):
-        assert found.passage(variants=variants).scenario == own.passage(variants=variants).scenario
+        assert match.passage(variants=variants).scenario == own.passage(variants=variants).scenario
 
 
 def test_a_twin_stays_one_and_is_no_lifetime_to_score(tmp_path: Path) -> None:
@@ -171,13 +171,13 @@ def test_a_twin_stays_one_and_is_no_lifetime_to_score(tmp_path: Path) -> None:
     lifetimes = [
         msgspec.structs.replace(lifetime_of(SCENARIO.blocks, rng, name=str(seed)), seed=seed) for seed in range(2)
     ]
-    twins = [msgspec.structs.replace(one, id=f"twin {one.id}", role="twin") for one in lifetimes]
+    twins = [msgspec.structs.replace(lifetime, id=f"twin {lifetime.id}", role="twin") for lifetime in lifetimes]
     path = perdure.write_lifetimes(tmp_path / "lives.parquet", [*lifetimes, *twins])
-    assert [one.role for one in all_of(path)] == ["life", "life", "twin", "twin"]
-    found = survey(path)
-    assert [one.seed for one in found.scores] == [0, 1]
+    assert [lifetime.role for lifetime in all_of(path)] == ["life", "life", "twin", "twin"]
+    result = survey(path)
+    assert [score.seed for score in result.scores] == [0, 1]
     beside = survey(lifetimes, twins)
-    for mine, its in zip(found.scores, beside.scores, strict=True):
+    for mine, its in zip(result.scores, beside.scores, strict=True):
         assert mine.metrics == its.metrics
 
 

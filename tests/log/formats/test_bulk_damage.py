@@ -43,9 +43,9 @@ def test_a_damaged_file_says_what_to_do_and_can_be_seen_unverified(tmp_path: Pat
     content = path.read_bytes()
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     path.write_bytes(content[:footer] + content[footer:].replace(b"two tasks", b"2 worlds."))
-    said = refusal(path)
-    assert "altered after it was written" in said
-    assert "restore it from a copy, or write it again" in said
+    message = refusal(path)
+    assert "altered after it was written" in message
+    assert "restore it from a copy, or write it again" in message
     seen = all_of(path, Options(verified=False))
     assert len(seen) == 3
     assert "altered after it was written" in seen[0].notes[0]
@@ -66,11 +66,11 @@ def test_a_file_written_anew_while_it_is_read_is_not_mixed_with_what_was_there(
 ) -> None:
     monkeypatch.setattr(bulk, "ROW_GROUP", 2 * LENGTH)
     path = perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
-    found = lifetimes(path, Options())
-    next(found)
+    result = lifetimes(path, Options())
+    next(result)
     perdure.write_lifetimes(path, values=array(seed=1), scenario=SCENARIO)
     with pytest.raises(LogError, match="was written anew while it was read"):
-        list(found)
+        list(result)
     assert len(all_of(path)) == 5
 
 
@@ -91,7 +91,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_part_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_writer, "_PER_PART", LENGTH)
     path = perdure.write_lifetimes(tmp_path / "lives", values=array(3), scenario=SCENARIO)
-    assert sorted(one.name for one in path.iterdir()) == [f"part-0000{number}.parquet" for number in range(3)]
+    assert sorted(item.name for item in path.iterdir()) == [f"part-0000{number}.parquet" for number in range(3)]
     assert len(all_of(path)) == 3
     (path / "part-00002.parquet").rename(tmp_path / "last")
     assert "part-00002.parquet: is missing" in refusal(path)

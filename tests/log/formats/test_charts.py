@@ -33,7 +33,10 @@ def wandb(file: Path, runs: list[str]) -> Path:
     lines = [",".join(f'"{name}"' for name in ["Step", *names])]
     for step, row in enumerate(LIFE):
         cells = [
-            f'"{row[tag] + at}"' if tag in row else '""' for at, _ in enumerate(runs) for tag in tags for _ in "abc"
+            f'"{row[tag] + index}"' if tag in row else '""'
+            for index, _ in enumerate(runs)
+            for tag in tags
+            for _ in "abc"
         ]
         lines.append(",".join([f'"{step}"', *cells]))
     file.write_text("\n".join(lines) + "\n")
@@ -45,8 +48,8 @@ def mlflow(file: Path, runs: list[str]) -> Path:
     tags = list(dict.fromkeys(tag for row in LIFE for tag in row))
     lines = ["run_id,key,value,step,timestamp"]
     lines += [
-        f"{run},{tag},{row[tag] + at},{step},{1794790339440 + step}"
-        for at, run in enumerate(runs)
+        f"{run},{tag},{row[tag] + index},{step},{1794790339440 + step}"
+        for index, run in enumerate(runs)
         for tag in tags
         for step, row in enumerate(LIFE)
         if tag in row
@@ -59,12 +62,12 @@ def mlflow(file: Path, runs: list[str]) -> Path:
 def test_each_run_of_a_chart_is_a_lifetime_by_its_tags(write: type, tmp_path: Path) -> None:
     file = write(tmp_path / "export.csv", ["royal-sweep-1", "dim-sun - 2"])
     assert list(find(tmp_path)) == [file]
-    found = list(lifetimes(file))
-    assert [one.inside for one in found] == ["royal-sweep-1", "dim-sun - 2"]
-    for at, one in enumerate(found):
-        passage = one.passage()
+    result = list(lifetimes(file))
+    assert [item.inside for item in result] == ["royal-sweep-1", "dim-sun - 2"]
+    for index, item in enumerate(result):
+        passage = item.passage()
         assert [block.mode for block in passage.scenario.blocks] == TOLD
-        assert passage.values[0] == at
+        assert passage.values[0] == index
         assert sum(len(row) for row in LIFE) == len(passage.values)
     assert {score.id for score in perdure.survey(file).scores} == {"export.csv#royal-sweep-1", "export.csv#dim-sun - 2"}
 
@@ -77,11 +80,11 @@ def test_a_chart_of_one_run_is_read_as_one(write: type, tmp_path: Path) -> None:
 
 
 def test_only_a_chart_of_wandb_is_said_to_be_a_sample(tmp_path: Path) -> None:
-    said = [
+    message = [
         any("sample" in note for note in perdure.read(write(tmp_path / "one.csv", ["only"])).notes)
         for write in (wandb, mlflow)
     ]
-    assert said == [True, False]
+    assert message == [True, False]
 
 
 def test_a_bad_cell_is_named_with_its_line(tmp_path: Path) -> None:

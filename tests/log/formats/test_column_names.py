@@ -63,10 +63,10 @@ def test_every_column_of_the_file_keeps_a_place_and_no_two_share_a_name(
     header: list[str], columns: dict[str, str]
 ) -> None:
     try:
-        found = layout(header, Path("x.csv"), Options(columns))
+        scenario = layout(header, Path("x.csv"), Options(columns))
     except LogError as problem:
-        said = str(problem)
-        assert "no column" in said or "two columns would be called" in said
+        message = str(problem)
+        assert "no column" in message or "two columns would be called" in message
         return
-    assert set(found.columns.values()) == set(header)
-    assert len(found.columns) == len(found.pairs)
+    assert set(scenario.columns.values()) == set(header)
+    assert len(scenario.columns) == len(scenario.pairs)

@@ -29,15 +29,15 @@ def harness(folder: Path, scores: dict[str, float]) -> None:
         for task, score in scores.items()
     }
     results["all of them"] = {"acc,none": 0.4}
-    said = {"results": results, "groups": {"all of them": {"acc,none": 0.4}}, "model_name": "meta/Llama"}
-    (folder / "meta__Llama" / "results_2026-01-01T00-00-00.json").write_text(json.dumps(said))
+    message = {"results": results, "groups": {"all of them": {"acc,none": 0.4}}, "model_name": "meta/Llama"}
+    (folder / "meta__Llama" / "results_2026-01-01T00-00-00.json").write_text(json.dumps(message))
 
 
 def inspect(folder: Path, scores: dict[str, float], packed: bool) -> None:
     """As inspect_ai documents its logs, one per task, as JSON or in a zip."""
     folder.mkdir(parents=True)
     for task, score in scores.items():
-        said = {
+        message = {
             "version": 2,
             "status": "success",
             "eval": {"task": f"inspect_evals/{task}", "model": "meta/Llama"},
@@ -47,9 +47,9 @@ def inspect(folder: Path, scores: dict[str, float], packed: bool) -> None:
         }
         if packed:
             with zipfile.ZipFile(folder / f"2026_{task}.eval", "w") as file:
-                file.writestr("header.json", json.dumps(said))
+                file.writestr("header.json", json.dumps(message))
         else:
-            (folder / f"2026_{task}.json").write_text(json.dumps(said))
+            (folder / f"2026_{task}.json").write_text(json.dumps(message))
 
 
 def sequence(place: Path, tool: str) -> Path:
@@ -75,8 +75,8 @@ def test_a_sequence_is_a_matrix_of_what_was_learned_and_abilities_that_were_not(
 
 def test_a_measure_that_is_named_counts_and_one_that_is_not_there_is_refused(tmp_path: Path) -> None:
     place = sequence(tmp_path / "llama", "lm-eval")
-    found = perdure.score(place, settings=perdure.Settings(measure="f1"))
-    assert found.values["average_accuracy"] == 0.0
+    scores = perdure.score(place, settings=perdure.Settings(measure="f1"))
+    assert scores.values["average_accuracy"] == 0.0
     with pytest.raises(LogError, match="gsm8k has no score 'bleu'; it has acc, f1"):
         perdure.score(place, settings=perdure.Settings(measure="bleu"))
 

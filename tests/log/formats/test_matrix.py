@@ -71,7 +71,7 @@ STACK = np.stack([FULL, S002[:3, :3] / 100, FULL / 2])
 
 def stacked(folder: Path, kind: str) -> Path:
     path = folder / f"stack.{kind.partition(' ')[0]}"
-    listed = [as_lists(one) for one in STACK]
+    listed = [as_lists(item) for item in STACK]
     if kind == "npy":
         np.save(path, STACK)
     elif kind == "npz":
@@ -87,31 +87,31 @@ def stacked(folder: Path, kind: str) -> Path:
 @pytest.mark.parametrize("kind", ["npy", "npz", "json list", "json object"])
 def test_a_stack_is_several_lifetimes_all_one_way_round(tmp_path: Path, kind: str) -> None:
     path = stacked(tmp_path, kind)
-    found = [one for part in parts(path, Options()) for one in lifetimes(path, Options(), part)]
-    assert [one.inside for one in found] == ["0", "1", "2"]
-    assert [one.id for one in found] == ["stack#0", "stack#1", "stack#2"]
+    result = [lifetime for part in parts(path, Options()) for lifetime in lifetimes(path, Options(), part)]
+    assert [item.inside for item in result] == ["0", "1", "2"]
+    assert [item.id for item in result] == ["stack#0", "stack#1", "stack#2"]
     stated = kind in ("npz", "json object")
-    assert [one.seed for one in found] == ([7, 8, 9] if stated else [None] * 3)
-    assert {one.learner for one in found} == ({"ewc"} if kind == "json object" else {None})
-    assert [task.label for task in found[0].scenario.tasks] == (
+    assert [item.seed for item in result] == ([7, 8, 9] if stated else [None] * 3)
+    assert {item.learner for item in result} == ({"ewc"} if kind == "json object" else {None})
+    assert [task.label for task in result[0].scenario.tasks] == (
         ["a", "b", "c"] if stated else ["task1", "task2", "task3"]
     )
-    for lifetime, cells in zip(found, STACK, strict=True):
+    for lifetime, cells in zip(result, STACK, strict=True):
         np.testing.assert_array_equal(lifetime.matrix.after, cells)  # type: ignore[attr-defined]
-    assert "as in" in found[0].notes[0]
-    assert "stack" in found[0].notes[0]
+    assert "as in" in result[0].notes[0]
+    assert "stack" in result[0].notes[0]
     with pytest.raises(LogError, match=r"3 lifetimes in it \(0, 1, 2\), where one was asked for"):
         read(path)
 
 
 def test_matrices_by_name_are_called_so(tmp_path: Path) -> None:
     path = written(tmp_path, '{"matrices": {"ewc": [[1, 0.5], [null, 1]], "der": [[1, 0.5], [0.2, 1]]}}', "m.json")
-    assert [one.inside for one in lifetimes(path, Options())] == ["ewc", "der"]
+    assert [lifetime.inside for lifetime in lifetimes(path, Options())] == ["ewc", "der"]
 
 
 def test_a_stack_has_one_unit() -> None:
     small, large = np.triu(np.full((3, 3), 0.9)), np.triu(np.full((3, 3), 90.0))
-    assert {one.matrix.unit for one in matrix_lifetimes(np.stack([small, large]))} == {"percent"}
+    assert {lifetime.matrix.unit for lifetime in matrix_lifetimes(np.stack([small, large]))} == {"percent"}
 
 
 def test_lists_and_arrays_in_memory_are_lifetimes_too() -> None:
@@ -119,7 +119,7 @@ def test_lists_and_arrays_in_memory_are_lifetimes_too() -> None:
     lifetime = matrix_lifetime(nested, ["a", "b"], name="mine")
     assert (lifetime.id, lifetime.matrix.tasks) == ("mine", ("a", "b"))
     np.testing.assert_array_equal(lifetime.matrix.after, np.array(nested, dtype=float))
-    assert [one.inside for one in matrix_lifetimes([nested, nested])] == ["0", "1"]
+    assert [lifetime.inside for lifetime in matrix_lifetimes([nested, nested])] == ["0", "1"]
     assert len(matrix_lifetimes(nested)) == 1
     assert len(matrix_lifetimes([S002, FULL], options=Options(unit="percent"))) == 2
     turned = matrix_lifetime(FULL, options=Options(rows="learned", unit="percent", as_given=True))
@@ -145,19 +145,19 @@ def test_what_is_no_matrix_in_memory_is_refused(cells: Any, words: str) -> None:
 
 def test_files_of_a_folder_follow_those_that_decide(tmp_path: Path) -> None:
     full, telling = written(tmp_path, as_text(FULL), "a.csv"), written(tmp_path, as_text(S002.T), "b.csv")
-    found = ways_round([full, telling])
-    assert {path.name: way.rows for path, way in found.items()} == {"a.csv": "learned", "b.csv": "learned"}
-    assert "b.csv" in found[full].because
+    result = ways_round([full, telling])
+    assert {path.name: way.rows for path, way in result.items()} == {"a.csv": "learned", "b.csv": "learned"}
+    assert "b.csv" in result[full].because
     with pytest.raises(LogError, match=r"c\.csv.*b\.csv.*read them apart"):
         ways_round([full, telling, written(tmp_path, as_text(S002), "c.csv")])
 
 
 def test_check_says_what_a_matrix_is(tmp_path: Path) -> None:
-    found = check_log(EXAMPLE)
-    assert found.ok
-    assert found.problems == ()
-    assert found.what == "an accuracy matrix of 5 tasks, 15 cells with a value"
-    assert any("rows are the evaluated tasks" in note for note in found.notes)
+    report = check_log(EXAMPLE)
+    assert report.ok
+    assert report.problems == ()
+    assert report.what == "an accuracy matrix of 5 tasks, 15 cells with a value"
+    assert any("rows are the evaluated tasks" in note for note in report.notes)
     assert check_log(stacked(tmp_path, "npy")).what.startswith("3 accuracy matrices of 3 tasks")
 
 
@@ -185,8 +185,8 @@ def test_a_matrix_is_read_as_papers_print_it(tmp_path: Path) -> None:
 def test_what_learning_took_is_read_where_a_file_states_it(tmp_path: Path) -> None:
     place = tmp_path / "matrix.json"
     place.write_text(json.dumps({"matrix": [[90, 60], [None, 80]], "seconds": [1.5], "memory_mb": [10, 20]}))
-    found = read_matrix(place)
-    assert (found.seconds, found.memory_mb) == ((1.5,), (10.0, 20.0))
+    matrix = read_matrix(place)
+    assert (matrix.seconds, matrix.memory_mb) == ((1.5,), (10.0, 20.0))
     place.write_text(json.dumps({"matrix": [[90, 60], [None, 80]], "seconds": [1.5, 2, 3]}))
     with pytest.raises(LogError, match=r"seconds holds .* for each of 2 tasks"):
         read_matrix(place)
@@ -194,7 +194,7 @@ def test_what_learning_took_is_read_where_a_file_states_it(tmp_path: Path) -> No
 
 def test_a_file_may_say_that_its_zeros_were_measured(tmp_path: Path) -> None:
     place = tmp_path / "matrix.json"
-    said = {"matrix": [[90, 60, 50], [0, 80, 70], [0, 0, 90]]}
+    message = {"matrix": [[90, 60, 50], [0, 80, 70], [0, 0, 90]]}
     for as_given, there in ((False, False), (True, True)):
-        place.write_text(json.dumps({**said, "as_given": as_given}))
+        place.write_text(json.dumps({**message, "as_given": as_given}))
         assert bool((read_matrix(place).after == 0).any()) is there

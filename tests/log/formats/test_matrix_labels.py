@@ -29,13 +29,13 @@ def about(header: list[str] | None, index: list[str] | None, corner: str = "") -
 @pytest.mark.parametrize("index", [None, NAMES, ZERO, ONE])
 @pytest.mark.parametrize("header", [None, NAMES, ZERO, ONE])
 def test_labels_of_any_kind_leave_the_same_numbers(header: Any, index: Any, corner: str) -> None:
-    found = parse_text(about(header, index, corner), "m.csv")
-    np.testing.assert_array_equal(found.cells, [[98.5, 62.3, 55.1], [np.nan, 97.8, 58.6], [np.nan, np.nan, 98.2]])
-    assert found.column_names == (tuple(NAMES) if header is NAMES else None)
-    assert found.row_names == (tuple(NAMES) if index is NAMES else None)
+    syllabus = parse_text(about(header, index, corner), "m.csv")
+    np.testing.assert_array_equal(syllabus.cells, [[98.5, 62.3, 55.1], [np.nan, 97.8, 58.6], [np.nan, np.nan, 98.2]])
+    assert syllabus.column_names == (tuple(NAMES) if header is NAMES else None)
+    assert syllabus.row_names == (tuple(NAMES) if index is NAMES else None)
     counting = [labels for labels in (header, index) if labels in (ZERO, ONE)]
-    assert len(found.notes) == len(counting)
-    assert all("was read as labels" in note for note in found.notes)
+    assert len(syllabus.notes) == len(counting)
+    assert all("was read as labels" in note for note in syllabus.notes)
 
 
 def test_a_word_before_numbers_that_count_names_what_is_before_any_learning() -> None:
@@ -46,9 +46,9 @@ def test_a_word_before_numbers_that_count_names_what_is_before_any_learning() ->
 @given(hnp.arrays(np.float64, st.integers(2, 5).map(lambda count: (count, count)), elements=st.floats(3, 100)))
 @settings(max_examples=40, deadline=None)
 def test_numbers_that_do_not_count_are_values(cells: np.ndarray[Any, Any]) -> None:
-    found = RawMatrix.of(cells, "m")
-    np.testing.assert_array_equal(found.cells, cells)
-    assert found.notes == ()
+    result = RawMatrix.of(cells, "m")
+    np.testing.assert_array_equal(result.cells, cells)
+    assert result.notes == ()
 
 
 @given(hnp.arrays(np.float64, st.integers(2, 5).map(lambda count: (count, count)), elements=st.floats(3, 100)))

@@ -57,9 +57,9 @@ def test_a_transposed_table_is_the_other_way_round(cells: Cells) -> None:
     ],
 )
 def test_shape_then_empty_cells_then_zeros_decide(cells: Cells, rows: str, because: str) -> None:
-    found = orientation(cells)
-    assert found.rows == rows
-    assert because in found.because
+    angle = orientation(cells)
+    assert angle.rows == rows
+    assert because in angle.because
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_what_does_not_decide_is_left_to_the_user(cells: Any) -> None:
     cells = np.array(cells)
     assert orientation(cells).rows is None
     assert not orientation(cells).either
-    for said in ("evaluated", "learned"):
-        assert orientation(cells, said).rows == said
+    for message in ("evaluated", "learned"):
+        assert orientation(cells, message).rows == message
 
 
 @pytest.mark.parametrize("cells", [[[0.9]], np.eye(2), np.eye(4) * 0.7, [[0.9, NAN], [NAN, 0.8]]])
@@ -103,13 +103,13 @@ def test_a_shape_that_contradicts_an_empty_half_is_refused() -> None:
 @settings(max_examples=100, deadline=None)
 def test_what_is_said_is_followed_or_refused_and_never_ignored(cells: Cells, said: Any) -> None:
     try:
-        found = orientation(cells).rows
+        rows = orientation(cells).rows
     except LogError:
-        found = None
-    if found == OTHER[said] and "is 0" not in orientation(cells).because:
-        with pytest.raises(LogError, match=f"say --rows {found}, or leave it out"):
+        rows = None
+    if rows == OTHER[said] and "is 0" not in orientation(cells).because:
+        with pytest.raises(LogError, match=f"say --rows {rows}, or leave it out"):
             orientation(cells, said)
-    elif found:
+    elif rows:
         assert orientation(cells, said).rows == said
 
 
@@ -118,10 +118,10 @@ def test_what_is_said_goes_before_zeros() -> None:
 
 
 def test_undecided_matrices_follow_those_that_decide() -> None:
-    found = orientations([("a", FULL), ("b", TRIANGLE.T), ("c", np.eye(3)), ("d", FULL)])
-    assert [one.rows for one in found] == ["learned"] * 4
-    assert found[0].because == "as in b"
-    assert [one.rows for one in orientations([("a", FULL), ("c", np.eye(3))])] == [None, None]
+    result = orientations([("a", FULL), ("b", TRIANGLE.T), ("c", np.eye(3)), ("d", FULL)])
+    assert [item.rows for item in result] == ["learned"] * 4
+    assert result[0].because == "as in b"
+    assert [angle.rows for angle in orientations([("a", FULL), ("c", np.eye(3))])] == [None, None]
 
 
 def test_matrices_that_decide_must_agree() -> None:

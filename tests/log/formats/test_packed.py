@@ -36,9 +36,9 @@ def test_a_gzipped_table_is_the_table(plain: Path, tmp_path: Path) -> None:
     for suffix, text in {".csv": TEXT, ".tsv": TEXT.replace(",", "\t")}.items():
         file = tmp_path / f"runs{suffix}.gz"
         file.write_bytes(gzip.compress(text.encode()))
-        found = TABLE.read(file, Options())
-        assert found.id == "runs"
-        assert found.experiences.equals(TABLE.read(plain, Options()).experiences)
+        lifetime = TABLE.read(file, Options())
+        assert lifetime.id == "runs"
+        assert lifetime.experiences.equals(TABLE.read(plain, Options()).experiences)
         check_reader(TABLE, file)
 
 
@@ -58,7 +58,7 @@ def test_a_zip_of_none_or_several_is_refused(members: dict[str, str], what: str,
 
 def test_a_zip_without_a_table_names_up_to_six_of_its_files_and_says_where_there_are_more(tmp_path: Path) -> None:
     for count, end in ((6, "f5.md"), (7, "f5.md, …")):
-        file = zipped(tmp_path / f"{count}.zip", **{f"f{at}.md": "" for at in range(count)})
+        file = zipped(tmp_path / f"{count}.zip", **{f"f{index}.md": "" for index in range(count)})
         with pytest.raises(LogError) as caught:
             TABLE.read(file, Options())
         assert f"(found: f0.md, f1.md, f2.md, f3.md, f4.md, {end})" in str(caught.value)

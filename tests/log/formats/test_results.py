@@ -38,18 +38,18 @@ def after(lifetime: object) -> list[list[float | None]]:
 def test_each_line_of_mammoths_log_is_a_run_with_its_model_and_seed(tmp_path: Path) -> None:
     other = {**RUN, "seed": 2, "accuracy_1_task2": 30.0}
     file = put(tmp_path / "logs.pyd", f"{RUN}\n{other}\n")
-    found = list(lifetimes(file, Options()))
-    assert [(one.learner, one.seed, one.inside) for one in found] == [("der", 1, "0"), ("der", 2, "1")]
-    assert [after(one) for one in found] == [[[90, 60], [None, 80]], [[90, 30], [None, 80]]]
+    result = list(lifetimes(file, Options()))
+    assert [(item.learner, item.seed, item.inside) for item in result] == [("der", 1, "0"), ("der", 2, "1")]
+    assert [after(item) for item in result] == [[[90, 60], [None, 80]], [[90, 30], [None, 80]]]
     assert list(find(tmp_path)) == [file]
     check_reader(RESULTS, put(tmp_path / "logs.pyd", f"{RUN}\n"))
 
 
 def test_what_is_no_literal_in_a_line_is_left_out_and_never_run(tmp_path: Path) -> None:
-    made = tmp_path / "made"
-    line = str(RUN)[:-1] + f", 'device': device(type='cuda'), 'x': open({str(made)!r}, 'w'), 'n': np.float64(3.0)}}\n"
+    result = tmp_path / "made"
+    line = str(RUN)[:-1] + f", 'device': device(type='cuda'), 'x': open({str(result)!r}, 'w'), 'n': np.float64(3.0)}}\n"
     assert after(RESULTS.read(put(tmp_path / "logs.pyd", line), Options())) == [[90, 60], [None, 80]]
-    assert not made.exists()
+    assert not result.exists()
 
 
 def test_means_over_tasks_are_refused_with_what_is_needed(tmp_path: Path) -> None:

@@ -46,17 +46,17 @@ def facts(lifetime: Lifetime) -> tuple[object, ...]:
 
 def test_two_methods_by_three_seeds_are_six_lifetimes(tmp_path: Path) -> None:
     lines = [line for method in ("ewc", "der") for seed in "012" for line in rows(method, seed)]
-    found = lifetimes(put(tmp_path, [HEADER, *lines]))
-    assert [one.inside for one in found] == ["ewc/0", "ewc/1", "ewc/2", "der/0", "der/1", "der/2"]
-    assert [(one.learner, one.seed) for one in found] == [(m, s) for m in ("ewc", "der") for s in range(3)]
-    assert all(dict(one.measures) == {"reward": "higher"} for one in found)
-    assert all([block.task for block in one.scenario.blocks] == ["a", "a", "b", "a"] for one in found)
-    assert found[0].id == "runs#ewc/0"
+    result = lifetimes(put(tmp_path, [HEADER, *lines]))
+    assert [item.inside for item in result] == ["ewc/0", "ewc/1", "ewc/2", "der/0", "der/1", "der/2"]
+    assert [(item.learner, item.seed) for item in result] == [(m, s) for m in ("ewc", "der") for s in range(3)]
+    assert all(dict(item.measures) == {"reward": "higher"} for item in result)
+    assert all([block.task for block in item.scenario.blocks] == ["a", "a", "b", "a"] for item in result)
+    assert result[0].id == "runs#ewc/0"
 
 
 def test_one_lifetime_with_identity_columns_needs_no_name_inside(tmp_path: Path) -> None:
-    one = TABLE.read(put(tmp_path, [HEADER, *rows("ewc", "7")]), Options())
-    assert (one.id, one.inside, one.learner, one.seed) == ("runs", "", "ewc", 7)
+    lifetime = TABLE.read(put(tmp_path, [HEADER, *rows("ewc", "7")]), Options())
+    assert (lifetime.id, lifetime.inside, lifetime.learner, lifetime.seed) == ("runs", "", "ewc", 7)
 
 
 def test_reading_one_of_several_is_refused_with_their_names(tmp_path: Path) -> None:
@@ -68,47 +68,50 @@ def test_reading_one_of_several_is_refused_with_their_names(tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["learner", "Method", "ALGORITHM", "agent"])
 def test_every_word_for_a_learner_is_understood(name: str, tmp_path: Path) -> None:
     header = HEADER.replace("method", name)
-    assert [one.learner for one in lifetimes(put(tmp_path, [header, *rows("x", "0"), *rows("y", "0")]))] == ["x", "y"]
+    assert [lifetime.learner for lifetime in lifetimes(put(tmp_path, [header, *rows("x", "0"), *rows("y", "0")]))] == [
+        "x",
+        "y",
+    ]
 
 
 @pytest.mark.parametrize("name", ["lifetime", "Run", "run_id"])
 def test_a_lifetime_column_alone_gives_its_own_value(name: str, tmp_path: Path) -> None:
     header = HEADER.replace("method,seed", f"{name},method")
-    found = lifetimes(put(tmp_path, [header, *rows("r1", "ewc"), *rows("r2", "ewc")]))
-    assert [(one.inside, one.learner) for one in found] == [("r1", "ewc"), ("r2", "ewc")]
+    result = lifetimes(put(tmp_path, [header, *rows("r1", "ewc"), *rows("r2", "ewc")]))
+    assert [(item.inside, item.learner) for item in result] == [("r1", "ewc"), ("r2", "ewc")]
 
 
 def test_a_lifetime_column_that_repeats_is_told_apart_by_the_others(tmp_path: Path) -> None:
     header = HEADER.replace("seed", "run")
-    found = lifetimes(put(tmp_path, [header, *rows("ewc", "0"), *rows("der", "0")]))
-    assert [one.inside for one in found] == ["ewc/0", "der/0"]
+    result = lifetimes(put(tmp_path, [header, *rows("ewc", "0"), *rows("der", "0")]))
+    assert [item.inside for item in result] == ["ewc/0", "der/0"]
 
 
 def test_names_that_read_the_same_are_told_apart(tmp_path: Path) -> None:
     header = HEADER.replace("seed", "run")
-    found = lifetimes(put(tmp_path, [header, *rows("a", "b/c"), *rows("a/b", "c"), *rows("a/b", "b/c")]))
-    assert [one.inside for one in found] == ["a/b/c (1)", "a/b/c (2)", "a/b/b/c"]
+    result = lifetimes(put(tmp_path, [header, *rows("a", "b/c"), *rows("a/b", "c"), *rows("a/b", "b/c")]))
+    assert [item.inside for item in result] == ["a/b/c (1)", "a/b/c (2)", "a/b/b/c"]
 
 
 @pytest.mark.parametrize("name", ["scenario", "Scenario_Type"])
 def test_the_scenario_is_identity_and_states_its_type(name: str, tmp_path: Path) -> None:
     header = HEADER.replace("seed", name)
-    found = lifetimes(put(tmp_path, [header, *rows("ewc", "condensed"), *rows("ewc", "dispersed")]))
-    assert [one.scenario_type for one in found] == ["condensed", "dispersed"]
-    assert [one.inside for one in found] == ["ewc/condensed", "ewc/dispersed"]
+    result = lifetimes(put(tmp_path, [header, *rows("ewc", "condensed"), *rows("ewc", "dispersed")]))
+    assert [item.scenario_type for item in result] == ["condensed", "dispersed"]
+    assert [item.inside for item in result] == ["ewc/condensed", "ewc/dispersed"]
 
 
 def test_a_column_of_any_name_may_be_mapped_to_identity(tmp_path: Path) -> None:
     header = HEADER.replace("method,seed", "uid,draw")
     file = put(tmp_path, [header, *rows("r1", "3"), *rows("r2", "4")])
-    found = lifetimes(file, lifetime="uid", seed="draw")
-    assert [(one.inside, one.seed) for one in found] == [("r1", 3), ("r2", 4)]
+    result = lifetimes(file, lifetime="uid", seed="draw")
+    assert [(item.inside, item.seed) for item in result] == [("r1", 3), ("r2", 4)]
 
 
 def test_a_role_column_makes_experts(tmp_path: Path) -> None:
     header = HEADER.replace("seed", "role")
-    found = lifetimes(put(tmp_path, [header, *rows("ewc", "life"), *rows("ewc", "Expert")]))
-    assert [(one.role, one.inside) for one in found] == [("life", "ewc"), ("expert", "expert/ewc")]
+    result = lifetimes(put(tmp_path, [header, *rows("ewc", "life"), *rows("ewc", "Expert")]))
+    assert [(item.role, item.inside) for item in result] == [("life", "ewc"), ("expert", "expert/ewc")]
 
 
 def test_a_role_of_another_meaning_is_refused(tmp_path: Path) -> None:
@@ -119,7 +122,7 @@ def test_a_role_of_another_meaning_is_refused(tmp_path: Path) -> None:
 
 def test_a_seed_alone_is_identity_where_every_value_spans_two_blocks(tmp_path: Path) -> None:
     header = HEADER.removeprefix("method,")
-    assert [one.seed for one in lifetimes(put(tmp_path, [header, *rows("4"), *rows("9")]))] == [4, 9]
+    assert [lifetime.seed for lifetime in lifetimes(put(tmp_path, [header, *rows("4"), *rows("9")]))] == [4, 9]
 
 
 def test_a_seed_that_changes_within_a_block_is_noise_and_no_measure(tmp_path: Path) -> None:
@@ -136,7 +139,7 @@ def test_a_seed_that_stands_in_one_block_is_identity_where_it_was_declared(tmp_p
     lines = [f"{number},{line}" for number, line in enumerate(rows())]
     file = put(tmp_path, [HEADER.removeprefix("method,"), *lines])
     assert len(lifetimes(file, seed="seed")) == 12
-    assert [one.inside for one in lifetimes(file, lifetime="seed")][:3] == ["0", "1", "2"]
+    assert [item.inside for item in lifetimes(file, lifetime="seed")][:3] == ["0", "1", "2"]
 
 
 def test_steps_times_and_running_numbers_are_never_measures(tmp_path: Path) -> None:
@@ -186,8 +189,8 @@ def test_two_columns_for_one_role_are_noted(tmp_path: Path) -> None:
 
 
 def test_a_seed_that_is_no_number_still_tells_lifetimes_apart(tmp_path: Path) -> None:
-    found = lifetimes(put(tmp_path, [HEADER, *rows("ewc", "s1"), *rows("ewc", "s2")]))
-    assert [(one.inside, one.seed) for one in found] == [("ewc/s1", None), ("ewc/s2", None)]
+    result = lifetimes(put(tmp_path, [HEADER, *rows("ewc", "s1"), *rows("ewc", "s2")]))
+    assert [(item.inside, item.seed) for item in result] == [("ewc/s1", None), ("ewc/s2", None)]
 
 
 def test_a_lifetime_has_the_measures_that_it_logged(tmp_path: Path) -> None:
@@ -196,8 +199,8 @@ def test_a_lifetime_has_the_measures_that_it_logged(tmp_path: Path) -> None:
         *(line + "," for line in rows("rl", "0")),
         *(f"{line.rpartition(',')[0]},,0.5" for line in rows("cl", "0")),
     ]
-    found = lifetimes(put(tmp_path, [header, *lines]))
-    assert [list(one.measures) for one in found] == [["reward"], ["accuracy"]]
+    result = lifetimes(put(tmp_path, [header, *lines]))
+    assert [list(item.measures) for item in result] == [["reward"], ["accuracy"]]
 
 
 def test_csv_and_parquet_name_their_lifetimes_alike(tmp_path: Path) -> None:
@@ -206,8 +209,10 @@ def test_csv_and_parquet_name_their_lifetimes_alike(tmp_path: Path) -> None:
     frame = pl.read_csv(file)
     for name, kind in {"whole": pl.Int64, "real": pl.Float64, "text": pl.String}.items():
         frame.with_columns(pl.col("seed").cast(kind)).write_parquet(tmp_path / f"{name}.parquet")
-        found = lifetimes(tmp_path / f"{name}.parquet")
-        assert [(one.inside, *facts(one)) for one in found] == [(one.inside, *facts(one)) for one in lifetimes(file)]
+        result = lifetimes(tmp_path / f"{name}.parquet")
+        assert [(item.inside, *facts(item)) for item in result] == [
+            (lifetime.inside, *facts(lifetime)) for lifetime in lifetimes(file)
+        ]
 
 
 def test_tables_keep_the_contracts_of_many_and_of_files() -> None:
@@ -223,13 +228,15 @@ def test_pieces_of_a_parquet_file_hold_whole_lifetimes_and_together_all(
     if interleaved:
         lines = [line for step in range(12) for line in lines[step::12]]
     pl.read_csv(put(tmp_path, [HEADER, *lines])).write_parquet(tmp_path / "runs.parquet", row_group_size=50)
-    whole = [(one.inside, *facts(one)) for one in lifetimes(tmp_path / "runs.parquet")]
+    whole = [(lifetime.inside, *facts(lifetime)) for lifetime in lifetimes(tmp_path / "runs.parquet")]
     monkeypatch.setattr(table_module, "_PIECE", 50)
     pieces = parts(tmp_path / "runs.parquet", Options())
     assert len(pieces) == 5
-    apart = [one for piece in pieces for one in lifetimes_at(tmp_path / "runs.parquet", Options(), piece)]
-    assert [(one.inside, *facts(one)) for one in apart] == whole
-    assert [one.inside for one in lifetimes_at(tmp_path / "runs.parquet", Options())] == [one[0] for one in whole]
+    apart = [lifetime for piece in pieces for lifetime in lifetimes_at(tmp_path / "runs.parquet", Options(), piece)]
+    assert [(value.inside, *facts(value)) for value in apart] == whole
+    assert [lifetime.inside for lifetime in lifetimes_at(tmp_path / "runs.parquet", Options())] == [
+        row[0] for row in whole
+    ]
 
 
 def test_a_bad_row_in_a_piece_is_named_by_its_place_in_the_file(
@@ -262,7 +269,7 @@ def test_lifetimes_are_the_same_in_one_file_in_many_and_shuffled_among_each_othe
     texts = {who: [",".join(map(str, (*who, *row))) for row in life] for who, life in lives.items()}
     with TemporaryDirectory() as folder:
         together = put(Path(folder), [HEADER, *(line for life in texts.values() for line in life)])
-        expected = {(one.learner, one.seed): facts(one) for one in lifetimes(together)}
+        expected = {(lifetime.learner, lifetime.seed): facts(lifetime) for lifetime in lifetimes(together)}
         assert len(expected) == len(lives)
         for number, (who, life) in enumerate(texts.items()):
             alone = TABLE.read(put(Path(folder), [HEADER, *life], f"{number}.csv"), Options())
@@ -271,4 +278,4 @@ def test_lifetimes_are_the_same_in_one_file_in_many_and_shuffled_among_each_othe
         random.shuffle(turns)  # type: ignore[attr-defined]
         waiting = {who: iter(life) for who, life in texts.items()}
         mixed = put(Path(folder), [HEADER, *(next(waiting[who]) for who in turns)], "mixed.csv")
-        assert {(one.learner, one.seed): facts(one) for one in lifetimes(mixed)} == expected
+        assert {(lifetime.learner, lifetime.seed): facts(lifetime) for lifetime in lifetimes(mixed)} == expected

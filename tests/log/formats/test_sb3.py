@@ -23,7 +23,7 @@ HEADER = '#{"t_start": 100.0, "env_id": "Pong-v1"}\nr,l,t\n'
 
 def episodes(monitor: Path, task: str, rewards: list[float], start: float, length: int = 10) -> None:
     """A monitor in Stable-Baselines3's format, with a start that a test can choose."""
-    rows = "".join(f"{reward},{length},{at}\n" for at, reward in enumerate(rewards, start=1))
+    rows = "".join(f"{reward},{length},{index}\n" for index, reward in enumerate(rewards, start=1))
     monitor.write_text(f'#{{"t_start": {start}, "env_id": "{task}"}}\nr,l,t\n{rows}')
 
 

@@ -107,8 +107,8 @@ def test_a_file_of_tensorboards_own_gives_its_scalars_of_all_three_kinds(tmp_pat
     file = tmp_path / "events.out.tfevents.1"
     file.write_bytes(OWN)
     notes: list[str] = []
-    found = list(scalars_in(file, notes))
-    assert [(one.tag, one.step, one.value, one.moment) for one in found] == [
+    scalars = list(scalars_in(file, notes))
+    assert [(scalar.tag, scalar.step, scalar.value, scalar.moment) for scalar in scalars] == [
         ("eval/pong/reward", 3, 1.5, 1000.0),
         ("eval/pong/reward", 4, 2.5, 1001.0),
         ("eval/pong/reward", 5, 3.5, 1002.0),
@@ -142,29 +142,29 @@ def test_a_record_cut_off_anywhere_leaves_those_before_it_and_a_note(tmp_path: P
     for length in range(last + 1, len(OWN)):
         file.write_bytes(OWN[:length])
         notes: list[str] = []
-        assert [one.value for one in scalars_in(file, notes)] == [1.5, 2.5]
+        assert [scalar.value for scalar in scalars_in(file, notes)] == [1.5, 2.5]
         assert "cut off" in notes[0]
 
 
 def test_a_changed_byte_anywhere_never_changes_a_value_in_silence(tmp_path: Path) -> None:
     file = tmp_path / "events.out.tfevents.1"
-    for at in range(len(OWN)):
-        file.write_bytes(OWN[:at] + bytes([OWN[at] ^ 0x10]) + OWN[at + 1 :])
+    for index in range(len(OWN)):
+        file.write_bytes(OWN[:index] + bytes([OWN[index] ^ 0x10]) + OWN[index + 1 :])
         notes: list[str] = []
         try:
-            found = [one.value for one in scalars_in(file, notes)]
+            values = [scalar.value for scalar in scalars_in(file, notes)]
         except LogError:
             continue
-        assert notes, at  # a length that now reaches beyond the end is as a file that was cut off
-        assert found in ([], [1.5], [1.5, 2.5])
+        assert notes, index  # a length that now reaches beyond the end is as a file that was cut off
+        assert values in ([], [1.5], [1.5, 2.5])
 
 
 def test_the_tags_of_one_task_are_its_curve_and_it_is_said_what_to_log(tmp_path: Path) -> None:
     """Stable-Baselines3's own tags."""
     lifetime = [(step, {"rollout/ep_rew_mean": float(step), "train/loss": 1.0}) for step in range(1, 5)]
-    found = perdure.read(events(tmp_path / "ppo_1", lifetime).parent)
-    assert told(found) == [("learn", "ppo_1", [1, 2, 3, 4])]
-    assert any("eval/TASK/MEASURE" in note for note in found.notes)
+    result = perdure.read(events(tmp_path / "ppo_1", lifetime).parent)
+    assert told(result) == [("learn", "ppo_1", [1, 2, 3, 4])]
+    assert any("eval/TASK/MEASURE" in note for note in result.notes)
 
 
 def test_patterns_of_ones_own_say_what_tags_are(tmp_path: Path) -> None:
@@ -195,8 +195,8 @@ def test_coras_tags_are_known(tmp_path: Path) -> None:
         (2, {"eval_reward/0": 2.0, "eval_reward/1": 0.0}),
         (3, {"train_reward/1": 1.0}),
     ]
-    found = perdure.read(events(tmp_path / "cora", lifetime).parent)
-    assert [(mode, task) for mode, task, _ in told(found)] == [
+    result = perdure.read(events(tmp_path / "cora", lifetime).parent)
+    assert [(mode, task) for mode, task, _ in told(result)] == [
         ("learn", "0"),
         ("evaluate", "0"),
         ("evaluate", "1"),
@@ -208,9 +208,9 @@ def test_avalanches_tags_are_an_accuracy_matrix_in_the_order_of_experiences(tmp_
     """To Avalanche's documented names of metrics."""
     tag = "Top1_Acc_Exp/eval_phase/test_stream/Task000/Exp00"
     lifetime = [(10, {f"{tag}0": 0.9, f"{tag}1": 0.1}), (20, {f"{tag}0": 0.5, f"{tag}1": 0.8})]
-    found = perdure.read(events(tmp_path / "naive", lifetime).parent)
-    assert isinstance(found, MatrixLifetime)
-    assert np.round(found.matrix.after, 6).tolist() == [[0.9, 0.5], [0.1, 0.8]]
+    result = perdure.read(events(tmp_path / "naive", lifetime).parent)
+    assert isinstance(result, MatrixLifetime)
+    assert np.round(result.matrix.after, 6).tolist() == [[0.9, 0.5], [0.1, 0.8]]
 
 
 def test_evaluations_that_do_not_tell_what_was_learned_are_refused_with_what_to_log(tmp_path: Path) -> None:
@@ -221,10 +221,10 @@ def test_evaluations_that_do_not_tell_what_was_learned_are_refused_with_what_to_
 
 def test_a_growing_set_of_evaluated_tasks_tells_what_was_learned(tmp_path: Path) -> None:
     lifetime = [(1, {"test/a/acc": 0.9}), (2, {"test/a/acc": 0.5, "test/b/acc": 0.8})]
-    found = perdure.read(events(tmp_path / "run", lifetime).parent)
-    assert isinstance(found, MatrixLifetime)
-    assert found.matrix.tasks == ("a", "b")
-    assert found.matrix.after[0].round(6).tolist() == [0.9, 0.5]
+    result = perdure.read(events(tmp_path / "run", lifetime).parent)
+    assert isinstance(result, MatrixLifetime)
+    assert result.matrix.tasks == ("a", "b")
+    assert result.matrix.after[0].round(6).tolist() == [0.9, 0.5]
 
 
 # --- Weights & Biases ------------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def offline(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_offline_run_of_the_library_is_a_lifetime_with_its_method_and_seed(offline: Path) -> None:
     check_reader(WANDB, offline)
     lifetime = perdure.read(offline)
-    assert told(lifetime) == [one for _, same in groupby(TOLD, itemgetter(0)) for one in sorted(same)]
+    assert told(lifetime) == [item for _, same in groupby(TOLD, itemgetter(0)) for item in sorted(same)]
     assert (lifetime.learner, lifetime.seed) == ("ewc", 3)
     assert offline.resolve() in {place.resolve() for place in find(offline.parent)}
 
@@ -260,8 +260,8 @@ def test_an_offline_run_cut_off_anywhere_is_read_up_to_there_or_refused(offline:
     for length in range(len(whole)):
         file.write_bytes(whole[:length])
         with contextlib.suppress(LogError):
-            found = told(WANDB.read(file, Options()))
-            assert [mode for mode, *_ in found] == [mode for mode, *_ in TOLD[: len(found)]]
+            messages = told(WANDB.read(file, Options()))
+            assert [mode for mode, *_ in messages] == [mode for mode, *_ in TOLD[: len(messages)]]
 
 
 def test_a_history_of_json_lines_is_read_as_an_offline_run_is(tmp_path: Path) -> None:
@@ -290,7 +290,8 @@ def test_an_exported_history_is_a_table_of_tags(tmp_path: Path) -> None:
     tags = list(dict.fromkeys(tag for _, scalars in LIFE for tag in scalars))
     lines = [",".join(["_step", "_runtime", *tags])]
     lines += [
-        ",".join([str(at), "1.5", *(str(scalars.get(tag, "")) for tag in tags)]) for at, (_, scalars) in enumerate(LIFE)
+        ",".join([str(index), "1.5", *(str(scalars.get(tag, "")) for tag in tags)])
+        for index, (_, scalars) in enumerate(LIFE)
     ]
     file = tmp_path / "history.csv"
     file.write_text("\n".join(lines) + "\n")
@@ -307,12 +308,12 @@ def store(run: Path, *, restart: bool = False) -> Path:
     (run / "meta.yaml").write_text("run_id: x\n")
     (run / "params" / "seed").write_text("7")
     (run / "params" / "method").write_text("ewc")
-    for at, (step, scalars) in enumerate(LIFE):
+    for index, (step, scalars) in enumerate(LIFE):
         for tag, value in scalars.items():
             file = run / "metrics" / tag
             file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("a") as out:
-                out.write(f"{1794790339440 + at} {value} {-at if restart else step}\n")
+                out.write(f"{1794790339440 + index} {value} {-index if restart else step}\n")
     return run
 
 
@@ -323,7 +324,7 @@ def test_a_run_of_mlflows_file_store_is_a_lifetime_with_its_method_and_seed(tmp_
     check_reader(MLFLOW, run)
     lifetime = perdure.read(run)
     # Values of one moment stand in the order of their names: a file per metric keeps no other.
-    assert told(lifetime) == [TOLD[at] for at in (1, 0, 2, 4, 3, 5, 7, 6)]
+    assert told(lifetime) == [TOLD[index] for index in (1, 0, 2, 4, 3, 5, 7, 6)]
     assert (lifetime.learner, lifetime.seed) == ("ewc", 7)
     assert list(find(tmp_path / "mlruns")) == [run]
 
@@ -370,17 +371,17 @@ def test_any_bytes_give_a_log_error_and_nothing_else(content: bytes) -> None:
 
 def test_avalanches_metrics_as_json_are_an_accuracy_matrix(tmp_path: Path) -> None:
     tag = "Top1_Acc_Exp/eval_phase/test_stream/Task000/Exp00"
-    said = {
+    message = {
         "Loss_MB/train_phase/train_stream/Task000": [[1, 2], [0.5, 0.4]],
         f"{tag}0": [[10, 20], [0.9, 0.5]],
         f"{tag}1": [[10, 20], [0.1, 0.8]],
     }
     file = tmp_path / "metrics.json"
-    file.write_text(json.dumps(said))
+    file.write_text(json.dumps(message))
     check_reader(AVALANCHE, file)
-    found = perdure.read(file)
-    assert isinstance(found, MatrixLifetime)
-    assert found.matrix.after.tolist() == [[0.9, 0.5], [0.1, 0.8]]
+    lifetime = perdure.read(file)
+    assert isinstance(lifetime, MatrixLifetime)
+    assert lifetime.matrix.after.tolist() == [[0.9, 0.5], [0.1, 0.8]]
 
 
 @given(st.binary(max_size=60))

@@ -27,9 +27,9 @@ def put(folder: Path, rows: list[str], header: str = HEADER) -> Path:
 
 
 def read(file: Path, options: Options | None = None) -> MatrixLifetime:
-    found = TABLE.read(file, options or Options())
-    assert isinstance(found, MatrixLifetime)
-    return found
+    lifetime = TABLE.read(file, options or Options())
+    assert isinstance(lifetime, MatrixLifetime)
+    return lifetime
 
 
 def test_avalanches_results_are_an_accuracy_matrix(tmp_path: Path) -> None:
@@ -95,12 +95,12 @@ def test_a_blank_experience_is_named_with_its_line(tmp_path: Path) -> None:
 
 def test_seeds_in_one_file_are_lifetimes(tmp_path: Path) -> None:
     file = put(tmp_path, [f"{seed},{row}" for row in ROWS for seed in (1, 2)], f"seed,{HEADER}")
-    found = list(TABLE.lifetimes(file, Options()))
-    assert [(one.seed, one.inside) for one in found] == [(1, "1"), (2, "2")]
+    lifetimes = list(TABLE.lifetimes(file, Options()))
+    assert [(lifetime.seed, lifetime.inside) for lifetime in lifetimes] == [(1, "1"), (2, "2")]
     alone = read(put(tmp_path, ROWS)).matrix
-    for one in found:
-        assert isinstance(one, MatrixLifetime)
-        np.testing.assert_array_equal(one.matrix.values, alone.values)
+    for lifetime in lifetimes:
+        assert isinstance(lifetime, MatrixLifetime)
+        np.testing.assert_array_equal(lifetime.matrix.values, alone.values)
 
 
 @settings(max_examples=30, deadline=None)

@@ -176,9 +176,9 @@ def test_a_table_without_any_evaluation_is_refused(tmp_path: Path) -> None:
 def test_a_wide_table_may_hold_many_lifetimes(tmp_path: Path) -> None:
     lines = PLAIN.splitlines()
     text = "\n".join([f"seed,{lines[0]}", *(f"{seed},{line}" for line in lines[1:] for seed in (3, 4))]) + "\n"
-    found = list(TABLE.lifetimes(put(tmp_path, text), Options()))
+    lifetimes = list(TABLE.lifetimes(put(tmp_path, text), Options()))
     alone = read(put(tmp_path, PLAIN, "alone.csv"))
-    assert [one.seed for one in found] == [3, 4]
-    for one in found:
-        assert told(one) == told(alone)
-        np.testing.assert_array_equal(one.experiences["exp_num"], alone.experiences["exp_num"])
+    assert [lifetime.seed for lifetime in lifetimes] == [3, 4]
+    for lifetime in lifetimes:
+        assert told(lifetime) == told(alone)
+        np.testing.assert_array_equal(lifetime.experiences["exp_num"], alone.experiences["exp_num"])

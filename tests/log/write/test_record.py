@@ -111,10 +111,10 @@ numbers = st.one_of(
 
 
 # Polars may know a newer Unicode than this Python, and fold letters that are still unassigned ("Cn") here.
-known = text.filter(lambda name: all(category(one) != "Cn" for one in name))
+known = text.filter(lambda name: all(category(letter) != "Cn" for letter in name))
 
 
-names = known.filter(lambda name: name.strip() and all(ord(one) >= 32 and ord(one) != 127 for one in name))
+names = known.filter(lambda name: name.strip() and all(ord(letter) >= 32 and ord(letter) != 127 for letter in name))
 
 
 @settings(max_examples=60, deadline=None)
@@ -135,8 +135,8 @@ def test_what_is_logged_is_what_is_read(tmp_path_factory: pytest.TempPathFactory
     rows = perdure.read(folder / "life").experiences
     assert rows["task_name"].to_list() == [task.lower() for task, _, _ in records]
     assert rows["reward"].to_list() == [None if reward is None else float(reward) for _, reward, _ in records]
-    assert [json.loads(one)["note"] for one in rows["task_params"]] == [note for _, _, note in records]
-    assert [one.replace("\r\n", "\n") for one in rows["note"]] == [
+    assert [json.loads(row)["note"] for row in rows["task_params"]] == [note for _, _, note in records]
+    assert [row.replace("\r\n", "\n") for row in rows["note"]] == [
         f"x{note}".replace("\r\n", "\n") for _, _, note in records
     ]
     assert check_l2logger(folder / "life").ok
@@ -161,14 +161,14 @@ def test_columns_and_single_records_say_the_same(tmp_path_factory: pytest.TempPa
     blocks = sorted(index // 3 for index in range(len(records)))
     common: dict[str, Any] = {"block_type": "train", "task_params": {"a": 'b"c'}}
     with perdure.Journal(folder, "one") as journal:
-        for at in range(len(records)):
+        for position in range(len(records)):
             journal.log(
-                block_num=blocks[at],
-                exp_num=at,
-                worker_id=workers[at],
-                task_name=tasks[at],
-                reward=rewards[at],
-                note=notes[at],
+                block_num=blocks[position],
+                exp_num=position,
+                worker_id=workers[position],
+                task_name=tasks[position],
+                reward=rewards[position],
+                note=notes[position],
                 **common,
             )
     with perdure.Journal(folder, "many") as journal:
@@ -230,8 +230,8 @@ def test_no_records_at_once_are_no_records(tmp_path: Path) -> None:
 def test_truths_are_written_the_same_one_by_one_and_at_once(tmp_path: Path) -> None:
     truths = [True, False, True]
     with perdure.Journal(tmp_path, "one") as journal:
-        for at, truth in enumerate(truths):
-            journal.log(**{**RECORD, "exp_num": at, "reward": truth, "solved": truth})
+        for index, truth in enumerate(truths):
+            journal.log(**{**RECORD, "exp_num": index, "reward": truth, "solved": truth})
     with perdure.Journal(tmp_path, "many") as journal:
         journal.log_many(**{**RECORD, "exp_num": range(3), "reward": truths, "solved": truths})
     one, many = (perdure.read(tmp_path / name).experiences.drop("timestamp") for name in ("one", "many"))

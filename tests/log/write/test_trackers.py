@@ -73,10 +73,12 @@ def test_what_is_written_as_events_is_what_is_read(tmp_path_factory: Any, rows: 
     file = tmp_path_factory.mktemp("events") / "events.out.tfevents.1"
     file.write_bytes(content)
     notes: list[str] = []
-    found = [(one.tag, one.step, one.value, one.moment) for one in scalars_in(file, notes)]
+    result = [(scalar.tag, scalar.step, scalar.value, scalar.moment) for scalar in scalars_in(file, notes)]
     assert not notes
-    assert found == [
-        (tags[kind][at], step, value, moment) for kind, step, moment, *values in rows for at, value in enumerate(values)
+    assert result == [
+        (tags[kind][index], step, value, moment)
+        for kind, step, moment, *values in rows
+        for index, value in enumerate(values)
     ]
 
 
@@ -94,8 +96,10 @@ def test_what_a_lifetime_scored_is_sent_with_it(tmp_path: Path) -> None:
     lifetime = lived(tmp_path / "logs")
     send(lifetime, f"tensorboard:{tmp_path / 'board'}")
     (file,) = (tmp_path / "board" / "life").iterdir()
-    found = {one.tag.removeprefix("perdure/"): one.value for one in scalars_in(file, []) if "perdure/" in one.tag}
-    assert found == {name: value for name, value in perdure.score(lifetime).values.items() if value is not None}
+    result = {
+        scalar.tag.removeprefix("perdure/"): scalar.value for scalar in scalars_in(file, []) if "perdure/" in scalar.tag
+    }
+    assert result == {name: value for name, value in perdure.score(lifetime).values.items() if value is not None}
 
 
 def test_every_lifetime_of_a_folder_becomes_a_run_and_experts_none(tmp_path: Path) -> None:
@@ -122,7 +126,11 @@ def test_a_mirrored_journal_shows_what_an_export_of_it_shows(tmp_path: Path) -> 
 
     def shown(place: Path) -> list[tuple[str, int, float]]:
         (file,) = (place / "life").iterdir()
-        return [(one.tag, one.step, one.value) for one in scalars_in(file, []) if not one.tag.startswith("perdure/")]
+        return [
+            (scalar.tag, scalar.step, scalar.value)
+            for scalar in scalars_in(file, [])
+            if not scalar.tag.startswith("perdure/")
+        ]
 
     assert shown(tmp_path / "live") == shown(tmp_path / "later")
 
@@ -203,7 +211,7 @@ def test_weights_and_biases_gets_a_row_per_record_offline(tmp_path: Path, monkey
     send(lived(tmp_path, learner="mine", seed=3), "wandb:paper")
     how = fake.said[0][1]
     assert (how["project"], how["mode"], how["config"]) == ("paper", "offline", {"method": "mine", "seed": 3})
-    rows = [(step, row) for kind, step, *row in (one for one in fake.said if one[0] == "log")]
+    rows = [(step, row) for kind, step, *row in (message for message in fake.said if message[0] == "log")]
     assert [step for step, _ in rows] == list(range(42))
     assert set(rows[0][1][0]) == {"eval/pong/reward", "eval/pong/loss"}
     assert fake.said[-1] == ("finish",)
@@ -217,8 +225,8 @@ def test_mlflow_gets_names_in_characters_that_it_allows(tmp_path: Path, monkeypa
     send(lived(tmp_path, learner="mine"), "mlflow:file:mlruns")
     assert ("client", "file:mlruns") in fake.said
     assert ("param", "method", "mine") in fake.said
-    assert not any(said[:2] == ("param", "seed") for said in fake.said)
-    names = {said[0] for said in fake.said if len(said) == 4 and isinstance(said[1], float)}
+    assert not any(message[:2] == ("param", "seed") for message in fake.said)
+    names = {message[0] for message in fake.said if len(message) == 4 and isinstance(message[1], float)}
     assert {"train/freeway _/reward", "eval/pong/loss"} <= names
     assert fake.said[-1] == ("end", "one")
 
@@ -227,7 +235,7 @@ def test_aim_gets_every_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     fake = faked(monkeypatch, "aim")
     send(lived(tmp_path, seed=1), "aim:there")
     assert fake.said[0] == ("run", {"repo": "there", "experiment": "perdure"})
-    assert sum(said[0] == "eval/pong/reward" for said in fake.said) == 9
+    assert sum(message[0] == "eval/pong/reward" for message in fake.said) == 9
     assert fake.said[-1] == ("close",)
 
 

@@ -69,15 +69,15 @@ def test_where_no_machine_has_room_a_cluster_of_ones_own_is_refused_and_another_
     tmp_path: Path, address: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    told: list[Event] = []
+    results: list[Event] = []
     ray: Any = SimpleNamespace(nodes=lambda: [{"Alive": True, "Resources": {"CPU": 2}}])
-    work = Work(RunFolder(tmp_path), told.append, address=address)
+    work = Work(RunFolder(tmp_path), results.append, address=address)
     if address is None:
         with pytest.raises(ProtocolError, match=r"asks for: GPU 1 \(at most 0\); ask for less, or give --address"):
             _check_room(ray, Resources(gpus=1), work)
     else:
         _check_room(ray, Resources(gpus=1), work)
-        assert [one.kind for one in told] == ["waiting"]
+        assert [result.kind for result in results] == ["waiting"]
     _check_room(ray, Resources(cpus=2), work)
 
 
@@ -92,10 +92,10 @@ def test_perdure_and_what_was_imported_from_beside_the_protocol_is_sent(tmp_path
     with importable((tmp_path,)):
         import sent_module  # type: ignore[import-not-found]  # noqa: F401
         import sent_package  # type: ignore[import-not-found]  # noqa: F401
-    found = code_for((tmp_path,))
-    mine = {name for name in found if not name.startswith("perdure/")}
+    code = code_for((tmp_path,))
+    mine = {name for name in code if not name.startswith("perdure/")}
     assert mine == {"sent_module.py", "sent_beside.py", "sent_package/__init__.py", "sent_package/deeper/__init__.py"}
-    assert {"perdure/__init__.py", "perdure/schemas/protocol.schema.json"} <= found.keys()
+    assert {"perdure/__init__.py", "perdure/schemas/protocol.schema.json"} <= code.keys()
     assert {name.partition("/")[0] for name in code_for(())} == {"perdure"}
 
 

@@ -46,10 +46,10 @@ def home(tmp_path: Path, name: str) -> RunFolder:
 
 def outbox(folder: RunFolder, job: Job) -> Outbox:
     """What is sent to who has nothing of it."""
-    found = Outbox(folder, job)
-    found._sent.clear()
-    found._ledger = None
-    return found
+    result = Outbox(folder, job)
+    result._sent.clear()
+    result._ledger = None
+    return result
 
 
 def test_a_lifetime_goes_on_from_wherever_its_journey_ended(
@@ -65,9 +65,9 @@ def test_a_lifetime_goes_on_from_wherever_its_journey_ended(
         Inbox(here, job).take(islice(changes, count))
         went_on += here.states(job).latest() is not None
         assert run_learner(file, here.path, workers=0).failed == {}
-        found = all_records(here.path)
-        assert found.keys() == expected.keys()
-        assert all(found[key].equals(expected[key]) for key in found)
+        records = all_records(here.path)
+        assert records.keys() == expected.keys()
+        assert all(records[key].equals(expected[key]) for key in records)
     assert went_on >= 1
 
 
@@ -93,9 +93,9 @@ def test_luggage_is_what_a_lifetime_goes_on_with(tmp_path: Path, write_protocol:
     _, far, job = broken(tmp_path, write_protocol)
     here = home(tmp_path, "home")
     write_files(files_to_continue(far, job), here.path)
-    kept = here.states(job).latest()
-    assert kept is not None
-    assert kept[0].blocks == 4
+    state = here.states(job).latest()
+    assert state is not None
+    assert state[0].blocks == 4
     shutil.rmtree(far.states(job).folder)
     assert files_to_continue(far, job) == {}
     assert not far.place(job).exists()  # it will be lived again

@@ -80,8 +80,8 @@ def test_inverted_controls_are_the_same_game_with_the_actions_exchanged(game: st
     assert np.array_equal(plain.reset(seed=1)[0], inverted.reset(seed=1)[0])
     for chosen in actions(80, 6):
         swapped = np.array([0, 2, 1])[chosen]
-        for one, other in zip(plain.step(chosen)[:4], inverted.step(swapped)[:4], strict=True):
-            assert np.array_equal(one, other)
+        for value, other in zip(plain.step(chosen)[:4], inverted.step(swapped)[:4], strict=True):
+            assert np.array_equal(value, other)
 
 
 @pytest.mark.parametrize("game", NAMES)
