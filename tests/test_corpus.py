@@ -1,4 +1,4 @@
-"""Inputs that were once answered by a traceback: each is answered in words. `make fuzz` adds to them."""
+"""Inputs that once caused a traceback now give an error message. `make fuzz` adds to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CASES = sorted(path.parent for path in CORPUS.glob("*/arguments.json"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_what_was_once_answered_by_a_traceback_is_answered_in_words(case: Path, tmp_path: Path) -> None:
+def test_an_input_that_once_caused_a_traceback_gives_an_error_message(case: Path, tmp_path: Path) -> None:
     spec = spec_from_file_location("fuzz", Path(__file__).parent.parent / "scripts" / "fuzz.py")
     assert spec is not None
     assert spec.loader is not None

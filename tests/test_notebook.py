@@ -1,4 +1,4 @@
-"""Results in a notebook: the answer first, complete, and with text from logs escaped."""
+"""Results in a notebook: the answer comes first, nothing is missing, and text from logs is escaped."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_survey_shows_each_groups_answer_before_its_numbers(result: perdure.Su
     assert all(lifetime.id in text for lifetime in result.scores)
 
 
-def test_every_metric_of_a_lifetime_is_somewhere(result: perdure.Survey) -> None:
+def test_every_metric_of_a_lifetime_is_shown(result: perdure.Survey) -> None:
     text = result.scores[0]._repr_html_()
     assert all(name in text or name.replace("_", " ") in text for name in result.scores[0].metrics)
 
@@ -76,7 +76,7 @@ def test_a_comparison_shows_its_sentences(result: perdure.Survey) -> None:
         assert all(sentence(each, item.system, item.baseline) in text for each in item.differences.values())
 
 
-def test_whatever_shows_itself_is_whole_html_without_attributes_and_scripts(result: perdure.Survey) -> None:
+def test_every_result_is_well_formed_html_without_attributes_and_scripts(result: perdure.Survey) -> None:
     syllabus = perdure.compose("condensed", ["pong", "breakout"], learn=20, evaluate=3)
     shown = (
         result,
@@ -95,7 +95,7 @@ def test_whatever_shows_itself_is_whole_html_without_attributes_and_scripts(resu
         assert "script" not in seen
 
 
-def test_what_a_log_says_is_text(tmp_path: Path) -> None:
+def test_text_from_a_log_is_escaped(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life", ["reward"], learner=HOSTILE, seed=1) as journal:
         for number in range(30):
             journal.log(
@@ -109,7 +109,7 @@ def test_what_a_log_says_is_text(tmp_path: Path) -> None:
     assert HOSTILE in unescape(item._repr_html_())
 
 
-def test_a_long_table_is_cut_and_says_so() -> None:
+def test_a_long_table_is_cut_with_a_note() -> None:
     blocks = [Block("learn", "pong", 1) for _ in range(250)]
     text = Scenario.of("long", blocks)._repr_html_()
     assert text.count("<tr>") == 201

@@ -39,7 +39,7 @@ def test_an_expert_serves_the_task_that_has_its_set() -> None:
     scores = perdure.score(learner, experts)
     assert scores.tasks == ("pong_v2", "pong_v1")  # the experts' ids come first
     assert set(scores.metrics["relative_performance"].by) == set(scores.tasks)
-    settled = settle([item.sets for item in (learner, *experts)])
+    settled = settle([lifetime.sets for lifetime in (learner, *experts)])
     assert facts(scores) == facts(Scorer(experts=Experts(tuple(experts)), settled=settled).score(learner))
     alone = perdure.score(learner, experts[:1])
     assert list(alone.metrics["relative_performance"].by) == ["pong_v1"]
@@ -157,8 +157,8 @@ def test_one_lifetime_has_the_same_scores_in_every_format(
     prep = replace(PRESETS.get(preset).prep, variants=variants)
     result = {name: facts(score(path, settings=Settings(preset=preset, prep=prep))) for name, path in formats.items()}
     assert result["own"]["tasks"] == (("pong_v1", "pong_v2", "pong_v3") if variants == "params" else ("pong",))
-    for name, item in result.items():
-        assert item == result["own"], name
+    for name, lifetime in result.items():
+        assert lifetime == result["own"], name
 
 
 def test_perdures_log_and_the_2019_tree_agree_each_in_its_own_way(formats: dict[str, Lifetime]) -> None:

@@ -63,9 +63,9 @@ def test_each_run_of_a_chart_is_a_lifetime_by_its_tags(write: type, tmp_path: Pa
     file = write(tmp_path / "export.csv", ["royal-sweep-1", "dim-sun - 2"])
     assert list(find(tmp_path)) == [file]
     result = list(lifetimes(file))
-    assert [item.inside for item in result] == ["royal-sweep-1", "dim-sun - 2"]
-    for index, item in enumerate(result):
-        passage = item.passage()
+    assert [lifetime.inside for lifetime in result] == ["royal-sweep-1", "dim-sun - 2"]
+    for index, lifetime in enumerate(result):
+        passage = lifetime.passage()
         assert [block.mode for block in passage.scenario.blocks] == TOLD
         assert passage.values[0] == index
         assert sum(len(row) for row in LIFE) == len(passage.values)

@@ -39,8 +39,11 @@ def test_each_line_of_mammoths_log_is_a_run_with_its_model_and_seed(tmp_path: Pa
     other = {**RUN, "seed": 2, "accuracy_1_task2": 30.0}
     file = put(tmp_path / "logs.pyd", f"{RUN}\n{other}\n")
     result = list(lifetimes(file, Options()))
-    assert [(item.learner, item.seed, item.inside) for item in result] == [("der", 1, "0"), ("der", 2, "1")]
-    assert [after(item) for item in result] == [[[90, 60], [None, 80]], [[90, 30], [None, 80]]]
+    assert [(lifetime.learner, lifetime.seed, lifetime.inside) for lifetime in result] == [
+        ("der", 1, "0"),
+        ("der", 2, "1"),
+    ]
+    assert [after(lifetime) for lifetime in result] == [[[90, 60], [None, 80]], [[90, 30], [None, 80]]]
     assert list(find(tmp_path)) == [file]
     check_reader(RESULTS, put(tmp_path / "logs.pyd", f"{RUN}\n"))
 

@@ -47,10 +47,12 @@ def facts(lifetime: Lifetime) -> tuple[object, ...]:
 def test_two_methods_by_three_seeds_are_six_lifetimes(tmp_path: Path) -> None:
     lines = [line for method in ("ewc", "der") for seed in "012" for line in rows(method, seed)]
     result = lifetimes(put(tmp_path, [HEADER, *lines]))
-    assert [item.inside for item in result] == ["ewc/0", "ewc/1", "ewc/2", "der/0", "der/1", "der/2"]
-    assert [(item.learner, item.seed) for item in result] == [(m, s) for m in ("ewc", "der") for s in range(3)]
-    assert all(dict(item.measures) == {"reward": "higher"} for item in result)
-    assert all([block.task for block in item.scenario.blocks] == ["a", "a", "b", "a"] for item in result)
+    assert [lifetime.inside for lifetime in result] == ["ewc/0", "ewc/1", "ewc/2", "der/0", "der/1", "der/2"]
+    assert [(lifetime.learner, lifetime.seed) for lifetime in result] == [
+        (m, s) for m in ("ewc", "der") for s in range(3)
+    ]
+    assert all(dict(lifetime.measures) == {"reward": "higher"} for lifetime in result)
+    assert all([block.task for block in lifetime.scenario.blocks] == ["a", "a", "b", "a"] for lifetime in result)
     assert result[0].id == "runs#ewc/0"
 
 
@@ -78,40 +80,40 @@ def test_every_word_for_a_learner_is_understood(name: str, tmp_path: Path) -> No
 def test_a_lifetime_column_alone_gives_its_own_value(name: str, tmp_path: Path) -> None:
     header = HEADER.replace("method,seed", f"{name},method")
     result = lifetimes(put(tmp_path, [header, *rows("r1", "ewc"), *rows("r2", "ewc")]))
-    assert [(item.inside, item.learner) for item in result] == [("r1", "ewc"), ("r2", "ewc")]
+    assert [(lifetime.inside, lifetime.learner) for lifetime in result] == [("r1", "ewc"), ("r2", "ewc")]
 
 
 def test_a_lifetime_column_that_repeats_is_told_apart_by_the_others(tmp_path: Path) -> None:
     header = HEADER.replace("seed", "run")
     result = lifetimes(put(tmp_path, [header, *rows("ewc", "0"), *rows("der", "0")]))
-    assert [item.inside for item in result] == ["ewc/0", "der/0"]
+    assert [lifetime.inside for lifetime in result] == ["ewc/0", "der/0"]
 
 
 def test_names_that_read_the_same_are_told_apart(tmp_path: Path) -> None:
     header = HEADER.replace("seed", "run")
     result = lifetimes(put(tmp_path, [header, *rows("a", "b/c"), *rows("a/b", "c"), *rows("a/b", "b/c")]))
-    assert [item.inside for item in result] == ["a/b/c (1)", "a/b/c (2)", "a/b/b/c"]
+    assert [lifetime.inside for lifetime in result] == ["a/b/c (1)", "a/b/c (2)", "a/b/b/c"]
 
 
 @pytest.mark.parametrize("name", ["scenario", "Scenario_Type"])
 def test_the_scenario_is_identity_and_states_its_type(name: str, tmp_path: Path) -> None:
     header = HEADER.replace("seed", name)
     result = lifetimes(put(tmp_path, [header, *rows("ewc", "condensed"), *rows("ewc", "dispersed")]))
-    assert [item.scenario_type for item in result] == ["condensed", "dispersed"]
-    assert [item.inside for item in result] == ["ewc/condensed", "ewc/dispersed"]
+    assert [lifetime.scenario_type for lifetime in result] == ["condensed", "dispersed"]
+    assert [lifetime.inside for lifetime in result] == ["ewc/condensed", "ewc/dispersed"]
 
 
 def test_a_column_of_any_name_may_be_mapped_to_identity(tmp_path: Path) -> None:
     header = HEADER.replace("method,seed", "uid,draw")
     file = put(tmp_path, [header, *rows("r1", "3"), *rows("r2", "4")])
     result = lifetimes(file, lifetime="uid", seed="draw")
-    assert [(item.inside, item.seed) for item in result] == [("r1", 3), ("r2", 4)]
+    assert [(lifetime.inside, lifetime.seed) for lifetime in result] == [("r1", 3), ("r2", 4)]
 
 
 def test_a_role_column_makes_experts(tmp_path: Path) -> None:
     header = HEADER.replace("seed", "role")
     result = lifetimes(put(tmp_path, [header, *rows("ewc", "life"), *rows("ewc", "Expert")]))
-    assert [(item.role, item.inside) for item in result] == [("life", "ewc"), ("expert", "expert/ewc")]
+    assert [(lifetime.role, lifetime.inside) for lifetime in result] == [("life", "ewc"), ("expert", "expert/ewc")]
 
 
 def test_a_role_of_another_meaning_is_refused(tmp_path: Path) -> None:
@@ -139,7 +141,7 @@ def test_a_seed_that_stands_in_one_block_is_identity_where_it_was_declared(tmp_p
     lines = [f"{number},{line}" for number, line in enumerate(rows())]
     file = put(tmp_path, [HEADER.removeprefix("method,"), *lines])
     assert len(lifetimes(file, seed="seed")) == 12
-    assert [item.inside for item in lifetimes(file, lifetime="seed")][:3] == ["0", "1", "2"]
+    assert [lifetime.inside for lifetime in lifetimes(file, lifetime="seed")][:3] == ["0", "1", "2"]
 
 
 def test_steps_times_and_running_numbers_are_never_measures(tmp_path: Path) -> None:
@@ -190,7 +192,7 @@ def test_two_columns_for_one_role_are_noted(tmp_path: Path) -> None:
 
 def test_a_seed_that_is_no_number_still_tells_lifetimes_apart(tmp_path: Path) -> None:
     result = lifetimes(put(tmp_path, [HEADER, *rows("ewc", "s1"), *rows("ewc", "s2")]))
-    assert [(item.inside, item.seed) for item in result] == [("ewc/s1", None), ("ewc/s2", None)]
+    assert [(lifetime.inside, lifetime.seed) for lifetime in result] == [("ewc/s1", None), ("ewc/s2", None)]
 
 
 def test_a_lifetime_has_the_measures_that_it_logged(tmp_path: Path) -> None:
@@ -200,7 +202,7 @@ def test_a_lifetime_has_the_measures_that_it_logged(tmp_path: Path) -> None:
         *(f"{line.rpartition(',')[0]},,0.5" for line in rows("cl", "0")),
     ]
     result = lifetimes(put(tmp_path, [header, *lines]))
-    assert [list(item.measures) for item in result] == [["reward"], ["accuracy"]]
+    assert [list(lifetime.measures) for lifetime in result] == [["reward"], ["accuracy"]]
 
 
 def test_csv_and_parquet_name_their_lifetimes_alike(tmp_path: Path) -> None:
@@ -210,7 +212,7 @@ def test_csv_and_parquet_name_their_lifetimes_alike(tmp_path: Path) -> None:
     for name, kind in {"whole": pl.Int64, "real": pl.Float64, "text": pl.String}.items():
         frame.with_columns(pl.col("seed").cast(kind)).write_parquet(tmp_path / f"{name}.parquet")
         result = lifetimes(tmp_path / f"{name}.parquet")
-        assert [(item.inside, *facts(item)) for item in result] == [
+        assert [(lifetime.inside, *facts(lifetime)) for lifetime in result] == [
             (lifetime.inside, *facts(lifetime)) for lifetime in lifetimes(file)
         ]
 
