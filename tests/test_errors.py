@@ -22,7 +22,7 @@ from perdure.log.problem import Note, Problem
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"),
+    ("facts", "text"),
     [
         ({}, "it broke"),
         ({"fix": "mend it"}, "it broke; mend it"),

@@ -111,7 +111,7 @@ def test_a_plugin_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("folder", "package", "said"),
+    ("folder", "package", "metadata"),
     [
         ("own", "mine-1.dist-info", "METADATA"),
         ("own", "Mine-1.DIST-INFO", "METADATA"),

@@ -39,7 +39,7 @@ def test_the_smallest_effect_that_n_lifetimes_detect_needs_n(n: int, alpha: floa
 
 
 @pytest.mark.parametrize(
-    ("k", "alpha", "beta", "said"),
+    ("k", "alpha", "beta", "message"),
     [
         (0, 0.05, 0.1, "k is 0"),
         (1, 0, 0.1, "alpha is 0"),

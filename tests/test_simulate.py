@@ -81,7 +81,7 @@ def total(start: float, pace: float) -> float:
 
 
 def first_at_ninety_percent(own: list[float], other: list[float]) -> int:
-    """Return when `own` reaches nine tenths of the way from the common start to the common end; after its end if never."""
+    """Return when `own` reaches nine tenths of the way between start and end; after its end if never."""
     tenth = LEARN // 10
     base = (sum(own[:tenth]) + sum(other[:tenth])) / (2 * tenth)
     end = (sum(own[-tenth:]) + sum(other[-tenth:])) / (2 * tenth)
@@ -319,26 +319,26 @@ def test_traits_are_drawn_for_each_task_if_each_task_has_its_own_model() -> None
 def test_lifetimes_made_together_have_the_blocks_of_lifetimes_made_singly() -> None:
     lived = scenario("ab", superblocks=2)
     values = performance(NULL, lived, 3, np.random.default_rng(0))
-    for number, lifetime in enumerate(as_lifetimes(NULL, lived, values, seed=7)):
-        assert (lifetime.seed, lifetime.learner) == (7 + number, "null")
-        known = lifetime.passage()
-        plain = Lifetime(lifetime.id, lifetime.experiences, lifetime.measures, info=lifetime.info).passage()
+    for number, simulated in enumerate(as_lifetimes(NULL, lived, values, seed=7)):
+        assert (simulated.seed, simulated.learner) == (7 + number, "null")
+        known = simulated.passage()
+        plain = Lifetime(simulated.id, simulated.experiences, simulated.measures, info=simulated.info).passage()
         assert known.scenario == plain.scenario
         assert (known.values == values[number]).all()
         assert (known.values == plain.values).all()
         assert (known.starts == plain.starts).all()
         assert known.rows.equals(plain.rows)
-        other = replace(lifetime, experiences=lifetime.experiences.head(10)).passage()
+        other = replace(simulated, experiences=simulated.experiences.head(10)).passage()
         assert len(other.values) == 10
 
 
 def test_experts_differ_and_have_the_requested_numbers_and_lengths() -> None:
-    expert_lifetimes = experts(NULL, scenario("ab"), seed=5, each={"a": 3, "b": 2}, lengths=(0.5, 2.0))
-    assert [(lifetime.scenario.blocks[0].task, lifetime.seed, lifetime.experiences.height) for lifetime in expert_lifetimes] == [
+    simulated = experts(NULL, scenario("ab"), seed=5, each={"a": 3, "b": 2}, lengths=(0.5, 2.0))
+    assert [(expert.scenario.blocks[0].task, expert.seed, expert.experiences.height) for expert in simulated] == [
         ("a", 5, 50), ("a", 6, 200), ("a", 7, 50), ("b", 5, 50), ("b", 6, 200),
     ]  # fmt: skip
-    assert len({lifetime.id for lifetime in expert_lifetimes}) == 5
-    first = {tuple(lifetime.passage().values[:50]) for lifetime in expert_lifetimes}
+    assert len({expert.id for expert in simulated}) == 5
+    first = {tuple(expert.passage().values[:50]) for expert in simulated}
     assert len(first) == 5
 
 
@@ -351,7 +351,7 @@ def test_an_expert_learns_only_its_task() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trait", "value", "said"),
+    ("trait", "value", "message"),
     [
         ("forgetting", 1.5, "forgetting is 1.5"),
         ("saturation", -0.1, "saturation is -0.1"),

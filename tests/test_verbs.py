@@ -143,8 +143,8 @@ WRONG: dict[str, tuple[Callable[[pl.DataFrame], object], str]] = {
 
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_argument_is_named_with_the_expected_one(frame: pl.DataFrame, what: str) -> None:
-    call, said = WRONG[what]
-    with pytest.raises(perdure.PerdureError, match=said):
+    call, message = WRONG[what]
+    with pytest.raises(perdure.PerdureError, match=message):
         call(frame)
 
 

@@ -1,4 +1,4 @@
-"""A lifetime's records as one table: what a spreadsheet could run, it cannot."""
+"""Export of a lifetime's records as one table without cells that a spreadsheet would run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_text_that_a_spreadsheet_would_run_gets_an_apostrophe(cell: str) -> No
 
 
 @given(st.lists(st.text(max_size=8) | st.none(), max_size=6))
-def test_nothing_else_changes_and_the_apostrophe_can_be_taken_back(cells: list[str | None]) -> None:
+def test_other_cells_are_unchanged_and_the_apostrophe_can_be_removed(cells: list[str | None]) -> None:
     result = without_formulas(pl.DataFrame({"text": cells}, schema={"text": pl.String}))["text"].to_list()
     assert [
         item if item is None else item.removeprefix("'") if item != was else item
@@ -34,7 +34,7 @@ def test_nothing_else_changes_and_the_apostrophe_can_be_taken_back(cells: list[s
     assert not any(item and item[0] in "=+-@\t\r\n|%" for item in result)
 
 
-def test_records_are_written_as_they_are_unless_asked(tmp_path: Path) -> None:
+def test_records_are_written_unchanged_by_default(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life", measures=["reward"]) as journal:
         journal.log(block_num=0, exp_num=0, block_type="train", task_name="=evil()", reward=-1.0)
     lifetime = perdure.read(tmp_path / "life")

@@ -1,4 +1,4 @@
-"""Lives of a few rows, whose blocks and tasks are looked at: shared by the tests of variants."""
+"""Lifetimes of a few rows, shared by the tests of variants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 
 
 def lifetime(rows: Sequence[Row], name: str = "life", **facts: Any) -> Lifetime:
-    """A lifetime in memory from rows that say only what matters to the test."""
+    """Return a lifetime in memory from rows that give only the columns of interest."""
     usual = {
         "block_num": 0,
         "worker_id": "w",
@@ -36,7 +36,7 @@ def lifetime(rows: Sequence[Row], name: str = "life", **facts: Any) -> Lifetime:
 
 
 def blocks(*runs: tuple[str, Mapping[str, Any], int]) -> list[Row]:
-    """A block for each label, parameter set and length."""
+    """Return the rows of a block for each label, parameter set and length."""
     return [
         {"block_num": number, "task_name": label, "task_params": params}
         for number, (label, params, length) in enumerate(runs)
@@ -45,7 +45,7 @@ def blocks(*runs: tuple[str, Mapping[str, Any], int]) -> list[Row]:
 
 
 def tasks(lifetime: Lifetime, *others: Lifetime) -> list[str]:
-    """The task of each block where parameters make tasks, settled over all of these."""
+    """Return the task of each block if parameters make tasks, resolved over all of these lifetimes."""
     settled = settle([sets_of(item) for item in (lifetime, *others)])
     return [block.task for block in lifetime.passage(None, "params", settled).scenario.blocks]
 

@@ -1,4 +1,4 @@
-"""Lifetimes to write into one file and to read from it: shared by the tests of such files."""
+"""Lifetimes to write into one file and to read from it, shared by several tests."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def array(lifetimes: int = 5, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(lifetimes, LENGTH))
 
 
-def several(count: int = 6, seed: int = 0) -> list[Lifetime]:
-    """Lives of any blocks, with all that a log may say of one."""
+def make_lifetimes(count: int = 6, seed: int = 0) -> list[Lifetime]:
+    """Return lifetimes of any blocks with every field that a log may have."""
     rng = np.random.default_rng(seed)
     results = []
     for number in range(count):
@@ -49,7 +49,7 @@ def several(count: int = 6, seed: int = 0) -> list[Lifetime]:
     return results
 
 
-def all_of(path: Path, options: Options | None = None) -> list[Lifetime]:
+def read_all(path: Path, options: Options | None = None) -> list[Lifetime]:
     return list(lifetimes(path, options or Options()))
 
 
@@ -61,7 +61,7 @@ def assert_same(found: Lifetime, expected: Lifetime) -> None:
     assert found.inside == expected.id
 
 
-def refusal(path: Path) -> str:
+def refusal_message(path: Path) -> str:
     with pytest.raises(LogError) as caught:
-        all_of(path)
+        read_all(path)
     return str(caught.value)

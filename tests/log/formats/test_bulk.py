@@ -1,4 +1,4 @@
-"""Many lifetimes in one file: written and read back whole, and in pieces."""
+"""Files of many lifetimes: they are written and read whole and in parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.log.formats.bulk_lifetimes import LENGTH, SCENARIO, all_of, array, assert_same, several
+from tests.log.formats.bulk_lifetimes import LENGTH, SCENARIO, array, assert_same, make_lifetimes, read_all
 
 import perdure
 from perdure.errors import LogError
@@ -28,11 +28,11 @@ from perdure.testing import check_reader
 
 
 @pytest.mark.parametrize("name", ["lives.parquet", "lives"])
-def test_what_is_written_is_read(tmp_path: Path, name: str) -> None:
-    lifetimes = several()
+def test_reading_returns_the_written_lifetimes(tmp_path: Path, name: str) -> None:
+    lifetimes = make_lifetimes()
     path = perdure.write_lifetimes(tmp_path / name, iter(lifetimes))
     assert recognise(path) is BULK
-    back = all_of(path)
+    back = read_all(path)
     for match, expected in zip(back, lifetimes, strict=True):
         assert_same(match, expected)
         assert match.path == path
@@ -44,7 +44,7 @@ def test_any_lifetimes_survive_in_pieces_of_any_size(
     tmp_path_factory: pytest.TempPathFactory, seed: int, count: int, piece: int, part: int
 ) -> None:
     folder = tmp_path_factory.mktemp("bulk")
-    lives = several(count, seed)
+    lives = make_lifetimes(count, seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bulk, "ROW_GROUP", piece)
         patch.setattr(bulk_writer, "ROW_GROUP", piece)
@@ -55,7 +55,7 @@ def test_any_lifetimes_survive_in_pieces_of_any_size(
             back = [life for name in named for life in lifetimes(path, Options(), name)]
             for match, expected in zip(back, lives, strict=True):
                 assert_same(match, expected)
-            assert [life.id for life in all_of(path)] == [life.id for life in lives]
+            assert [life.id for life in read_all(path)] == [life.id for life in lives]
 
 
 def test_arrays_and_lifetimes_are_the_same_lifetimes(tmp_path: Path) -> None:
@@ -63,10 +63,10 @@ def test_arrays_and_lifetimes_are_the_same_lifetimes(tmp_path: Path) -> None:
     fast = perdure.write_lifetimes(
         tmp_path / "fast.parquet", values=values, scenario=SCENARIO, learner="ewc", seeds=range(5)
     )
-    slow = perdure.write_lifetimes(tmp_path / "slow.parquet", all_of(fast))
-    for match, expected in zip(all_of(slow), all_of(fast), strict=True):
+    slow = perdure.write_lifetimes(tmp_path / "slow.parquet", read_all(fast))
+    for match, expected in zip(read_all(slow), read_all(fast), strict=True):
         assert_same(match, expected)
-    for number, lifetime in enumerate(all_of(fast)):
+    for number, lifetime in enumerate(read_all(fast)):
         assert (lifetime.id, lifetime.seed, lifetime.learner) == (f"ewc-{number}", number, "ewc")
         assert lifetime.experiences["reward"].to_list() == values[number].tolist()
         assert lifetime.scenario.blocks == tuple(
@@ -87,31 +87,31 @@ def test_arrays_may_come_in_batches_and_of_several_measures(tmp_path: Path) -> N
         scenario=SCENARIO,
         measures={"reward": "higher", "loss": "lower"},
     )
-    lifetimes = all_of(path)
+    lifetimes = read_all(path)
     assert [lifetime.id for lifetime in lifetimes] == [f"life-{number}" for number in range(6)]
     assert lifetimes[0].measures == {"reward": "higher", "loss": "lower"}
     assert (lifetimes[5].experiences["loss"] == -lifetimes[5].experiences["reward"]).all()
 
 
-def test_the_reader_keeps_its_promises(tmp_path: Path) -> None:
-    check_reader(BULK, perdure.write_lifetimes(tmp_path / "one.parquet", several(1)))
+def test_the_reader_keeps_its_contract(tmp_path: Path) -> None:
+    check_reader(BULK, perdure.write_lifetimes(tmp_path / "one.parquet", make_lifetimes(1)))
     check_reader(BULK, perdure.write_lifetimes(tmp_path / "one", values=array(1), scenario=SCENARIO))
 
 
-def test_others_read_the_file_as_a_long_table(tmp_path: Path) -> None:
+def test_other_tools_read_the_file_as_a_long_table(tmp_path: Path) -> None:
     path = perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO, learner="ewc")
     rows = pl.read_parquet(path)
     assert rows.columns[:3] == ["lifetime", "learner", "seed"]
     assert rows["lifetime"].n_unique() == 5
     rows.write_parquet(tmp_path / "again.parquet")  # without our metadata
     again = list(lifetimes(tmp_path / "again.parquet"))
-    for match, expected in zip(again, all_of(path), strict=True):
+    for match, expected in zip(again, read_all(path), strict=True):
         assert (match.inside, match.learner, match.seed) == (expected.inside, expected.learner, expected.seed)
         assert match.experiences["reward"].equals(expected.experiences["reward"])
         assert match.scenario.blocks == expected.scenario.blocks
 
 
-def test_an_ordinary_table_is_none_of_ours(tmp_path: Path) -> None:
+def test_an_ordinary_table_is_not_recognised(tmp_path: Path) -> None:
     lifetime_of(SCENARIO.blocks).experiences.write_parquet(tmp_path / "own.parquet")
     assert not BULK.recognises(tmp_path / "own.parquet")
     assert recognise(tmp_path / "own.parquet") is TABLE
@@ -129,20 +129,20 @@ def test_a_piece_holds_whole_lifetimes(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_many_lifetimes_repeat_no_part_of_their_manifests(tmp_path: Path) -> None:
-    lifetimes = several(40)
+    lifetimes = make_lifetimes(40)
     long = [
         msgspec.structs.replace(lifetime, manifest={**lifetime.manifest, "command": "x" * 10_000})
         for lifetime in lifetimes
     ]
     path = perdure.write_lifetimes(tmp_path / "lives.parquet", long)
     assert len(pl.read_parquet_metadata(path)["perdure.bulk"]) < 40_000
-    assert [lifetime.manifest for lifetime in all_of(path)] == [lifetime.manifest for lifetime in long]
+    assert [lifetime.manifest for lifetime in read_all(path)] == [lifetime.manifest for lifetime in long]
 
 
-def test_what_is_shared_is_not_said_of_other_rows(tmp_path: Path) -> None:
+def test_shared_blocks_do_not_describe_other_rows(tmp_path: Path) -> None:
     values = array()
     values[2, 3] = np.nan
-    lifetimes = all_of(perdure.write_lifetimes(tmp_path / "lives.parquet", values=values, scenario=SCENARIO))
+    lifetimes = read_all(perdure.write_lifetimes(tmp_path / "lives.parquet", values=values, scenario=SCENARIO))
     assert [lifetime.passage().dropped_rows for lifetime in lifetimes] == [0, 0, 1, 0, 0]
     renamed = lifetimes[1].experiences.with_columns(pl.lit("c").cast(pl.Categorical()).alias("task_name"))
     assert {
@@ -152,7 +152,7 @@ def test_what_is_shared_is_not_said_of_other_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variants", ["name", "agnostic", "params"])
-def test_lifetimes_of_the_same_rows_may_say_different_things_of_their_tasks(tmp_path: Path, variants: Variants) -> None:
+def test_lifetimes_of_the_same_rows_may_describe_their_tasks_differently(tmp_path: Path, variants: Variants) -> None:
     rng = np.random.default_rng(4)
     blocks = [Block("learn", "x_1", 5), Block("evaluate", "x_2", 3)]
     tasks = [{"label": block.task, "name": block.task, "variant": ""} for block in blocks]
@@ -161,23 +161,23 @@ def test_lifetimes_of_the_same_rows_may_say_different_things_of_their_tasks(tmp_
     )
     lifetimes = [described, lifetime_of(blocks, rng, name="not"), msgspec.structs.replace(described, id="again")]
     for match, own in zip(
-        all_of(perdure.write_lifetimes(tmp_path / "lives.parquet", lifetimes)), lifetimes, strict=True
+        read_all(perdure.write_lifetimes(tmp_path / "lives.parquet", lifetimes)), lifetimes, strict=True
     ):
         assert match.passage(variants=variants).scenario == own.passage(variants=variants).scenario
 
 
-def test_a_twin_stays_one_and_is_no_lifetime_to_score(tmp_path: Path) -> None:
+def test_a_twin_stays_a_twin_and_is_not_scored_as_a_lifetime(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     lifetimes = [
         msgspec.structs.replace(lifetime_of(SCENARIO.blocks, rng, name=str(seed)), seed=seed) for seed in range(2)
     ]
     twins = [msgspec.structs.replace(lifetime, id=f"twin {lifetime.id}", role="twin") for lifetime in lifetimes]
     path = perdure.write_lifetimes(tmp_path / "lives.parquet", [*lifetimes, *twins])
-    assert [lifetime.role for lifetime in all_of(path)] == ["life", "life", "twin", "twin"]
+    assert [lifetime.role for lifetime in read_all(path)] == ["life", "life", "twin", "twin"]
     result = survey(path)
     assert [score.seed for score in result.scores] == [0, 1]
-    beside = survey(lifetimes, twins)
-    for mine, its in zip(result.scores, beside.scores, strict=True):
+    survey_with_twins = survey(lifetimes, twins)
+    for mine, its in zip(result.scores, survey_with_twins.scores, strict=True):
         assert mine.metrics == its.metrics
 
 
@@ -187,8 +187,8 @@ def test_reading_one_of_many_is_refused(tmp_path: Path) -> None:
         read(path)
 
 
-def test_a_measure_that_is_not_there_offers_the_nearest(tmp_path: Path) -> None:
+def test_a_missing_measure_offers_the_nearest(tmp_path: Path) -> None:
     path = perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
     with pytest.raises(LogError, match="no measure 'rewards'; did you mean 'reward'"):
-        all_of(path, Options(measures={"rewards": "higher"}))
-    assert all_of(path, Options(measures={"reward": "lower"}))[0].measures == {"reward": "lower"}
+        read_all(path, Options(measures={"rewards": "higher"}))
+    assert read_all(path, Options(measures={"reward": "lower"}))[0].measures == {"reward": "lower"}
