@@ -1,4 +1,4 @@
-"""Learners that each do one bad thing, and processes that run them: what the tests of faults are made of."""
+"""Learners that misbehave in one way each, and processes that run them, for the tests of faults."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 
 import perdure
 
-__all__ = ["LEARNERS", "Run", "children_of", "gone", "records", "until", "write_protocol"]
+__all__ = ["LEARNERS", "Run", "children_of", "has_ended", "records", "wait_until", "write_protocol"]
 
 LEARNERS = '''
 """Learners that each do one bad thing."""
@@ -297,7 +297,9 @@ def write_protocol(
     learn: int = 4,
     more: str = "",
 ) -> Path:
-    """A protocol of one of the learners above, which stand beside it; each knows `folder/mark`."""
+    """Write a protocol of one of the learners above, whose module it writes next to it; each learner knows
+    `folder/mark`.
+    """
     (folder / "ill_toys.py").write_text(LEARNERS)
     message = ", ".join(part for part in (f'mark = "{folder / "mark"}"', params) if part)
     file = folder / "protocol.toml"
@@ -310,7 +312,7 @@ def write_protocol(
 
 
 class Run:
-    """`perdure run` in a process, and a group, of its own."""
+    """A run of `perdure run` in a separate process group."""
 
     def __init__(self, *arguments: object, into: Path, workers: int = 2, quiet: bool = True) -> None:
         self.into = into
@@ -325,25 +327,25 @@ class Run:
         )
 
     def records(self) -> int:
-        """How many records there are so far."""
+        """Return the number of records written so far."""
         return sum(path.read_bytes().count(b"\n") for path in self.into.glob("lives/*/*/*/data-log.tsv"))
 
     def end(self, timeout: float = 60) -> tuple[int, str, str]:
-        """Its status, and what it said and complained of."""
-        said, complained = self.process.communicate(timeout=timeout)
-        return self.process.returncode, said, complained
+        """Wait for the end; return the status, standard output and standard error."""
+        output, errors = self.process.communicate(timeout=timeout)
+        return self.process.returncode, output, errors
 
 
-def until(true: Callable[[], object], seconds: float = 60) -> None:
-    """Wait until something is so."""
+def wait_until(true: Callable[[], object], seconds: float = 60) -> None:
+    """Wait until the condition holds."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)
 
 
-def gone(number: int) -> bool:
-    """Whether no process of this number is at work; one that is only not yet buried does not count."""
+def has_ended(number: int) -> bool:
+    """Return whether no process of this number runs; a zombie counts as ended."""
     try:
         state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -356,14 +358,14 @@ def gone(number: int) -> bool:
 
 
 def records(folder: Path) -> dict[str, pl.DataFrame]:
-    """Every lifetime and expert of a run folder by its path, times apart."""
+    """Return every lifetime and expert of a run folder by path, without times."""
     places = sorted(path.parent for part in ("lives", "experts") for path in folder.glob(f"{part}/*/manifest.json"))
     read = {place: perdure.read(place).experiences for place in places}
     return {str(place.relative_to(folder)): table.drop("timestamp") for place, table in read.items()}
 
 
 def children_of(process: int) -> list[int]:
-    """The processes that a process started, as Linux lists them."""
+    """Return the child processes of a process, as Linux lists them."""
     results = []
     for place in Path("/proc").glob("[0-9]*/stat"):
         try:

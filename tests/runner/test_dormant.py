@@ -1,4 +1,4 @@
-"""Dormant units: a column where a learner logs one, from the log to every table of blocks."""
+"""Dormant units: if a learner logs them, they are a column of the log and of every table of blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perdure.runner.runner import run_learner
 
 
 def test_a_unit_is_dormant_at_a_fortieth_of_its_layers_mean_activity() -> None:
-    """Sokar et al. 2023: its mean activity over that of the layer's units, at most 0.025."""
+    """Sokar et al. 2023: mean activity over that of the layer's units, at most 0.025."""
     weights = np.array([[1.0, 2.0, 0.0, -3.0, 0.03]])
     network = Network(weights, np.zeros(5), np.zeros((5, 2)), np.zeros(2))
     layer = (1 + 2 + 0 + 0 + 0.03) / 5
@@ -26,7 +26,7 @@ def test_a_unit_is_dormant_at_a_fortieth_of_its_layers_mean_activity() -> None:
 
 
 @pytest.mark.parametrize("learner", ["naive", "replay", "ewc", "joint"])
-def test_what_a_learner_logs_of_itself_is_a_column_of_every_table_of_blocks(tmp_path: Path, learner: str) -> None:
+def test_a_value_that_a_learner_logs_is_a_column_of_every_table_of_blocks(tmp_path: Path, learner: str) -> None:
     document = {
         "name": "dormant",
         "lifetimes": 1,
