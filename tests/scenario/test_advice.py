@@ -1,4 +1,4 @@
-"""Each kind of advice is given once."""
+"""Advice of lint: each kind is given once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_tasks_not_evaluated_before_the_first_learning_are_named() -> None:
     assert problems[0].where == "instructions[3]"
 
 
-def test_a_lifetime_without_evaluation_is_told_so_once() -> None:
+def test_a_lifetime_without_evaluation_gets_one_advice() -> None:
     assert whats(lifetime(("1.train", "a", 100), ("2.train", "b", 100), ("3.train", "a", 100))) == [
         "nothing is evaluated"
     ]
@@ -74,7 +74,7 @@ def test_learning_twice_without_an_evaluation_between_is_advised_against() -> No
     assert "blocks 2 (a), 3 (b) before block 4 (a); blocks 2 (a), 3 (b) before block 5 (b)" in whats(problems)[1]
 
 
-def test_sleep_right_after_waking_is_no_second_learning() -> None:
+def test_sleep_directly_after_waking_is_not_a_second_learning() -> None:
     assert not lifetime(("0.test", "a", 2), ("1.train", "a", 50), ("1.train/sleep", "a", 50), ("1.test", "a", 2))
 
 

@@ -1,4 +1,4 @@
-"""Drawn parameters depend only on seed, block and index, and stay within their distribution."""
+"""Drawn parameters: they depend only on seed, block and index, and stay within their distribution."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARAMS: dict[str, Any] = {
 
 @given(st.integers(0, 2**64), st.integers(0, 500), st.integers(0, 10**9))
 @settings(max_examples=50, deadline=None)
-def test_the_same_episode_is_drawn_the_same_whatever_was_drawn_before(seed: int, block: int, index: int) -> None:
+def test_the_draw_of_an_episode_does_not_depend_on_earlier_draws(seed: int, block: int, index: int) -> None:
     again = draw_parameters(PARAMS, seed, block, index)
     draw_parameters(PARAMS, seed, block, index + 1)
     assert draw_parameters(PARAMS, seed, block, index) == again
@@ -68,7 +68,7 @@ def test_linear_reaches_both_ends_of_a_block() -> None:
     assert [params["w"] for params in episodes(Block("learn", "pong", 1, block.params), 0, 0)] == [1]
 
 
-def test_a_million_million_episodes_are_never_held() -> None:
+def test_a_million_million_episodes_are_never_in_memory() -> None:
     block = Block("learn", "pong", 10**12, {"w": {"$uniform": [0, 1]}})
     assert len(list(islice(episodes(block, 0, 0), 3))) == 3
 
@@ -107,13 +107,13 @@ def test_iterating_a_scenario_gives_each_block_with_its_episodes() -> None:
         ({"$linear": [0, 1], "w": 1}, "alone"),
     ],
 )
-def test_a_distribution_that_cannot_be_drawn_says_how_to_write_it(value: dict[str, Any], words: str) -> None:
+def test_an_invalid_distribution_is_refused_with_the_valid_form(value: dict[str, Any], words: str) -> None:
     problem = distribution_problem(value)
     assert problem is not None
     assert words in "; ".join(problem)
 
 
-def test_sound_distributions_have_no_problem() -> None:
+def test_valid_distributions_have_no_problem() -> None:
     for value in PARAMS.values():
         assert not isinstance(value, dict) or "inner" in value or distribution_problem(value) is None
 

@@ -1,4 +1,4 @@
-"""The syllabi of S003 and S004, and S000's split digits, run as they stand."""
+"""Syllabi of 2019 and the split digits of New et al. 2022 run unchanged."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RUNNABLE = (
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
-def test_every_block_of_the_syllabus_can_be_lived(name: str) -> None:
+def test_every_block_of_the_syllabus_can_be_run(name: str) -> None:
     if "minigrid" in name and find_spec("minigrid") is None:
         pytest.skip("minigrid is not installed")
     scenario = read_syllabus(SYLLABI / f"{name}.json").scenario
@@ -63,7 +63,7 @@ def test_every_block_of_the_syllabus_can_be_lived(name: str) -> None:
     assert lived == len(scenario.blocks)
 
 
-def test_a_task_that_no_one_has_is_named() -> None:
+def test_an_unknown_task_is_named() -> None:
     scenario = read_syllabus(SYLLABI / "s000-table1-carla.json").scenario
     with pytest.raises(PerdureError, match="unknown task or environment 'Task-1-navigate'"):
         task_kind(scenario.tasks[0])

@@ -1,4 +1,4 @@
-"""examples/protocols/split-digits.toml, made smaller, comes out in the order that it is there to show."""
+"""A smaller version of examples/protocols/split-digits.toml ranks the methods as expected."""
 
 from __future__ import annotations
 
@@ -32,4 +32,4 @@ def test_joint_is_no_worse_than_replay_which_beats_ewc_which_is_no_worse_than_na
         accuracy[small.title] = group.estimates["average_accuracy"].mean or 0.0
     assert accuracy["joint"] >= accuracy["replay"] > accuracy["ewc"] + 0.05
     assert accuracy["ewc"] >= accuracy["naive"]
-    assert accuracy["naive"] > 0.6  # each was learned; chance is 0.5
+    assert accuracy["naive"] > 0.6  # each task was learned; chance is 0.5
