@@ -36,7 +36,7 @@ SHARED = Path(__file__).parents[1].parent / "shared"
 def shared() -> Path:
     """Return the folder of shared documents and data next to the project; skip the test if it is missing."""
     if not (SHARED / "data").is_dir():
-        pytest.skip("the shared data folder is not beside this checkout")
+        pytest.skip("the shared data folder is not next to this checkout")
     return SHARED
 
 

@@ -1,4 +1,4 @@
-"""The 2019 framework's metrics on hand-made blocks."""
+"""The 2019 framework's metrics on blocks made by hand."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_the_moving_average_discards_its_edges() -> None:
     assert moving_average(np.array(RAMP)).tolist() == list(range(5, 15))
 
 
-def test_a_block_shorter_than_the_window_is_its_plain_mean() -> None:
+def test_a_block_shorter_than_the_window_has_its_plain_mean() -> None:
     assert moving_average(np.array([1.0, 2.0, 6.0])).tolist() == [3.0]
 
 
 def test_saturation_and_its_time_are_read_off_the_moving_average() -> None:
     scores = scored((learn("a", 0), [*RAMP, *reversed(RAMP)]))
-    # The best eleven in a row start at 14, the fifteenth value, and go up to the top and down to 15.
+    # The best eleven in a row start at 14, the fifteenth value, and go up to the maximum and down to 15.
     best = [14.0, 15.0, 16.0, 17.0, 18.0, 19.0, 19.0, 18.0, 17.0, 16.0, 15.0]
     assert scores["saturation"] == pytest.approx(sum(best) / 11)
     assert scores["time_to_saturation"] == 15
@@ -70,7 +70,7 @@ def test_maintenance_on_test_compares_equal_parameters_only() -> None:
     assert scores.metrics["maintenance_on_test"].by == {"a": (2.0,)}
 
 
-def test_an_expert_is_stated_in_info_json_and_names_match_whole(tmp_path: Path) -> None:
+def test_an_expert_in_info_json_matches_by_its_full_name(tmp_path: Path) -> None:
     stated = tmp_path / "info.json"
     stated.write_text(json.dumps({"A": 4.0, "b_long": 1.0}))
     scores = scored((learn("a", 0), [8.0] * 11), (learn("b", 1), [8.0] * 11), experts=(stated,))
@@ -78,18 +78,18 @@ def test_an_expert_is_stated_in_info_json_and_names_match_whole(tmp_path: Path) 
     assert scores.metrics["ste_relative"].flags == ("no expert for b",)
 
 
-def test_without_an_expert_it_is_not_computable_and_never_one() -> None:
+def test_without_an_expert_the_metric_is_not_computable_and_never_one() -> None:
     scores = scored((learn("a", 0), [8.0] * 11))
     assert (scores["ste_relative"], scores.metrics["ste_relative"].why) == (None, "needs an expert for a")
 
 
-def test_stated_saturations_serve_no_metric_that_needs_a_curve(tmp_path: Path) -> None:
+def test_stated_saturations_are_not_used_for_metrics_that_need_a_curve(tmp_path: Path) -> None:
     (tmp_path / "info.json").write_text('{"a": 4.0}')
     scores = score(lifetime_of([learn("a", 0)], values=[RAMP]), [tmp_path / "info.json"])
     assert scores.metrics["relative_performance"].why == "needs an expert for a"
 
 
-def test_an_experts_log_serves_as_well(tmp_path: Path) -> None:
+def test_an_experts_log_gives_the_same_value(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "expert", measures=["reward"]) as journal:
         for number in range(11):
             journal.log(block_num=0, exp_num=number, block_type="train", task_name="a", task_params={}, reward=2.0)
@@ -98,7 +98,7 @@ def test_an_experts_log_serves_as_well(tmp_path: Path) -> None:
 
 
 def test_the_width_may_be_any_odd_number_or_a_share_of_the_block() -> None:
-    """S003: any odd integer; its draft (S004): a smoothing parameter of 0.1."""
+    """The framework allows any odd integer; its draft, a smoothing parameter of 0.1."""
     values = np.random.default_rng(0).normal(size=40)
     lifetime = lifetime_of([learn("a", 0)], values=[values])
     for width, used in ((7, 7), (0.1, 4), (1, 1), (39, 39)):
@@ -115,7 +115,7 @@ def test_the_global_mean_is_over_the_whole_syllabus() -> None:
 
 
 def test_a_task_is_learned_again_with_other_parameters_too() -> None:
-    """After a change in its environment, a task has to regain what it was attaining before (S003 §2.1.4)."""
+    """After a change in its environment, a task has to regain its earlier performance (2019, §2.1.4)."""
     scores = scored((learn("pong_v1", 0), [10.0] * 11), (learn("pong_v2", 1), [0.0] * 5 + [10.0] * 30))
     assert scores.metrics["recovery_time"].by == {"pong_v2": (5.0,)}
 

@@ -1,4 +1,4 @@
-"""The transfer assessment of 2019 (S003 §3.2), recomputed by hand from what ANT-B and ANT-C say of themselves."""
+"""The transfer assessment of 2019 (§3.2), recomputed by hand from its descriptions of ANT-B and ANT-C."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ ALPHA = 11
 
 
 def saturation(values: list[float]) -> float:
-    """S003 §2.1: the largest mean of eleven values in a row; no edges."""
+    """Return the largest mean of eleven values in a row, without edges (2019, §2.1)."""
     return max(sum(values[index : index + ALPHA]) / ALPHA for index in range(len(values) - ALPHA + 1))
 
 
 def time(values: list[float]) -> int:
-    """Its first place, from 1."""
+    """Return the first place of the largest mean, from 1."""
     means = [sum(values[index : index + ALPHA]) / ALPHA for index in range(len(values) - ALPHA + 1)]
     return means.index(max(means)) + 1
 
 
 def rising(top: float, after: int, length: int = 60) -> list[float]:
-    """Nothing, then `top` from experience `after` on."""
+    """Return zeros up to experience `after`, then `top`."""
     return [0.0] * after + [top] * (length - after)
 
 
@@ -80,14 +80,14 @@ def test_without_an_expert_transfer_is_not_computable(tmp_path: Path) -> None:
     assert scores.metrics["ste_reverse_transfer"].why == "needs an expert for pong"
 
 
-def test_an_error_is_held_against_its_expert_upside_down(tmp_path: Path) -> None:
+def test_an_error_is_compared_with_its_expert_by_the_inverse_ratio(tmp_path: Path) -> None:
     scores = scored(lifetime(*ANT_B), {"pong": 2.5, "breakout": 5.0}, tmp_path, lower_is_better=True)
     lowest = -saturation([-value for value in ANT_B[1][2]])
     assert scores["ste_forward_transfer"] == pytest.approx(5.0 / lowest)
-    assert lowest < 5.0  # a lower error than its expert's is more than 1
+    assert lowest < 5.0  # an error lower than the expert's gives more than 1
 
 
-def test_a_third_task_is_attributed_to_the_last_one_learned_and_flagged(tmp_path: Path) -> None:
+def test_a_third_task_is_attributed_to_the_last_learned_one_and_flagged(tmp_path: Path) -> None:
     blocks = (
         *(("learn", task, [1.0] * 11) for task in ("a", "b")),
         ("evaluate", "c", [0.5] * 11),
@@ -101,7 +101,7 @@ def test_a_third_task_is_attributed_to_the_last_one_learned_and_flagged(tmp_path
     assert metrics["ste_reverse_transfer"].flags == ("several tasks were learned since",)
 
 
-# ANT-C: three parameter sets of one task learned, the other task's tested; then the order is switched.
+# ANT-C: three parameter sets of one task are learned and the other task's tested; then the order is switched.
 WIDTHS = {
     f"{task}_v{index}": {"width": width} for task in ("pong", "breakout") for index, width in enumerate((15, 20, 25), 1)
 }
@@ -145,16 +145,16 @@ def test_a_stated_saturation_has_no_time(tmp_path: Path) -> None:
     assert "info.json states no times" in (metrics.why or "")
 
 
-def test_continual_learning_transfers_where_the_second_task_recovers_sooner() -> None:
+def test_continual_learning_transfers_if_the_second_task_recovers_sooner() -> None:
     metrics = score(lifetime(*ANT_C, sets=WIDTHS), settings=Settings(preset="framework-2019")).metrics
-    # Within 2 % of the saturation before: the first window of eleven that holds nothing but the top. From 1.
+    # Within 2 % of the earlier saturation: the first window of eleven that has only the maximum. From 1.
     before, after = (30 + 40) / 2 + 1, (20 + 12) / 2 + 1
     assert metrics["transfer_of_recovery"].by == {"pong→breakout_v3": about(before / after)}
     assert metrics["transfer_of_continual_learning"].value == pytest.approx(before / after)
     assert "evaluated after them" in (metrics["transfer_of_maintenance"].why or "")
 
 
-def test_maintenance_joins_it_where_both_tasks_are_tested_afterwards() -> None:
+def test_maintenance_is_added_if_both_tasks_are_tested_afterwards() -> None:
     tests = tuple(("evaluate", f"breakout_v{index}", [3.0] * 11) for index in (1, 2, 3))
     metrics = score(lifetime(*ANT_C, *tests, sets=WIDTHS), settings=Settings(preset="framework-2019")).metrics
     stored = sum(saturation(ANT_C[8 + index][2]) / 2.0 for index in (1, 2, 3)) / 3

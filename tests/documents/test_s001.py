@@ -1,4 +1,4 @@
-"""S001, A domain-agnostic approach (2023): Algorithms 1–5, App. D and G, Figs. 3a and the trade-offs, by hand."""
+"""Baker et al. 2023, A domain-agnostic approach: Algorithms 1–5, App. D and G and Fig. 3a, recomputed by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,18 @@ from statistics import stdev
 from typing import Any
 
 import pytest
-from tests.documents.by_hand import Values, cli, contrast, log, mean, percentile, scaled, slope, smoothed, spoken
+from tests.documents.by_hand import (
+    Values,
+    contrast,
+    mean,
+    percentile,
+    run_command,
+    run_json,
+    scaled,
+    slope,
+    smoothed,
+    write_log,
+)
 
 import perdure
 
@@ -18,8 +29,8 @@ TASKS = ("a", "b", "c")
 ORDER = ("a", "b", "c", "a", "c", "b")  # t(n), from learning block 1 on
 
 
-class Lived:
-    """One lifetime with one expert per task (the simplified setting of C.2), as App. A of S000 prepares it."""
+class LoggedLifetime:
+    """A lifetime with one expert per task (the simplified setting of C.2), prepared as in New et al. 2022, App. A."""
 
     def __init__(self, seed: int, folder: Path, name: str = "life") -> None:
         chance = random.Random(seed)
@@ -35,11 +46,11 @@ class Lived:
             self.raw.append(("train", task, values))
             evaluation()
         self.experts = {task: [9 * index / 60 + chance.uniform(0, 2) for index in range(60)] for task in TASKS}
-        # Half a second for an experience of the lifetime, a fifth for one of an expert.
-        self.path = log(folder, name, self.raw, seconds=0.5)
+        # Half a second per experience of the lifetime, a fifth per experience of an expert.
+        self.path = write_log(folder, name, self.raw, seconds=0.5)
         for task, values in self.experts.items():
-            log(folder / f"{name}-experts", task, [("train", task, values)], seconds=0.2)
-        self.beside = folder / f"{name}-experts"
+            write_log(folder / f"{name}-experts", task, [("train", task, values)], seconds=0.2)
+        self.experts = folder / f"{name}-experts"
         self._prepare()
 
     def _prepare(self) -> None:
@@ -60,7 +71,7 @@ class Lived:
         self.P_STE = {task: scaled(values, *limits[task]) for task, values in alone.items()}
 
     def scored(self, *more: object) -> dict[str, Any]:
-        result = cli("score", self.path, "--experts", self.beside, "--preset", "baker-2023", *more)
+        result = run_json("score", self.path, "--experts", self.experts, "--preset", "baker-2023", *more)
         outcome: dict[str, Any] = result["lifetimes"][0]["metrics"]
         return outcome
 
@@ -69,11 +80,11 @@ class Lived:
 
 
 @pytest.fixture(params=range(3))
-def lifetime(request: pytest.FixtureRequest, tmp_path: Path) -> Lived:
-    return Lived(request.param, tmp_path)
+def lifetime(request: pytest.FixtureRequest, tmp_path: Path) -> LoggedLifetime:
+    return LoggedLifetime(request.param, tmp_path)
 
 
-def test_forward_transfer_is_algorithm_1(lifetime: Lived) -> None:
+def test_forward_transfer_is_algorithm_1(lifetime: LoggedLifetime) -> None:
     learned: list[str] = []
     pairs: list[tuple[str, str]] = []
     results: list[tuple[float, float]] = []
@@ -94,9 +105,11 @@ def test_forward_transfer_is_algorithm_1(lifetime: Lived) -> None:
     )
 
 
-def test_backward_transfer_is_algorithm_2_with_the_first_block_learned_and_pairs_in_order(lifetime: Lived) -> None:
-    # As printed the loop begins at n = 2, so that t(1) never counts as learned, and a pair is a set, so that of a→b and
-    # b→a one is dropped; its text and S000 §3.4.3 speak of each task pair's first value: both are slips of print.
+def test_backward_transfer_is_algorithm_2_with_the_first_block_learned_and_pairs_in_order(
+    lifetime: LoggedLifetime,
+) -> None:
+    # As printed, the loop begins at n = 2, so that t(1) never counts as learned, and a pair is a set, so that a→b or
+    # b→a is dropped. Its text and New et al. 2022, §3.4.3 count each task pair's first value: both are misprints.
     learned: list[str] = [ORDER[0]]
     pairs: list[tuple[str, str]] = []
     results: list[tuple[float, float]] = []
@@ -114,12 +127,12 @@ def test_backward_transfer_is_algorithm_2_with_the_first_block_learned_and_pairs
     )
 
 
-def test_relative_performance_is_algorithm_3(lifetime: Lived) -> None:
+def test_relative_performance_is_algorithm_3(lifetime: LoggedLifetime) -> None:
     ratios = [sum(lifetime.concatenated(task)) / sum(lifetime.P_STE[task]) for task in TASKS]
     assert lifetime.scored()["relative_performance"]["value"] == pytest.approx(mean(ratios))
 
 
-def test_sample_efficiency_is_algorithm_4(lifetime: Lived) -> None:
+def test_sample_efficiency_is_algorithm_4(lifetime: LoggedLifetime) -> None:
     results = []
     for task in TASKS:
         own, expert = smoothed(lifetime.concatenated(task)), smoothed(lifetime.P_STE[task])
@@ -131,7 +144,7 @@ def test_sample_efficiency_is_algorithm_4(lifetime: Lived) -> None:
     assert lifetime.scored()["sample_efficiency"]["value"] == pytest.approx(mean(results))
 
 
-def test_performance_maintenance_is_algorithm_5(lifetime: Lived) -> None:
+def test_performance_maintenance_is_algorithm_5(lifetime: LoggedLifetime) -> None:
     values: dict[str, Values] = {task: [] for task in TASKS}
     recent: dict[str, int] = {}
     for n in range(1, len(ORDER) + 1):
@@ -145,8 +158,9 @@ def test_performance_maintenance_is_algorithm_5(lifetime: Lived) -> None:
         assert scored["by"][task] == pytest.approx(value)
 
 
-def test_cost_overhead_is_table_g_20(lifetime: Lived) -> None:
-    # Elapsed time of the whole lifetime, evaluations included, per learning experience; the same of the experts.
+def test_cost_overhead_is_table_g_20(lifetime: LoggedLifetime) -> None:
+    # Elapsed time of the whole lifetime, evaluations included, per learning experience, compared with that of the
+    # experts.
     experiences = sum(len(values) for _, _, values in lifetime.raw)
     learning = sum(len(values) for mode, _, values in lifetime.raw if mode == "train")
     multitask = 0.5 * (experiences - 1) / learning
@@ -154,18 +168,18 @@ def test_cost_overhead_is_table_g_20(lifetime: Lived) -> None:
     assert lifetime.scored()["cost_overhead"]["value"] == pytest.approx(multitask / singletask)
 
 
-def test_standard_counts_only_the_time_of_learning(lifetime: Lived) -> None:
-    result = cli("score", lifetime.path, "--experts", lifetime.beside)["lifetimes"][0]["metrics"]["cost_overhead"]
+def test_standard_counts_only_the_time_of_learning(lifetime: LoggedLifetime) -> None:
+    result = run_json("score", lifetime.path, "--experts", lifetime.experts)["lifetimes"][0]["metrics"]["cost_overhead"]
     assert result["value"] == pytest.approx(0.5 / 0.2), "definitions §3: Σ(last − first)/Σ(n − 1) over learning blocks"
 
 
 def test_performance_against_cost_is_a_point_per_lifetime(tmp_path: Path) -> None:
     # §6.1, "Optimal Performance vs. Computational Cost".
-    lifetime = Lived(4, tmp_path)
+    lifetime = LoggedLifetime(4, tmp_path)
     scored = lifetime.scored()
     to = tmp_path / "cost.svg"
-    shown = cli(
-        "figure", "performance-cost", lifetime.path, "--experts", lifetime.beside, "--preset", "baker-2023", "--to", to
+    shown = run_json(
+        "figure", "performance-cost", lifetime.path, "--experts", lifetime.experts, "--preset", "baker-2023", "--to", to
     )["data"]
     assert (shown["x"], shown["y"]) == ("cost_overhead", "relative_performance")
     (point,) = shown["clouds"][0]["points"]
@@ -173,15 +187,15 @@ def test_performance_against_cost_is_a_point_per_lifetime(tmp_path: Path) -> Non
     assert "<svg" in to.read_text()[:400]
 
 
-def test_the_annotated_picture_marks_the_evaluations_that_maintenance_and_transfer_compare(tmp_path: Path) -> None:
-    # Fig. 3a: on one lifetime, the two evaluations that each value is read from.
-    lifetime = Lived(5, tmp_path)
-    shown = cli("figure", "annotated", lifetime.path, "--to", tmp_path / "a.svg", "--values", "measured")["data"]
+def test_the_annotated_figure_marks_the_evaluations_that_maintenance_and_transfer_compare(tmp_path: Path) -> None:
+    # Fig. 3a: the two evaluations behind each value, on one lifetime.
+    lifetime = LoggedLifetime(5, tmp_path)
+    shown = run_json("figure", "annotated", lifetime.path, "--to", tmp_path / "a.svg", "--values", "measured")["data"]
     marks = [(item["metric"], item["key"], tuple(item["blocks"])) for item in shown["marks"]]
     per = len(TASKS)
 
     def block(evaluation: int, task: str) -> int:
-        """Which block evaluates `task` the `evaluation`-th time: after each learning block one for each task."""
+        """Return the block of the `evaluation`-th evaluation of `task`, counted over all learning blocks."""
         return evaluation * (per + 1) + TASKS.index(task)
 
     # FT: a is learned between evaluations 0 and 1, and b and c have not been; then b, and c has not been.
@@ -210,12 +224,12 @@ def test_the_annotated_picture_marks_the_evaluations_that_maintenance_and_transf
         assert [item["before"][1], item["after"][1]] == pytest.approx(means), "drawn at the evaluations' means"
 
 
-def test_the_t_test_of_appendix_d_is_one_tailed_and_its_p_is_of_the_mean_over_lifetimes(tmp_path: Path) -> None:
-    lifetimes = [Lived(seed, tmp_path / "all", f"life{seed}") for seed in range(4)]
+def test_the_t_test_of_appendix_d_is_one_tailed_over_the_mean_of_lifetimes(tmp_path: Path) -> None:
+    lifetimes = [LoggedLifetime(seed, tmp_path / "all", f"life{seed}") for seed in range(4)]
     (tmp_path / "only").mkdir()
     for lifetime in lifetimes:
         lifetime.path.rename(tmp_path / "only" / lifetime.path.name)
-    result = cli("score", tmp_path / "only", "--preset", "baker-2023")
+    result = run_json("score", tmp_path / "only", "--preset", "baker-2023")
     outcome = result["groups"][0]["metrics"]["performance_maintenance"]
     values = [item["metrics"]["performance_maintenance"]["value"] for item in result["lifetimes"]]
     t = mean(values) / (stdev(values) / math.sqrt(len(values)))
@@ -227,7 +241,7 @@ def test_the_t_test_of_appendix_d_is_one_tailed_and_its_p_is_of_the_mean_over_li
 
 
 def upper_tail(t: float, df: int) -> float:
-    """P(T > t), by Simpson's rule over the density."""
+    """Return P(T > t), by Simpson's rule over the density."""
     scale = math.gamma((df + 1) / 2) / (math.sqrt(df * math.pi) * math.gamma(df / 2))
     steps, width = 20000, abs(t) / 20000
     total = sum(
@@ -238,11 +252,11 @@ def upper_tail(t: float, df: int) -> float:
     return 0.5 - math.copysign(area, t)
 
 
-def test_eleven_lifetimes_are_what_the_rule_of_appendix_d_asks_for() -> None:
+def test_the_rule_of_appendix_d_gives_eleven_lifetimes() -> None:
     # n ≥ ((z_{1−α/2} + z_{1−β}) / k)² with k = 1, α = .05, β = .1; the two quantiles from a table of the normal.
     rule = math.ceil((1.959964 + 1.281552) ** 2)
     assert rule == 11
-    assert re.search(rf"\b{rule}\b", spoken("plan"))
+    assert re.search(rf"\b{rule}\b", run_command("plan"))
 
 
 @pytest.mark.parametrize("kind", ["condensed", "dispersed"])
@@ -250,7 +264,7 @@ def test_condensed_learns_each_task_once_and_dispersed_in_three_superblocks(kind
     more = ("--superblocks", "3") if kind == "dispersed" else ()
     tasks = [word for task in ("pong", "breakout", "cart") for word in ("--task", task)]
     file = tmp_path / f"{kind}.json"
-    file.write_text(spoken("compose", kind, *tasks, *more, "--learn", "30", "--evaluate", "5"))
+    file.write_text(run_command("compose", kind, *tasks, *more, "--learn", "30", "--evaluate", "5"))
     blocks = perdure.read_syllabus(file).scenario.blocks
     learned = [block.task for block in blocks if block.mode == "learn"]
     assert len(learned) == (3 if kind == "condensed" else 9)

@@ -1,4 +1,4 @@
-"""S003, the Metrics Framework of 5 December 2019, recomputed by hand from logs in its own form."""
+"""The Metrics Framework of 5 December 2019, recomputed by hand from logs in its own form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.documents.by_hand import Values, cli, document, listings, log, mean, spoken, tree
+from tests.documents.by_hand import Values, document, listings, mean, run_command, run_json, write_log, write_tree
 
 import perdure
 from perdure.classic.l2metrics2019 import (
@@ -29,107 +29,110 @@ WIDTH = "bot/paddle/width"
 Blocks = list[tuple[str, str, dict[str, Any], Values]]
 
 
-# --- §2.1, in its own words ----------------------------------------------------------------------
+# --- §2.1, as quoted -----------------------------------------------------------------------------
 
 
-def moving(values: Sequence[float], alpha: int = 11) -> Values:
-    """An unweighted moving average, "edge values are discarded"; of shorter blocks the mean, as definitions §5 say."""
+def moving_average(values: Sequence[float], alpha: int = 11) -> Values:
+    """Return the moving average, "edge values are discarded"; for shorter blocks the mean (definitions §5)."""
     if len(values) < alpha:
         return [mean(values)]
     return [sum(values[index : index + alpha]) / alpha for index in range(len(values) - alpha + 1)]
 
 
 def saturation(values: Sequence[float], alpha: int = 11) -> float:
-    return max(moving(values, alpha))
+    return max(moving_average(values, alpha))
 
 
 def time_to_saturation(values: Sequence[float], alpha: int = 11) -> int:
-    """When "the saturation value (or above) is seen in the smoothed reward signal" for the first time."""
-    smooth = moving(values, alpha)
+    """Return when "the saturation value (or above) is seen in the smoothed reward signal" for the first time."""
+    smooth = moving_average(values, alpha)
     return next(index for index, value in enumerate(smooth, 1) if value >= max(smooth))
 
 
 def integral(values: Sequence[float], alpha: int = 11) -> float:
-    """The sum of the smoothed series, divided by the integer block length."""
-    smooth = moving(values, alpha)
+    """Return the sum of the smoothed series, divided by the integer block length."""
+    smooth = moving_average(values, alpha)
     return sum(smooth) / len(values) if len(values) >= alpha else smooth[0]
 
 
 def recovery(before: Sequence[float], later: Sequence[float], alpha: int = 11) -> int:
-    """Episodes "to regain the same performance (within 2%)"; one more than the block has where it never does."""
+    """Return the episodes "to regain the same performance (within 2%)"; one more than the length if never."""
     level = saturation(before, alpha)
     least = level - 0.02 * abs(level)
-    return next((index for index, mean in enumerate(moving(later, alpha)) if mean >= least), len(later) + 1)
+    return next((index for index, mean in enumerate(moving_average(later, alpha)) if mean >= least), len(later) + 1)
 
 
-# --- lifetimes of its kinds --------------------------------------------------------------------------
+# --- lifetimes of each type ----------------------------------------------------------------------
 
 
-def learned(chance: random.Random, top: float, count: int = 40) -> Values:
+def learning_values(chance: random.Random, top: float, count: int = 40) -> Values:
     soon = chance.uniform(2, 9)
     return [top * (1 - math.exp(-index / soon)) + chance.uniform(-0.2, 0.2) for index in range(count)]
 
 
-def evaluated(chance: random.Random, level: float, count: int = 15) -> Values:
+def evaluation_values(chance: random.Random, level: float, count: int = 15) -> Values:
     return [level + chance.uniform(-0.3, 0.3) for _ in range(count)]
 
 
 def continual(seed: int = 1) -> Blocks:
-    """§3.1's example: one task, three widths."""
+    """Return the example of §3.1: one task in three widths."""
     chance = random.Random(seed)
     return [
-        ("1-1.train", "Pong", {WIDTH: 0.15}, learned(chance, 5)),
-        ("2-1.test", "Pong", {WIDTH: 0.2}, evaluated(chance, 2)),
-        ("2-1.test", "Pong", {WIDTH: 0.15}, evaluated(chance, 4)),
-        ("3-2.train", "Pong", {WIDTH: 0.2}, learned(chance, 6)),
-        ("3-2.train", "Pong", {WIDTH: 0.25}, learned(chance, 5.5)),
-        ("4-2.test", "Pong", {WIDTH: 0.15}, evaluated(chance, 3)),
-        ("4-2.test", "Pong", {WIDTH: 0.2}, evaluated(chance, 5, 8)),
-        ("4-2.test", "Pong", {WIDTH: 0.25}, evaluated(chance, 6)),
+        ("1-1.train", "Pong", {WIDTH: 0.15}, learning_values(chance, 5)),
+        ("2-1.test", "Pong", {WIDTH: 0.2}, evaluation_values(chance, 2)),
+        ("2-1.test", "Pong", {WIDTH: 0.15}, evaluation_values(chance, 4)),
+        ("3-2.train", "Pong", {WIDTH: 0.2}, learning_values(chance, 6)),
+        ("3-2.train", "Pong", {WIDTH: 0.25}, learning_values(chance, 5.5)),
+        ("4-2.test", "Pong", {WIDTH: 0.15}, evaluation_values(chance, 3)),
+        ("4-2.test", "Pong", {WIDTH: 0.2}, evaluation_values(chance, 5, 8)),
+        ("4-2.test", "Pong", {WIDTH: 0.25}, evaluation_values(chance, 6)),
     ]
 
 
 def subtype_b(seed: int = 2) -> Blocks:
-    """§3.2, subtype B: "the minimum required blocks to compute a transfer matrix with two tasks"."""
+    """Return §3.2, subtype B: "the minimum required blocks to compute a transfer matrix with two tasks"."""
     chance = random.Random(seed)
     return [
-        ("1-1.train", "Pong", {}, learned(chance, 5)),
-        ("2-1.test", "Breakout", {}, evaluated(chance, 1.5)),
-        ("3-2.train", "Breakout", {}, learned(chance, 8)),
-        ("4-2.test", "Pong", {}, evaluated(chance, 4)),
+        ("1-1.train", "Pong", {}, learning_values(chance, 5)),
+        ("2-1.test", "Breakout", {}, evaluation_values(chance, 1.5)),
+        ("3-2.train", "Breakout", {}, learning_values(chance, 8)),
+        ("4-2.test", "Pong", {}, evaluation_values(chance, 4)),
     ]
 
 
 def subtype_c(seed: int = 3, *, both_tested: bool = False) -> Blocks:
-    """§3.2, subtype C: three widths of Pong learned, Breakout's tested, then the order is switched."""
+    """Return §3.2, subtype C: three widths of Pong learned, Breakout's tested, then the order is switched."""
     chance = random.Random(seed)
     widths = (0.15, 0.2, 0.25)
     blocks: Blocks = []
     for phase, (task, other) in enumerate((("Pong", "Breakout"), ("Breakout", "Pong"))):
         top = 5 if task == "Pong" else 9
-        blocks += [(f"{2 * phase + 1}-{phase + 1}.train", task, {WIDTH: w}, learned(chance, top)) for w in widths]
         blocks += [
-            (f"{2 * phase + 2}-{phase + 1}.test", other, {WIDTH: w}, evaluated(chance, 2 + 9 * w)) for w in widths
+            (f"{2 * phase + 1}-{phase + 1}.train", task, {WIDTH: w}, learning_values(chance, top)) for w in widths
+        ]
+        blocks += [
+            (f"{2 * phase + 2}-{phase + 1}.test", other, {WIDTH: w}, evaluation_values(chance, 2 + 9 * w))
+            for w in widths
         ]
     if both_tested:
-        blocks += [("4-2.test", "Breakout", {WIDTH: w}, evaluated(chance, 6)) for w in widths]
+        blocks += [("4-2.test", "Breakout", {WIDTH: w}, evaluation_values(chance, 6)) for w in widths]
     return blocks
 
 
 @pytest.fixture(autouse=True)
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """`$L2DATA`, which no test shares."""
+    """Return a `$L2DATA` folder for one test."""
     monkeypatch.setenv("L2DATA", str(tmp_path))
     return tmp_path
 
 
-def stated(data: Path, experts: dict[str, float]) -> None:
+def write_taskinfo(data: Path, experts: dict[str, float]) -> None:
     (data / "taskinfo").mkdir(exist_ok=True)
     (data / "taskinfo" / "info.json").write_text(json.dumps(experts))
 
 
 def scored(name: str, *more: object) -> dict[str, Any]:
-    result: dict[str, Any] = cli("score", name, "--preset", "framework-2019", *more)["lifetimes"][0]
+    result: dict[str, Any] = run_json("score", name, "--preset", "framework-2019", *more)["lifetimes"][0]
     return result
 
 
@@ -142,11 +145,11 @@ def of_train(blocks: Blocks) -> list[Values]:
 
 @pytest.mark.parametrize("alpha", [11, 7, 1])
 @pytest.mark.parametrize("sub_episodes", [1, 3])
-def test_each_block_saturates_recovers_and_sums_up_as_the_formulas_say(
+def test_saturation_recovery_and_integral_of_each_block_follow_the_formulas(
     data: Path, alpha: int, sub_episodes: int
 ) -> None:
     blocks = continual()
-    name = tree(data, "cl-1575473425723", blocks, sub_episodes=sub_episodes)
+    name = write_tree(data, "cl-1575473425723", blocks, sub_episodes=sub_episodes)
     scores = scored(name, "--width", alpha)["metrics"]
     trained = of_train(blocks)
     assert scores["saturation"]["value"] == pytest.approx(mean([saturation(block, alpha) for block in trained]))
@@ -159,16 +162,16 @@ def test_each_block_saturates_recovers_and_sums_up_as_the_formulas_say(
         assert scores["global_perf"]["value"] == pytest.approx(mean(everything))
 
 
-def test_maintenance_on_test_is_test_less_train_of_the_same_parameters_for_all_that_is_commonly_computed(
+def test_maintenance_on_test_is_test_minus_train_at_equal_parameters_for_every_common_metric(
     data: Path,
 ) -> None:
     blocks = continual()
-    scores = scored(tree(data, "cl-1", blocks))["metrics"]
+    scores = scored(write_tree(data, "cl-1", blocks))["metrics"]
     pairs, last = [], {}
     for phase, _, params, values in blocks:
         if phase.endswith("train"):
             last[params[WIDTH]] = values
-        elif params[WIDTH] in last:  # 0.2 is tested before it is trained: nothing can be maintained there
+        elif params[WIDTH] in last:  # 0.2 is tested before it is trained, so that there is nothing to maintain
             pairs.append((values, last[params[WIDTH]]))
     assert len(pairs) == 4
     for name, function in (
@@ -181,13 +184,13 @@ def test_maintenance_on_test_is_test_less_train_of_the_same_parameters_for_all_t
 
 
 def test_relative_to_the_expert_is_by_exact_name_or_not_computable(data: Path) -> None:
-    name = tree(data, "b-1", subtype_b())
+    name = write_tree(data, "b-1", subtype_b())
     trained = of_train(subtype_b())
     assert scored(name)["metrics"]["ste_relative"]["value"] is None, "without the file it cannot be calculated"
-    stated(data, {"Pong": 4.0, "Breakout": 8.0})
+    write_taskinfo(data, {"Pong": 4.0, "Breakout": 8.0})
     scores = scored(name)["metrics"]["ste_relative"]
     assert scores["value"] == pytest.approx(mean([saturation(trained[0]) / 4, saturation(trained[1]) / 8]))
-    stated(data, {"Pon": 4.0, "Pong_extra": 4.0, "Break": 8.0})
+    write_taskinfo(data, {"Pon": 4.0, "Pong_extra": 4.0, "Break": 8.0})
     assert scored(name)["metrics"]["ste_relative"]["value"] is None, "never the beginning of a name, and never 1"
 
 
@@ -196,12 +199,12 @@ def test_relative_to_the_expert_is_by_exact_name_or_not_computable(data: Path) -
 
 def test_subtype_b_gives_forward_transfer_in_1_test_and_reverse_transfer_in_2_test(data: Path) -> None:
     blocks = subtype_b()
-    name = tree(data, "b-1", blocks)
-    stated(data, {"Pong": 4.0, "Breakout": 8.0})
+    name = write_tree(data, "b-1", blocks)
+    write_taskinfo(data, {"Pong": 4.0, "Breakout": 8.0})
     scores = scored(name)["metrics"]
     assert scores["ste_forward_transfer"]["by"] == {"pong→breakout": [pytest.approx(saturation(blocks[1][3]) / 8)]}
     assert scores["ste_reverse_transfer"]["by"] == {"breakout→pong": [pytest.approx(saturation(blocks[3][3]) / 4)]}
-    shown = cli("figure", "transfer", name, "--preset", "framework-2019", "--to", data / "transfer.svg")["data"]
+    shown = run_json("figure", "transfer", name, "--preset", "framework-2019", "--to", data / "transfer.svg")["data"]
     cells = [cell for row in shown["values"] for cell in row if cell is not None] if "values" in shown else shown
     for value in (saturation(blocks[1][3]) / 8, saturation(blocks[3][3]) / 4):
         assert f"{value:.6f}"[:6] in json.dumps(cells), "the transfer matrix holds both"
@@ -209,12 +212,12 @@ def test_subtype_b_gives_forward_transfer_in_1_test_and_reverse_transfer_in_2_te
 
 def test_subtype_c_gives_the_matrix_over_parameters_and_the_gain_in_time_to_learn(data: Path) -> None:
     blocks = subtype_c()
-    name = tree(data, "c-1", blocks)
-    # Experts of the first two widths of Breakout, each a log of its own.
+    name = write_tree(data, "c-1", blocks)
+    # The experts of the first two widths of Breakout are separate logs.
     chance = random.Random(9)
-    experts = {width: learned(chance, 9, 60) for width in (0.15, 0.2)}
+    experts = {width: learning_values(chance, 9, 60) for width in (0.15, 0.2)}
     for width, values in experts.items():
-        tree(data / "alone", f"e-{width}", [("1-1.train", "Breakout", {WIDTH: width}, values)])
+        write_tree(data / "alone", f"e-{width}", [("1-1.train", "Breakout", {WIDTH: width}, values)])
     scores = scored(name, "--experts", data / "alone" / "logs")["metrics"]
     own = {
         params[WIDTH]: values for phase, task, params, values in blocks if (phase, task) == ("3-2.train", "Breakout")
@@ -229,11 +232,9 @@ def test_subtype_c_gives_the_matrix_over_parameters_and_the_gain_in_time_to_lear
 
 
 @pytest.mark.parametrize("both_tested", [False, True])
-def test_continual_learning_transfers_as_far_as_the_second_tasks_sets_fare_better(
-    data: Path, both_tested: bool
-) -> None:
+def test_transfer_in_continual_learning_compares_the_sets_of_the_second_task(data: Path, both_tested: bool) -> None:
     blocks = subtype_c(both_tested=both_tested)
-    scores = scored(tree(data, "c-1", blocks))["metrics"]
+    scores = scored(write_tree(data, "c-1", blocks))["metrics"]
     sets = {task: [v for p, t, _, v in blocks if p.endswith("train") and t == task] for task in ("Pong", "Breakout")}
     # Definitions §5: recovery of the sets learned after another task, relative to those before; steps from 1.
     times = {task: mean([1 + recovery(a, b) for a, b in pairwise(values)]) for task, values in sets.items()}
@@ -258,13 +259,13 @@ def test_continual_learning_transfers_as_far_as_the_second_tasks_sets_fare_bette
 
 def test_a_score_per_syllabus_is_averaged_to_a_score_per_core_capability(data: Path) -> None:
     experts = {"Pong": 4.0, "Breakout": 8.0}
-    stated(data, experts)
+    write_taskinfo(data, experts)
     lifetimes: dict[str, Blocks] = {"CL": continual(), "ANT-B": subtype_b(), "ANT-C": subtype_c()}
     for kind, blocks in lifetimes.items():
         plain = [("train" if p.endswith("train") else "test", t, values) for p, t, _, values in blocks]
         params = [block for _, _, block, _ in blocks]
-        log(data / "mine", kind, plain, params=params, info={"scenario_type": kind})
-    result = cli("score", data / "mine", "--preset", "framework-2019", "--variants", "params")
+        write_log(data / "mine", kind, plain, params=params, info={"scenario_type": kind})
+    result = run_json("score", data / "mine", "--preset", "framework-2019", "--variants", "params")
     outcome = {item["capability"]: item for item in result["capabilities"]}
     scores = {}
     for kind, blocks in lifetimes.items():
@@ -291,19 +292,19 @@ def test_a_score_per_syllabus_is_averaged_to_a_score_per_core_capability(data: P
     assert {item.lower() for item in printed} == set(outcome), "the five of App. A, and no other"
 
 
-def test_a_lifetime_cut_short_counts_for_no_capability_and_its_group_keeps_its_preset(data: Path) -> None:
-    stated(data, {"Pong": 4.0, "Breakout": 8.0})
+def test_an_incomplete_lifetime_counts_for_no_capability_and_its_group_keeps_its_preset(data: Path) -> None:
+    write_taskinfo(data, {"Pong": 4.0, "Breakout": 8.0})
     plain = [("train" if p.endswith("train") else "test", t, values) for p, t, _, values in subtype_b()]
-    for name in ("one", "two"):  # a manifest, and nothing that says the journal was closed: it is incomplete
-        log(data / "mine", name, plain, learner="mine", info={"scenario_type": "ANT-B"})
-    result = cli("score", data / "mine", "--preset", "framework-2019", status=1)
+    for name in ("one", "two"):  # a manifest, and no record that the journal was closed: the lifetime is incomplete
+        write_log(data / "mine", name, plain, learner="mine", info={"scenario_type": "ANT-B"})
+    result = run_json("score", data / "mine", "--preset", "framework-2019", status=1)
     outcome = {item["capability"]: item for item in result["capabilities"]}
     assert outcome["adapting to new tasks"]["score"] is None
     assert "is complete" in outcome["adapting to new tasks"]["why"]
     assert [(item["n"], item["preset"], item["measure"]) for item in result["groups"]] == [
         (0, "framework-2019", "reward")
     ]
-    messages = spoken("score", data / "mine", "--preset", "framework-2019", status=1)
+    messages = run_command("score", data / "mine", "--preset", "framework-2019", status=1)
     assert "framework-2019 gives no verdicts" in messages
 
 
@@ -312,16 +313,19 @@ def test_a_lifetime_cut_short_counts_for_no_capability_and_its_group_keeps_its_p
 
 def test_taskinfo_is_written_from_experts_and_found_without_being_named(data: Path) -> None:
     chance = random.Random(5)
-    curves = {"Pong": [learned(chance, 4), learned(chance, 6)], "Breakout": [learned(chance, 8)]}
+    curves = {
+        "Pong": [learning_values(chance, 4), learning_values(chance, 6)],
+        "Breakout": [learning_values(chance, 8)],
+    }
     for task, values in curves.items():
         for number, item in enumerate(values):
-            tree(data / "alone", f"{task}-{number}", [("1-1.train", task, {}, item)])
-    spoken("export", data / "alone" / "logs", "--to", "taskinfo", "--into", data)
+            write_tree(data / "alone", f"{task}-{number}", [("1-1.train", task, {}, item)])
+    run_command("export", data / "alone" / "logs", "--to", "taskinfo", "--into", data)
     written = json.loads((data / "taskinfo" / "info.json").read_text())
     assert {key.lower(): value for key, value in written.items()} == pytest.approx(
         {task.lower(): mean([saturation(value) for value in values]) for task, values in curves.items()}
     )
-    name = tree(data, "b-1", subtype_b())
+    name = write_tree(data, "b-1", subtype_b())
     trained = of_train(subtype_b())
     by_hand = [
         saturation(block) / mean([saturation(e) for e in curves[t]]) for block, t in zip(trained, curves, strict=True)
@@ -339,44 +343,42 @@ def test_an_error_is_compared_as_an_error_and_nothing_is_shown_negated(data: Pat
         ("1-1.train", "CIFAR100", {}, falling),
         ("2-1.test", "CIFAR100", {}, [chance.uniform(0.1, 0.2) for _ in range(12)]),
     ]
-    name = tree(data, "class-1", blocks, column="error")
-    stated(data, {"CIFAR100": 0.12})
+    name = write_tree(data, "class-1", blocks, column="error")
+    write_taskinfo(data, {"CIFAR100": 0.12})
     scores = scored(name)["metrics"]
-    lowest = [min(moving(values)) for *_, values in blocks]
+    lowest = [min(moving_average(values)) for *_, values in blocks]
     assert scores["saturation"]["value"] == pytest.approx(lowest[0])
     assert scores["ste_relative"]["value"] == pytest.approx(0.12 / lowest[0]), (
         "less error than the expert is more than 1"
     )
     assert scores["maintenance_on_test"]["value"] == pytest.approx(lowest[1] - lowest[0])
-    assert scores["normalized_integral"]["value"] == pytest.approx(sum(moving(falling)) / 40)
-    assert scores["time_to_saturation"]["value"] == moving(falling).index(lowest[0]) + 1
+    assert scores["normalized_integral"]["value"] == pytest.approx(sum(moving_average(falling)) / 40)
+    assert scores["time_to_saturation"]["value"] == moving_average(falling).index(lowest[0]) + 1
     assert scores["global_perf"]["value"] > 0
-    messages = spoken("score", name, "--preset", "framework-2019")
+    messages = run_command("score", name, "--preset", "framework-2019")
     shown = re.findall(r"(?:saturation|global_perf|normalized_integral) +([-−]?\d[\d.]*)", messages)
     assert shown
     assert not any(item.startswith(("-", "−")) for item in shown)
-    spoken("export", data / "logs" / name, "--to", "taskinfo", "--into", data / "again")
+    run_command("export", data / "logs" / name, "--to", "taskinfo", "--into", data / "again")
     written = json.loads((data / "again" / "taskinfo" / "info.json").read_text())
     assert list(written.values()) == [pytest.approx(lowest[0])], "an expert's error is stated as an error"
 
 
-# --- §3: the syllabi that it prints --------------------------------------------------------------
+# --- §3: the printed syllabi ---------------------------------------------------------------------
 
 
 def printed_syllabi() -> list[list[Any]]:
-    """Every listing of instructions that is whole, line by line: some brackets around them were lost in print."""
+    """Return every complete listing of instructions, line by line: the print lost some brackets."""
     whole = [listing for listing in listings(3) if '"instructions"' in listing and "BLOCK" not in listing]
     return [[json.loads(line.strip().rstrip(",]")) for line in row.splitlines() if '{"$' in line] for row in whole]
 
 
 @pytest.mark.parametrize(("index", "kind", "file"), [(-2, "CL", "s003-continual"), (-1, "ANT-C", "s003-ant-c")])
-def test_the_syllabi_as_printed_are_sound_and_are_those_of_the_examples(
-    data: Path, index: int, kind: str, file: str
-) -> None:
+def test_the_printed_syllabi_are_valid_and_equal_the_examples(data: Path, index: int, kind: str, file: str) -> None:
     instructions = printed_syllabi()[index]
     path = data / "printed.json"
     path.write_text(json.dumps({"name": "printed", "scenario_type": kind, "instructions": instructions}))
-    result = cli("lint", path, "--type", kind)
+    result = run_json("lint", path, "--type", kind)
     assert not [item for item in result.get("findings", []) if item.get("level") == "error"]
     ours, theirs = (perdure.read_syllabus(item).scenario.blocks for item in (SYLLABI / f"{file}.json", path))
     assert [(b.mode, b.task, b.length, dict(b.params)) for b in ours] == [
@@ -384,11 +386,11 @@ def test_the_syllabi_as_printed_are_sound_and_are_those_of_the_examples(
     ]
 
 
-def test_lint_says_what_a_2019_syllabus_answers(data: Path) -> None:
-    messages = spoken("lint", SYLLABI / "ant-b.json")
+def test_lint_lists_the_metrics_of_a_2019_syllabus(data: Path) -> None:
+    messages = run_command("lint", SYLLABI / "ant-b.json")
     for name, pair in (("ste_forward_transfer", "pong→breakout"), ("ste_reverse_transfer", "breakout→pong")):
         assert re.search(rf"{name} +1 +{pair}", messages)
-    assert "ste_forward_transfer" not in spoken("lint", SYLLABI / "ant-b.json", "--preset", "standard")
+    assert "ste_forward_transfer" not in run_command("lint", SYLLABI / "ant-b.json", "--preset", "standard")
 
 
 @pytest.mark.parametrize(
@@ -399,16 +401,16 @@ def test_lint_says_what_a_2019_syllabus_answers(data: Path) -> None:
         ("ANT-B", [{"$phase": "1.test"}, {"$episode": "Pong"}, {"$phase": "2.train"}, {"$episode": "Pong"}]),
     ],
 )
-def test_what_section_3_disallows_is_an_error(data: Path, kind: str, instructions: list[Any]) -> None:
+def test_syllabi_that_section_3_disallows_are_errors(data: Path, kind: str, instructions: list[Any]) -> None:
     path = data / "wrong.json"
     path.write_text(json.dumps({"name": "wrong", "scenario_type": kind, "instructions": instructions}))
-    assert "error" in spoken("lint", path, status=1)
+    assert "error" in run_command("lint", path, status=1)
 
 
-# --- §1.1 and §4: the loop, and metrics of one's own ---------------------------------------------
+# --- §1.1 and §4: the loop, and custom metrics ---------------------------------------------------
 
 
-def test_the_printed_classification_loop_runs_and_is_logged_by_itself(data: Path) -> None:
+def test_the_printed_classification_loop_runs_and_is_logged(data: Path) -> None:
     loop = next(listing for listing in listings(3) if "syllabus.datasets()" in listing).replace(
         "batch[id']", "batch['id']"
     )
@@ -425,9 +427,9 @@ def test_the_printed_classification_loop_runs_and_is_logged_by_itself(data: Path
     assert len(updates) == 2 * 3, "labels are given in training only"
 
 
-def test_a_custom_metric_is_made_in_the_four_steps_of_section_4(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_four_steps_of_section_4_give_a_custom_metric(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = subtype_b()
-    name = tree(data, "b-1", blocks)
+    name = write_tree(data, "b-1", blocks)
 
     # 1. "Create a Python class, subclassing from …"; 2. "the name property and calculate() method".
     class LongestBlock(AgentMetric):
@@ -456,7 +458,7 @@ def test_a_custom_metric_is_made_in_the_four_steps_of_section_4(data: Path, caps
 
 
 def test_a_classifier_has_its_own_metric_and_report(data: Path) -> None:
-    name = tree(data, "class-1", [("1-1.train", "CIFAR100", {}, [0.5, 0.25, 0.0])], column="error")
+    name = write_tree(data, "class-1", [("1-1.train", "CIFAR100", {}, [0.5, 0.25, 0.0])], column="error")
 
     class Perfect(ClassificationMetric):
         name = "Perfect Batches"

@@ -1,4 +1,4 @@
-"""S004, the draft of 2 December 2019: a window of a tenth, its log, its output, its two helper functions."""
+"""The draft of 2 December 2019: a window of a tenth, its log, its output and its two helper functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.documents.by_hand import Values, cli, document, listings, mean, spoken, tree
+from tests.documents.by_hand import Values, document, listings, mean, run_command, run_json, write_tree
 
 from perdure.classic.l2metrics2019 import AgentMetric, AgentMetricsReport, parse_blocks, read_log_data
 from perdure.errors import PerdureError
@@ -37,8 +37,8 @@ def rolling(values: Values, width: int) -> Values:
 @pytest.mark.parametrize("sub_episodes", [1, 2])
 def test_saturation_is_the_best_rolling_average_over_a_tenth_of_the_block(data: Path, sub_episodes: int) -> None:
     # §2.3: "multiple rewards may be logged per episode, the mean is taken"; "a smoothing parameter, s (default, 0.1)".
-    name = tree(data, "log", BLOCKS, sub_episodes=sub_episodes)
-    result = cli("score", name, "--preset", "framework-2019", "--width", "0.1")["lifetimes"][0]["metrics"]
+    name = write_tree(data, "log", BLOCKS, sub_episodes=sub_episodes)
+    result = run_json("score", name, "--preset", "framework-2019", "--width", "0.1")["lifetimes"][0]["metrics"]
     curves = [rolling(values, len(values) // 10) for phase, *_, values in BLOCKS if phase.endswith("train")]
     assert result["saturation"]["value"] == pytest.approx(mean([max(curve) for curve in curves]))
     first = [next(index for index, value in enumerate(curve, 1) if value >= max(curve) - 1e-12) for curve in curves]
@@ -46,7 +46,7 @@ def test_saturation_is_the_best_rolling_average_over_a_tenth_of_the_block(data: 
 
 
 def test_the_output_has_the_names_of_figure_4_1(data: Path) -> None:
-    name = tree(data, "log", BLOCKS)
+    name = write_tree(data, "log", BLOCKS)
     call = [sys.executable, "-m", "perdure.classic.l2metrics2019", "-syllabus_subtype=CL", f"-log_dir={name}"]
     output = subprocess.run(call, capture_output=True, text=True, check=True).stdout
     shown = dict(re.findall(r"'(\w+)': ([\d.eE+-]+)", output))
@@ -61,8 +61,8 @@ def test_the_output_has_the_names_of_figure_4_1(data: Path) -> None:
     assert float(shown["global_perf"]) == pytest.approx(mean([value for *_, values in BLOCKS for value in values]))
 
 
-def test_the_log_has_the_columns_of_figure_1_3_and_they_come_back(data: Path) -> None:
-    rows = read_log_data(tree(data, "log", BLOCKS))
+def test_the_log_has_the_columns_of_figure_1_3_and_they_are_read_back(data: Path) -> None:
+    rows = read_log_data(write_tree(data, "log", BLOCKS))
     assert "| timestamp class  |" in document(4)
     for column in ("class_name", "phase", "worker", "block", "task", "reward", "agent_pos"):
         assert column in rows.columns, column
@@ -71,7 +71,7 @@ def test_the_log_has_the_columns_of_figure_1_3_and_they_come_back(data: Path) ->
 
 def test_the_blocks_are_those_of_the_log_data(data: Path) -> None:
     # §4.2: "builds a pandas dataframe of the phase information contained in the log data".
-    name = tree(data, "log", BLOCKS, sub_episodes=2)
+    name = write_tree(data, "log", BLOCKS, sub_episodes=2)
     info, of_rows = parse_blocks(name), parse_blocks(read_log_data(name))
     assert list(info["phase"]) == [phase for phase, *_ in BLOCKS]
     assert list(info["phase_type"]) == ["train", "test", "train", "test"]
@@ -81,7 +81,7 @@ def test_the_blocks_are_those_of_the_log_data(data: Path) -> None:
         assert list(of_rows[column]) == list(info[column]), column
 
 
-def test_a_whole_syllabus_mean_is_a_metric_of_ones_own(data: Path) -> None:
+def test_a_mean_over_the_syllabus_is_a_custom_metric(data: Path) -> None:
     class Mine(AgentMetric):
         name = "An Average of Everything"
         capability = "continual_learning"
@@ -89,7 +89,7 @@ def test_a_whole_syllabus_mean_is_a_metric_of_ones_own(data: Path) -> None:
         def calculate(self, dataframe: Any, phase_info: Any, metrics_dict: dict[str, Any]) -> Any:
             return {"everything": sum(dataframe["reward"]) / len(dataframe["reward"])}
 
-    report = AgentMetricsReport(log_dir=tree(data, "log", BLOCKS), syllabus_subtype="CL")
+    report = AgentMetricsReport(log_dir=write_tree(data, "log", BLOCKS), syllabus_subtype="CL")
     report.add(Mine())
     report.calculate()
     assert report.values["An Average of Everything"]["everything"] == pytest.approx(
@@ -97,13 +97,13 @@ def test_a_whole_syllabus_mean_is_a_metric_of_ones_own(data: Path) -> None:
     )
 
 
-def test_without_a_reward_the_metrics_fail_and_say_so(data: Path) -> None:
+def test_without_a_reward_the_metrics_fail_with_a_message(data: Path) -> None:
     # §4.2: "the column in the data file must be named reward. Without this column, the metrics code will fail."
     with pytest.raises(PerdureError, match="reward"):
-        AgentMetricsReport(log_dir=tree(data, "log", BLOCKS, column="score"))
+        AgentMetricsReport(log_dir=write_tree(data, "log", BLOCKS, column="score"))
 
 
-def test_the_syllabus_of_figure_1_2_exercises_one_task_and_tests_what_was_trained() -> None:
-    messages = spoken("lint", SYLLABUS, "--type", "CL")
+def test_the_syllabus_of_figure_1_2_has_one_task_and_tests_the_trained_variants() -> None:
+    messages = run_command("lint", SYLLABUS, "--type", "CL")
     assert "0 errors" in messages
     assert re.search(r"maintenance_on_test +[1-9]", messages), "later test phases contain previously trained parameters"

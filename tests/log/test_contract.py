@@ -64,7 +64,7 @@ def test_the_example_reader_names_a_bad_line(bad: str, log: Path) -> None:
 def test_the_l2logger_reader_keeps_the_contract(log_folder: str) -> None:
     path = ROOT.parent / "shared" / "data" / "l2metrics-examples" / log_folder
     if not path.exists():
-        pytest.skip("the shared example logs are not beside this checkout")
+        pytest.skip("the shared example logs are not next to this checkout")
     check_reader(L2LOGGER, path)
 
 

@@ -1,6 +1,5 @@
-"""The same metric, the same log, the same numbers: beside l2metrics 3.1 itself, in an environment of its own.
-
-`make test-old-tools` makes that environment; where it was not made, this is skipped.
+"""l2metrics 3.1 itself, in its own environment, gives the same numbers for the same metric and log. `make test-old-
+tools` creates that environment; without it the tests are skipped.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log, experts as l2metrics stores them, and the same experts as logs, by the documented step."""
+    """Write a log, experts as l2metrics stores them, and the same experts as logs, by the documented step."""
     folder = tmp_path_factory.mktemp("old")
     evaluation = [perdure.Block("evaluate", task, 10) for task in ("pong_1", "breakout_1")]
     pong, breakout = (perdure.Block("learn", task, 60) for task in ("pong_1", "breakout_1"))
@@ -123,8 +122,8 @@ def run(folder: Path, command: list[str]) -> str:
     return done.stdout
 
 
-def same(item: Any, other: Any, where: str = "") -> None:
-    """Equal, numbers to a relative 1e-9; what l2metrics writes as NaN is None here."""
+def assert_same(item: Any, other: Any, where: str = "") -> None:
+    """Assert equality, with numbers to a relative 1e-9; None here is NaN in l2metrics."""
     if isinstance(item, float) and math.isnan(item):
         item = None
     if isinstance(other, float) and math.isnan(other):
@@ -132,11 +131,11 @@ def same(item: Any, other: Any, where: str = "") -> None:
     if isinstance(item, dict) and isinstance(other, dict):
         assert set(item) == set(other), where
         for key in item:
-            same(item[key], other[key], f"{where}/{key}")
+            assert_same(item[key], other[key], f"{where}/{key}")
     elif isinstance(item, list) and isinstance(other, list):
         assert len(item) == len(other), where
         for index, (first, second) in enumerate(zip(item, other, strict=True)):
-            same(first, second, f"{where}/{index}")
+            assert_same(first, second, f"{where}/{index}")
     elif isinstance(item, float | int) and isinstance(other, float | int):
         assert item == pytest.approx(other, rel=1e-9, abs=1e-9), where
     else:
@@ -157,7 +156,7 @@ def test_the_same_subclass_sees_the_same_frames_and_gives_the_same_numbers(
     theirs, ours = results
     for table in ("rows", "blocks", "metrics"):
         assert list(ours["frames"][table]) == list(theirs["frames"][table]), table
-    same(ours["frames"], theirs["frames"])
+    assert_same(ours["frames"], theirs["frames"])
     assert ours["index"] == theirs["index"]
     assert ours["kinds"] == theirs["kinds"]
     own = {"spread", "rows"}
@@ -167,7 +166,7 @@ def test_the_same_subclass_sees_the_same_frames_and_gives_the_same_numbers(
         task: {key: value for key, value in facts.items() if key not in own}
         for task, facts in stored["task_metrics"].items()
     }
-    same(stored, theirs["facts"])
+    assert_same(stored, theirs["facts"])
 
 
 def test_the_command_writes_the_same_files_with_the_same_numbers(place: Path) -> None:
@@ -177,7 +176,7 @@ def test_the_command_writes_the_same_files_with_the_same_numbers(place: Path) ->
     names = {path.name for path in (place / "their").iterdir() if path.is_file()}
     assert names == {path.name for path in (place / "our").iterdir() if path.is_file()}
     both = [json.loads((place / side / "forgetful_metrics.json").read_text()) for side in ("our", "their")]
-    same(*both)
+    assert_same(*both)
     tables = [(place / side / "forgetful_regime.tsv").read_text().splitlines() for side in ("our", "their")]
     for ours, theirs in zip(*tables, strict=True):
         for our, other in zip(ours.split("\t"), theirs.split("\t"), strict=True):

@@ -1,4 +1,4 @@
-"""A script written for l2metrics 3.1 runs with one import changed, and what it adds reaches every output."""
+"""Scripts for l2metrics 3.1 run with one import changed, and a custom metric appears in every output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ declared(Highest())
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Three lifetimes of two learners each, and an expert of each task."""
+    """Write three lifetimes of each of two learners, and an expert of each task."""
     monkeypatch.setenv("L2DATA", str(tmp_path / "l2data"))
     monkeypatch.chdir(tmp_path)
     evaluation = [perdure.Block("evaluate", task, 10) for task in TASKS]
@@ -56,26 +56,26 @@ def logs(place: Path, name: str) -> list[Path]:
     return sorted((place / name).iterdir())
 
 
-def test_its_numbers_are_those_of_the_preset(place: Path) -> None:
-    log, beside = logs(place, "forgets")[0], logs(place, "experts")
+def test_the_report_has_the_numbers_of_the_preset(place: Path) -> None:
+    log, expert_logs = logs(place, "forgets")[0], logs(place, "experts")
     report = MetricsReport(
-        log_dir=log, perf_measure="performance", maintenance_method="both", transfer_method="both", experts=beside
+        log_dir=log, perf_measure="performance", maintenance_method="both", transfer_method="both", experts=expert_logs
     )
     report.calculate()
-    scores = perdure.score(log, beside, Settings(preset="l2metrics-3.1"))
+    scores = perdure.score(log, expert_logs, Settings(preset="l2metrics-3.1"))
     assert report.lifetime_values == {theirs: scores[ours] for theirs, ours in NAMES.items()}
     assert report.lifetime_values["sample_efficiency"] is not None
 
 
-def test_an_expert_that_was_stored_serves_and_writing_replaces_it(place: Path) -> None:
-    log, beside = logs(place, "keeps")[0], logs(place, "experts")
-    for expert in beside:
+def test_a_stored_expert_is_used_and_storing_again_replaces_it(place: Path) -> None:
+    log, expert_logs = logs(place, "keeps")[0], logs(place, "experts")
+    for expert in expert_logs:
         for _ in range(2):
             store_expert(expert, "a")
     report = MetricsReport(log_dir=log, perf_measure="performance")
     report.calculate()
     assert {len(task["ste_rel_perf_vals"]) for task in report.ll_metrics_dict["task_metrics"].values()} == {2}
-    store_expert(beside[0], "w")
+    store_expert(expert_logs[0], "w")
     assert main(["-R", "-l", str(place / "experts"), "-s", "w"]) == 0
     again = MetricsReport(log_dir=log, perf_measure="performance")
     again.calculate()
@@ -85,10 +85,10 @@ def test_an_expert_that_was_stored_serves_and_writing_replaces_it(place: Path) -
         store_expert(log)
 
 
-def test_a_pickle_is_never_loaded_and_what_to_do_is_said(place: Path) -> None:
+def test_a_pickle_is_never_loaded_and_the_fix_is_reported(place: Path) -> None:
     folder = place / "l2data" / "taskinfo"
     folder.mkdir(parents=True)
-    # What unpickling this would do is written here by hand: os.mkdir("loaded").
+    # A pickle written by hand that would run os.mkdir("loaded").
     (folder / "pong.pickle").write_bytes(b"cos\nmkdir\n(S'loaded'\ntR.")
     with pytest.warns(UserWarning, match=r"experts of pong are stored as pickles.*l2metrics/experts\.py"):
         MetricsReport(log_dir=logs(place, "keeps")[0], perf_measure="performance").calculate()
@@ -108,7 +108,7 @@ def test_a_misspelt_option_is_refused_and_one_of_the_command_is_not(place: Path)
         MetricsReport(log_dir=log, perf_measure="performance").report()
 
 
-def test_what_is_added_is_printed_and_saved(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_added_metric_is_printed_and_saved(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pandas", reason="metrics written for l2metrics take frames of pandas")
 
     class Length(Metric):
@@ -124,7 +124,7 @@ def test_what_is_added_is_printed_and_saved(place: Path, capsys: pytest.CaptureF
     report.calculate()
     report.report()
     assert "length" in capsys.readouterr().out
-    # Each task: three evaluations of 10 and 40 of learning.
+    # Each task has three evaluations of 10 and 40 experiences of learning.
     assert report.lifetime_values["length"] == pytest.approx((3 * 10 + 40) / 4)
     report.save_metrics(place / "out", "my run")
     document = json.loads((place / "out" / "my_run_metrics.json").read_text())
@@ -133,7 +133,7 @@ def test_what_is_added_is_printed_and_saved(place: Path, capsys: pytest.CaptureF
     assert list(report.ll_metrics_df["length"]) == [pytest.approx(17.5)]
 
 
-def test_a_metric_that_gives_back_no_table_is_named(place: Path) -> None:
+def test_a_metric_that_returns_no_table_is_named(place: Path) -> None:
     pytest.importorskip("pandas", reason="metrics written for l2metrics take frames of pandas")
 
     class Nothing(Metric):
@@ -183,7 +183,7 @@ def test_the_command_goes_through_every_log_below_a_folder(place: Path) -> None:
     assert len(json.loads((place / "results" / "ll_metrics.json").read_text())) == 3
 
 
-def test_settings_from_a_file_overrule_the_command_as_they_did(place: Path) -> None:
+def test_settings_from_a_file_override_the_command_as_in_l2metrics(place: Path) -> None:
     log = logs(place, "keeps")[0]
     (place / "settings.json").write_text(json.dumps({"perf_measure": "performance", "transfer_method": "contrast"}))
     assert main(["-l", str(log), "-c", "settings.json", "--no-plot", "-o", "named"]) == 0

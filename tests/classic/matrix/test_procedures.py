@@ -1,4 +1,4 @@
-"""S002's procedures: with stand-ins that behave like PyTorch's, and with PyTorch where it is installed."""
+"""Procedures of the accuracy-matrix page: with stand-ins for PyTorch, and with PyTorch if it is installed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Batch = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
 
 class Loader:
-    """Two batches of one task: what is to be answered is the task's own number."""
+    """Two batches of one task, whose label is the task's own number."""
 
     def __init__(self, task: int) -> None:
         self.task = task
@@ -37,7 +37,7 @@ class Loader:
 
 
 class Model:
-    """It answers with the last task it was trained on, and knows whether it is being trained."""
+    """A model that answers with the task of its last training, and knows whether it is being trained."""
 
     def __init__(self) -> None:
         self.knows = 0
@@ -75,7 +75,7 @@ def test_a_task_s_accuracy_is_the_share_of_right_answers_in_percent() -> None:
 
 def test_every_task_seen_so_far_is_evaluated_after_each_is_trained() -> None:
     matrix = evaluate_continual_learning(Model(), LOADERS, LOADERS, fit, 7, "cpu")
-    # It knows the last task alone: 100 on the diagonal, 0 after, and nothing was evaluated before.
+    # The model knows only the last task: 100 on the diagonal, 0 after, and no evaluation before.
     expected = [[100, 0, 0], [np.nan, 100, 0], [np.nan, np.nan, 100]]
     np.testing.assert_array_equal(matrix, expected)
     assert ContinualLearningMetrics(matrix).backward_transfer == -100.0
@@ -90,13 +90,13 @@ def test_evaluations_before_any_learning_give_forward_transfer(tmp_path: Path) -
     matrix = evaluate_continual_learning(model, LOADERS, LOADERS, fit, 7, "cpu", before=True, to=place, seed=4)
     np.testing.assert_array_equal(matrix, [[0, 100, 0, 0], [100, 0, 100, 0], [0, 0, 0, 100]])
     scores = perdure.score(place)
-    # Just before the second task it has lost what it knew by chance; of the third it never knew anything.
+    # Just before the second task the model has lost its chance result; it never knew the third.
     assert scores["FWT"] == ((0 - 100) + (0 - 0)) / 2
     assert scores["above_chance"] == ((100 - 100) + (100 - 0)) / 2
     assert scores.seed == 4
 
 
-def test_the_file_holds_time_and_memory_for_each_task_and_the_report_shows_them(tmp_path: Path) -> None:
+def test_the_file_has_time_and_memory_for_each_task_and_the_report_shows_them(tmp_path: Path) -> None:
     place = tmp_path / "life.json"
     evaluate_continual_learning(
         Model(), LOADERS, LOADERS, fit, 7, "cpu", to=place, learner="naive", tasks=["a", "b", "c"]
@@ -113,7 +113,7 @@ def test_the_file_holds_time_and_memory_for_each_task_and_the_report_shows_them(
     assert "30" in items["Memory used"].found
 
 
-def test_runs_are_seeded_and_summed_up_as_the_page_does(tmp_path: Path) -> None:
+def test_runs_are_seeded_and_summarised_as_on_the_page(tmp_path: Path) -> None:
     drawn: list[list[list[float]]] = []
 
     def experiment() -> list[list[float]]:
@@ -144,12 +144,12 @@ def test_runs_are_seeded_and_summed_up_as_the_page_does(tmp_path: Path) -> None:
         evaluate_with_confidence(experiment, num_runs=0)
 
 
-def test_a_matrix_of_two_tasks_is_read_back_without_being_asked_which_way_round(tmp_path: Path) -> None:
+def test_a_matrix_of_two_tasks_is_read_back_without_a_given_orientation(tmp_path: Path) -> None:
     evaluate_with_confidence(lambda: [[90.0, 60.0], [0.0, 80.0]], num_runs=1, to=tmp_path)
     assert perdure.score(tmp_path / "run-0.json")["BWT"] == -30.0
 
 
-def test_a_matrix_is_saved_where_it_can_be(tmp_path: Path) -> None:
+def test_a_matrix_is_saved_as_a_supported_file(tmp_path: Path) -> None:
     place = save_matrix(tmp_path / "deep" / "one.json", [[90.0, None], [None, 80.0]], joint=[95.0, 90.0])
     assert perdure.score(place)["IM"] == 10.0
     with pytest.raises(LogError, match=r"one\.csv: the suffix is '\.csv'; end it in \.json"):
@@ -159,7 +159,7 @@ def test_a_matrix_is_saved_where_it_can_be(tmp_path: Path) -> None:
         save_matrix(tmp_path / "file" / "one.json", [[90.0]])
 
 
-def test_joint_training_says_how_to_get_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_joint_training_reports_how_to_provide_its_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"needs torch; install it with: pip install 'torch'"):
         joint_training_baseline(Model(), LOADERS, LOADERS, 1)

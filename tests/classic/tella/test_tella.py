@@ -1,4 +1,4 @@
-"""An agent written for tella lifetimes on Gymnasium, and its logs are lifetimes."""
+"""Agents written for tella run on Gymnasium, and their logs are lifetimes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from perdure.classic.tella.experiment import generate_transitions, rl_experiment
 
 
 class Counting(gymnasium.Env[Any, Any]):
-    """Ends after `length` steps; sees the number of its steps, and gains what is done."""
+    """An environment that ends after `length` steps, observes the number of its steps, and rewards the action."""
 
     def __init__(self, length: int = 3) -> None:
         self.observation_space, self.action_space = Discrete(100), Discrete(2)
@@ -49,7 +49,7 @@ class Counting(gymnasium.Env[Any, Any]):
 
 
 class CountingOfOld:
-    """The same as gym 0.23 had it."""
+    """The same environment for gym 0.23."""
 
     def __init__(self, length: int = 3) -> None:
         self._env = Counting(length)
@@ -70,7 +70,7 @@ class CountingOfOld:
 
 
 class Curriculum(InterleavedEvalCurriculum):
-    """Two tasks, one after the other, and both evaluated around them."""
+    """A curriculum of two tasks in turn, with an evaluation of both before and after each."""
 
     env: Any = Counting
 
@@ -90,18 +90,18 @@ class OfOld(Curriculum):
 
 
 class Agent(tella.ContinualRLAgent):
-    """Always does 1, and remembers what it was told."""
+    """An agent that always does 1 and records its calls."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.told: list[Any] = []
+        self.calls: list[Any] = []
 
     def block_start(self, is_learning_allowed: bool) -> None:
         assert self.is_learning_allowed == is_learning_allowed
-        self.told.append("learn" if is_learning_allowed else "evaluate")
+        self.calls.append("learn" if is_learning_allowed else "evaluate")
 
     def task_variant_start(self, task_name: str | None, variant_name: str | None) -> None:
-        self.told.append((task_name, variant_name))
+        self.calls.append((task_name, variant_name))
 
     def choose_actions(self, observations: Sequence[Any]) -> Sequence[Any]:
         return [None if observation is None else 1 for observation in observations]
@@ -111,17 +111,17 @@ class Agent(tella.ContinualRLAgent):
         assert rewards <= ({1.0} if self.is_learning_allowed else {None})
 
 
-def agent(num_envs: int = 1) -> Agent:
+def make_agent(num_envs: int = 1) -> Agent:
     return Agent(3, Discrete(100), Discrete(2), num_envs)
 
 
 @pytest.mark.parametrize("curriculum", [Curriculum, OfOld])
 @pytest.mark.parametrize("num_envs", [1, 3])
 def test_a_lifetime_is_logged_episode_by_episode(tmp_path: Path, curriculum: type[Curriculum], num_envs: int) -> None:
-    item = agent(num_envs)
+    item = make_agent(num_envs)
     run(item, curriculum(0), render=False, log_dir=tmp_path, num_envs=num_envs)
     both = [("short", "Default"), ("long", "Default")]
-    assert item.told == ["evaluate", *both, "learn", both[0], "evaluate", *both, "learn", both[1], "evaluate", *both]
+    assert item.calls == ["evaluate", *both, "learn", both[0], "evaluate", *both, "learn", both[1], "evaluate", *both]
     (log,) = tmp_path.iterdir()
     lifetime = perdure.read(log)
     assert (lifetime.learner, lifetime.complete) == ("Agent", True)
@@ -129,14 +129,14 @@ def test_a_lifetime_is_logged_episode_by_episode(tmp_path: Path, curriculum: typ
         ("learn", "short_default", 4),
         ("evaluate", "short_default", 2),
     ]
-    # Every step gains 1, so an episode gains as many as it has steps.
+    # Every step has reward 1, so the reward of an episode is its number of steps.
     rows = lifetime.experiences
     assert rows["reward"].to_list() == rows["episode_step_count"].cast(float).to_list()
     assert set(rows.filter(rows["task_name"].cast(str).str.starts_with("long"))["reward"]) == {5.0}
     assert rows["exp_num"].to_list() == list(range(len(rows)))
 
 
-def test_environments_are_seeded_once_and_one_after_the_other() -> None:
+def test_environments_are_seeded_once_and_in_order() -> None:
     results: list[Counting] = []
 
     def make() -> Counting:
@@ -151,19 +151,19 @@ def test_environments_are_seeded_once_and_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize("num_envs", [1, 2, 7])
-def test_so_many_steps_are_so_many_steps(num_envs: int) -> None:
+def test_a_block_measured_in_steps_has_exactly_that_many(num_envs: int) -> None:
     variant = TaskVariant(Counting, rng_seed=0, num_steps=10)
     transitions = list(generate_transitions(variant, lambda seen: [0 for _ in seen], num_envs))
     assert sum(line is not None for batch in transitions for line in batch) == 10
 
 
-def test_the_last_observation_of_an_episode_is_its_own() -> None:
+def test_the_last_observation_belongs_to_its_episode() -> None:
     variant = TaskVariant(Counting, rng_seed=0, num_episodes=2)
     steps = [line for batch in generate_transitions(variant, lambda seen: [0], 1) for line in batch if line is not None]
     assert [(step.observation, step.next_observation) for step in steps] == [(0, 1), (1, 2), (2, 3)] * 2
 
 
-def test_a_lifetime_can_be_lived_alone_of_many(tmp_path: Path) -> None:
+def test_one_lifetime_of_many_can_be_run_separately(tmp_path: Path) -> None:
     seeds: list[tuple[int, int]] = []
 
     def recorded(seed: int, *rest: Any) -> Agent:
@@ -215,14 +215,14 @@ class Elsewhere(Counting):
         ),
     ],
 )
-def test_a_curriculum_that_makes_no_sense_is_refused(blocks: list[Block], words: str) -> None:
+def test_an_invalid_curriculum_is_refused(blocks: list[Block], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         validate_curriculum(_Blocks(blocks))
     with pytest.raises(ValidationError, match="num_episodes or num_steps"):
         TaskVariant(Counting, rng_seed=0)
 
 
-def test_cart_pole_is_registered_and_importing_stands_in_for_nothing() -> None:
+def test_cart_pole_is_registered_and_the_import_replaces_no_module() -> None:
     assert {"SimpleCartPole", "CartPole-1000"} <= set(curriculum_registry)
     validate_curriculum(curriculum_registry["CartPole-1000"](0))
     assert "gym" not in sys.modules
