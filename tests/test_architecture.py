@@ -54,7 +54,7 @@ EVERYONES = {
 }
 EXTENSIONS = ("classic", "batched", "integrations")
 PUBLIC = {*EXTENSIONS, "learners", "log", "metrics", "reports", "scenario", "simulate", "tasks", "testing"}
-"""Beside `perdure` itself, where pages and examples may import from: contracts of plug-ins, and whole rooms."""
+"""Modules from which pages and examples may import, besides `perdure`: contracts of plug-ins, and packages."""
 DEEPER = ("perdure.classic.", "perdure.integrations.", "perdure.batched.learners", "perdure.batched.tasks")
 ROOT = Path(__file__).parent.parent
 SHOWN = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.py"), *ROOT.glob("examples/**/*.md"), ROOT / "README.md"]
@@ -172,7 +172,7 @@ THEIRS = {
     "files.py": "Python's reader of TOML says the line in its message alone, before 3.14",
     "batched/devices.py": "JAX says in its message alone that memory does not suffice",
     "runner/lifetime.py": "NumPy says in its message alone that an array is read-only",
-    "runner/engines/local.py": "what a process that crashed printed",
+    "runner/engines/local.py": "the output of a crashed process",
 }
 
 
@@ -210,7 +210,7 @@ def test_no_code_parses_messages_for_users() -> None:
 
 
 PLACE = re.compile(r"((the |a )?\w* ?\{\}|--\S+( \{\})?): ")
-"""A text that begins with a place: of a file or a lifetime, of a task or a block, or an option."""
+"""Matches a text that begins with a place: a file, lifetime, task, block or option."""
 
 
 def _error_names() -> set[str]:
@@ -261,7 +261,7 @@ def test_every_error_has_a_fix() -> None:
 
 
 OF_METRICS = ("metrics", "classic")
-"""Where metrics are declared, S002's own functions, and what other tools call them."""
+"""Files that declare metrics, the accuracy-matrix page's functions, and the names in other tools."""
 ALSO_WORDS = {
     "cli/demo.py": {"forward_transfer"},  # its closing sentence is about the pairs of this metric
     "gather/output_files.py": {"saturation", "experiences_to_saturation"},  # columns of blocks.tsv
@@ -277,7 +277,7 @@ ALSO_WORDS = {
     },  # the metrics that New et al. 2022 average
     "simulate/learner.py": {"saturation", "forgetting"},  # traits of an idealised learner
 }
-"""What is called like a metric and is something else, or is about this very one."""
+"""Words that are also metric names, or places that are about one metric."""
 
 
 def test_facts_about_a_metric_are_part_of_its_declaration() -> None:
@@ -319,7 +319,7 @@ def test_the_changelog_begins_with_the_current_version() -> None:
 THEIR_NAMES = {"Block", "Metric", "MetricsReport", "Transition"}
 """Names of l2metrics and tella, which the drop-in classes of `classic` keep."""
 PER_LIBRARY = {"PerdureCallback"}
-"""The class of each integration has one name, so that only the import says which library it is for."""
+"""The integration classes share a name, so that only the import differs between libraries."""
 
 
 def public_classes(part: str) -> Counter[str]:

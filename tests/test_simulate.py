@@ -55,9 +55,9 @@ def scenario(tasks: str = "ab", superblocks: int = 1) -> Scenario:
 
 def scored(learner: IdealLearner, expert_learner: IdealLearner = LEARNER, tasks: str = "ab") -> Score:
     """Score with given bounds and without smoothing, so that the numbers can be computed by hand."""
-    lived = scenario(tasks)
+    small_scenario = scenario(tasks)
     prep = Preparation(window="none", bounds=dict.fromkeys(tasks, (0.0, 1.0)))
-    return score(lifetime(learner, lived), experts(expert_learner, lived), Settings(prep=prep))
+    return score(lifetime(learner, small_scenario), experts(expert_learner, small_scenario), Settings(prep=prep))
 
 
 def values(learner: IdealLearner) -> dict[str, float]:
@@ -170,11 +170,11 @@ def test_saturation_moves_sample_efficiency_by_its_height_and_by_the_unreached_l
 def test_with_noise_and_smoothing_a_metric_still_follows_its_cause(
     trait: str, amounts: tuple[float, ...], moved: dict[str, int]
 ) -> None:
-    lived = scenario("abc")
+    small_scenario = scenario("abc")
     rng = np.random.default_rng(1)
     learners = [LEARNER.but(**{trait: amount, "noise": 0.02}) for amount in amounts]
     means = [
-        {name: values.mean() for name, values in metric_values(each, lived, 200, rng, LEARNER).items()}
+        {name: values.mean() for name, values in metric_values(each, small_scenario, 200, rng, LEARNER).items()}
         for each in learners
     ]
     for name in METRICS:
@@ -187,9 +187,9 @@ def test_with_noise_and_smoothing_a_metric_still_follows_its_cause(
 
 
 def test_relearning_a_forgotten_task_counts_as_recovery() -> None:
-    lived = scenario("ab", superblocks=4)
+    small_scenario = scenario("ab", superblocks=4)
     prep = Preparation(window="none", bounds={"a": (0.0, 1.0), "b": (0.0, 1.0)})
-    scores = score(lifetime(LEARNER.but(forgetting=0.5, pace=20), lived), settings=Settings(prep=prep))
+    scores = score(lifetime(LEARNER.but(forgetting=0.5, pace=20), small_scenario), settings=Settings(prep=prep))
     assert scores["recovery_time"] == pytest.approx(9)  # half of 20 experiences' worth is lost; counted from 0
     assert scores["droop"] is not None
     assert scores["droop"] > 0
@@ -212,28 +212,28 @@ def test_lifetimes_differ_only_if_the_learner_has_a_spread() -> None:
 
 
 def test_vectorised_metrics_equal_the_scores_of_single_lifetimes(monkeypatch: pytest.MonkeyPatch) -> None:
-    lived = scenario("abc", superblocks=2)
+    small_scenario = scenario("abc", superblocks=2)
     learner = IdealLearner(forgetting=0.2, forward=0.1, backward=0.05, noise=0.05, spread=0.3)
     expert_learner = IdealLearner(pace=30)
     prep = Preparation(bounds=dict.fromkeys("abc", (0.0, 1.0)))
     one_by_one = [
-        score(lifetime, experts(expert_learner, lived), Settings(prep=prep))
-        for lifetime in lifetimes(learner, lived, 4)
+        score(lifetime, experts(expert_learner, small_scenario), Settings(prep=prep))
+        for lifetime in lifetimes(learner, small_scenario, 4)
     ]
-    rows = [performance(learner, lived, 1, np.random.default_rng([seed, 1])) for seed in range(4)]
+    rows = [performance(learner, small_scenario, 1, np.random.default_rng([seed, 1])) for seed in range(4)]
     monkeypatch.setattr("perdure.simulate.values.performance", lambda *_: np.concatenate(rows))
-    together = metric_values(learner, lived, 4, np.random.default_rng(0), expert_learner)
+    together = metric_values(learner, small_scenario, 4, np.random.default_rng(0), expert_learner)
     for name in METRICS:
         assert list(together[name]) == pytest.approx([score[name] for score in one_by_one], rel=1e-9), name
 
 
 def test_a_simulated_log_survives_the_round_trip(tmp_path: Path) -> None:
-    lived = lifetime(LEARNER.but(noise=0.05), scenario(), seed=7, id="seven")
-    path = write_log(lived, tmp_path / "logs", protocol="small")
+    original = lifetime(LEARNER.but(noise=0.05), scenario(), seed=7, id="seven")
+    path = write_log(original, tmp_path / "logs", protocol="small")
     result = perdure.read(path)
     assert (result.id, result.learner, result.seed, result.complete) == ("seven", "ideal", 7, True)
-    assert result.scenario.blocks == lived.scenario.blocks
-    assert np.array_equal(result.passage().values, lived.passage().values)
+    assert result.scenario.blocks == original.scenario.blocks
+    assert np.array_equal(result.passage().values, original.passage().values)
     assert result.manifest["protocol"] == "small"
     assert perdure.check(path).ok
 
@@ -244,20 +244,20 @@ LAYOUTS = ("condensed", "dispersed", "alternating", "permuted", "ant-a", "ant-b"
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_without_forgetting_and_transfer_every_layout_is_a_null(layout: str) -> None:
     tasks = {"continual": ("a:x", "a:y"), "ant-c": ("a:x", "a:y", "b:x", "b:y")}.get(layout, ("a", "b", "c"))
-    lived = compose(layout, tasks, learn=90, evaluate=5, seed=3).scenario
-    labels = [task.label for task in lived.tasks]
+    small_scenario = compose(layout, tasks, learn=90, evaluate=5, seed=3).scenario
+    labels = [task.label for task in small_scenario.tasks]
     # An expert runs each task's learning blocks joined, whatever their number.
-    curve_of_learner = lifetime(LEARNER, lived).passage()
+    curve_of_learner = lifetime(LEARNER, small_scenario).passage()
     for task in labels:
         joined = np.concatenate(
             [
                 curve_of_learner.values[curve_of_learner.starts[index] : curve_of_learner.starts[index + 1]]
-                for index in lived.where("learn", task)
+                for index in small_scenario.where("learn", task)
             ]
         )
         assert joined == pytest.approx(expert(LEARNER, task, len(joined)).passage().values)
     prep = Preparation(window="none", bounds=dict.fromkeys(labels, (0.0, 1.0)))
-    scores = score(lifetime(LEARNER, lived), experts(LEARNER, lived), Settings(prep=prep))
+    scores = score(lifetime(LEARNER, small_scenario), experts(LEARNER, small_scenario), Settings(prep=prep))
     for name, neutral in NEUTRAL.items():
         assert scores[name] is None or scores[name] == pytest.approx(neutral), name
     answered = {name for name in METRICS if scores[name] is not None}
@@ -317,9 +317,9 @@ def test_traits_are_drawn_for_each_task_if_each_task_has_its_own_model() -> None
 
 
 def test_lifetimes_made_together_have_the_blocks_of_lifetimes_made_singly() -> None:
-    lived = scenario("ab", superblocks=2)
-    values = performance(NULL, lived, 3, np.random.default_rng(0))
-    for number, simulated in enumerate(as_lifetimes(NULL, lived, values, seed=7)):
+    small_scenario = scenario("ab", superblocks=2)
+    values = performance(NULL, small_scenario, 3, np.random.default_rng(0))
+    for number, simulated in enumerate(as_lifetimes(NULL, small_scenario, values, seed=7)):
         assert (simulated.seed, simulated.learner) == (7 + number, "null")
         known = simulated.passage()
         plain = Lifetime(simulated.id, simulated.experiences, simulated.measures, info=simulated.info).passage()
@@ -386,9 +386,11 @@ def test_a_block_counted_in_steps_cannot_be_simulated() -> None:
 @pytest.mark.parametrize(("name", "side"), [("lifelong", 1), ("forgetful", -1)])
 def test_the_notional_learners_have_the_metric_signs_of_the_published_figures(name: str, side: int) -> None:
     # New et al. 2022: PM, RP and SE above their thresholds in Figs. 7 and 8, below them in Figs. 9 and 10
-    lived = scenario("ab", superblocks=2)
+    small_scenario = scenario("ab", superblocks=2)
     prep = Preparation(bounds={"a": (0.0, 1.0), "b": (0.0, 1.0)})
-    scores = score(lifetime(NOTIONAL[name], lived), experts(NOTIONAL["expert"], lived), Settings(prep=prep))
+    scores = score(
+        lifetime(NOTIONAL[name], small_scenario), experts(NOTIONAL["expert"], small_scenario), Settings(prep=prep)
+    )
     for metric, threshold in (("performance_maintenance", 0), ("relative_performance", 1), ("sample_efficiency", 1)):
         value = scores[metric]
         assert value is not None

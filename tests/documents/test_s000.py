@@ -286,7 +286,7 @@ def test_efficiency_of_an_unsaturated_task_is_flagged_and_not_excluded(tmp_path:
     flags = {}
     for own, curve in curves.items():
         lifetime = write_log(tmp_path, own, [("train", "a", curve)])
-        expert = write_log(tmp_path, f"beside-{own}", [("train", "a", curves["settled"])], role="expert")
+        expert = write_log(tmp_path, f"expert-of-{own}", [("train", "a", curves["settled"])], role="expert")
         result = run_json("score", lifetime, "--experts", expert, "--preset", preset)["lifetimes"][0]["metrics"]
         assert result["sample_efficiency"]["value"] is not None
         flags[own] = [item for item in result["sample_efficiency"]["flags"] if "not saturated" in item]

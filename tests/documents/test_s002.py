@@ -108,7 +108,7 @@ def test_every_metric_of_score_equals_the_pages_function(page: dict[str, Any], s
     assert result["forgetting_strict"]["value"] == pytest.approx(mean(strict))
     assert result["average_accuracy"]["value"] == pytest.approx(
         result["learning_accuracy"]["value"] + result["bwt"]["value"] * 3 / 4
-    ), "what the page calls an approximation is exact with (T − 1)/T"
+    ), "the approximation of the page is exact with (T − 1)/T"
 
 
 def test_the_printed_matrix_is_read_unchanged(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_the_procedures_give_the_matrix_of_the_pages_procedures(page: dict[str, 
     tests = loaders(4)
     theirs = page["evaluate_continual_learning"](Model(), tests, tests, train, 1, None)
     ours = perdure.classic.matrix.evaluate_continual_learning(Model(), tests, tests, train, 1, None)
-    assert np.nan_to_num(ours) == pytest.approx(theirs), "what they leave 0 is NaN here"
+    assert np.nan_to_num(ours) == pytest.approx(theirs), "NaN here is 0 on the page"
     assert np.isnan(ours[np.tril_indices(4, -1)]).all()
     known = Model()
     train(known, tests[2], 1, None)

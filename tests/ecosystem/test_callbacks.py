@@ -1,4 +1,4 @@
-"""Callbacks for Lightning and Hugging Face, against the real libraries; `make test-ecosystem` installs them."""
+"""Callbacks for Lightning and Hugging Face, tested with the real libraries; `make test-ecosystem` installs them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def data(task: str) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _warnings_of_others_are_theirs() -> Any:
+def _ignore_warnings_of_the_libraries() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

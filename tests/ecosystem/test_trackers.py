@@ -1,4 +1,4 @@
-"""Trackers' own libraries read what we write there; `make test-ecosystem` installs them."""
+"""Trackers read our exports with their own libraries; `make test-ecosystem` installs them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from perdure.gather.trackers import send
 
 
 @pytest.fixture
-def own(lifetime: Path) -> dict[str, float]:
+def own_scores(lifetime: Path) -> dict[str, float]:
     return {name: value for name, value in perdure.score(lifetime).values.items() if value is not None}
 
 
-def same(place: Path, own: dict[str, float]) -> None:
+def assert_same_scores(place: Path, own_scores: dict[str, float]) -> None:
     theirs = perdure.score(place).values
-    assert {name: theirs[name] for name in own} == pytest.approx(own, rel=1e-9)
+    assert {name: theirs[name] for name in own_scores} == pytest.approx(own_scores, rel=1e-9)
 
 
 def test_tensorboard_lists_our_scalars_with_their_values(tmp_path: Path, life: Path) -> None:
@@ -43,23 +43,23 @@ def test_tensorboard_lists_our_scalars_with_their_values(tmp_path: Path, life: P
 
 
 def test_mlflow_keeps_a_run_that_scores_the_same(
-    tmp_path: Path, life: Path, own: dict[str, float], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, life: Path, own_scores: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("mlflow", reason="MLflow is not installed")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     send(life, f"mlflow:file:{tmp_path / 'mlruns'}")
-    same(tmp_path / "mlruns", own)
+    assert_same_scores(tmp_path / "mlruns", own_scores)
 
 
 def test_weights_and_biases_keeps_a_run_offline_that_scores_the_same(
-    tmp_path: Path, life: Path, own: dict[str, float], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, life: Path, own_scores: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wandb = pytest.importorskip("wandb", reason="wandb is not installed")
     monkeypatch.chdir(tmp_path)
     send(life, "wandb:paper")
-    wandb.teardown()  # its own process writes the file, and may still be at it
+    wandb.teardown()  # its own process writes the file, and may still be running
     (run,) = (tmp_path / "wandb").glob("offline-run-*")
-    same(run, own)
+    assert_same_scores(run, own_scores)
 
 
 def test_aim_keeps_every_number(tmp_path: Path, life: Path) -> None:

@@ -16,7 +16,7 @@ import perdure
 __all__ = ["LEARNERS", "Run", "children_of", "has_ended", "records", "wait_until", "write_protocol"]
 
 LEARNERS = '''
-"""Learners that each do one bad thing."""
+"""Learners that misbehave in one way each."""
 import ctypes
 import os
 import shutil
@@ -28,7 +28,7 @@ from pathlib import Path
 
 
 class Still:
-    """Never moves, never learns; does its bad thing in the block `at`."""
+    """Never moves, never learns; misbehaves in the block `at`."""
 
     def __init__(self, seed=0, at=3, mark="", **more):
         self.seed, self.at, self.mark, self.more = seed, at, mark, more
@@ -59,7 +59,7 @@ class Hangs(Still):
 
 
 class HangsDeaf(Still):
-    """Hears no signal that can be ignored."""
+    """Ignores every signal that can be ignored."""
 
     def ill(self):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -69,7 +69,7 @@ class HangsDeaf(Still):
 
 
 class Slow(Still):
-    """Takes its time with each step, and can be kept."""
+    """Pauses in each step, and can be saved."""
 
     count = 0
 
@@ -91,7 +91,7 @@ class Slow(Still):
 
 
 class Forks(Still):
-    """Leaves a child behind that keeps everything it inherited open."""
+    """Leaves a child process that keeps every inherited file open."""
 
     def ill(self):
         child = os.fork()
@@ -104,14 +104,14 @@ class Forks(Still):
 
 
 class ForksAndReturns(Still):
-    """Forgets which of the two it is."""
+    """Continues in a forked child as if it were the parent."""
 
     def ill(self):
         self.note(os.fork())
 
 
 class Joined(Still):
-    """Has a process that Python would wait for at the end."""
+    """Starts a process that Python waits for at exit."""
 
     def ill(self):
         import multiprocessing
@@ -135,7 +135,7 @@ class Raises(Still):
 
 
 class Removes(Slow):
-    """Removes parts of its own log, as someone does who removes a folder that is being written to."""
+    """Removes parts of its own log while the run writes to it."""
 
     def ill(self):
         life = Path(self.mark).with_name("run") / "lives" / "life-000"
@@ -145,7 +145,7 @@ class Removes(Slow):
 
 
 class RaisesOddly(Still):
-    """What it raises is no Exception, cannot be encoded, and is long."""
+    """Raises an error that is not an Exception, cannot be encoded, and is long."""
 
     def ill(self):
         class Odd(BaseException):
@@ -155,7 +155,7 @@ class RaisesOddly(Still):
 
 
 class Lowers(Still):
-    """Leaves its process able to open nothing more."""
+    """Leaves its process unable to open further files."""
 
     def ill(self):
         import resource
@@ -164,7 +164,7 @@ class Lowers(Still):
 
 
 class Closes(Still):
-    """Closes what it prints to."""
+    """Closes its standard output."""
 
     def ill(self):
         self.note(os.getpid())
@@ -207,7 +207,7 @@ class Wanders(Still):
 
 
 class Asks(Still):
-    """Reads what it was not given."""
+    """Reads standard input."""
 
     def ill(self):
         if sys.stdin.readline() or os.read(0, 100):
@@ -233,7 +233,7 @@ ENDS = {
 
 
 class Fickle(Slow):
-    """Stops after so many blocks, unless the file `mended` is there; may fail to come back."""
+    """Stops after a number of blocks unless the file `mended` exists; may fail to restore."""
 
     def block_started(self, situation):
         if situation.block == self.at and not Path(self.more["mended"]).exists():
@@ -254,7 +254,7 @@ class Fickle(Slow):
 
 
 class Big(Slow):
-    """Saves more than there is room for after its third block, unless there is room."""
+    """Saves more than the disk has space for after its third block, unless there is space."""
 
     def save(self, folder):
         super().save(folder)

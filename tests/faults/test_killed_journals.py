@@ -61,11 +61,16 @@ def close_after(into: Path, block: int, number: int, *workers: str) -> list[int]
     numbers = list(range(number, number + 2 * BLOCK * len(workers)))
     with perdure.Journal(into, "lifetime", join=True) as journal:
         for index, exp_num in enumerate(numbers):
-            there = block + index // (BLOCK * len(workers))
-            mode = "train" if there % 2 else "test"
+            number_of_block = block + index // (BLOCK * len(workers))
+            mode = "train" if number_of_block % 2 else "test"
             worker = workers[index % len(workers)]
             journal.log(
-                block_num=there, exp_num=exp_num, block_type=mode, task_name="a", worker_id=worker, reward=index / 3
+                block_num=number_of_block,
+                exp_num=exp_num,
+                block_type=mode,
+                task_name="a",
+                worker_id=worker,
+                reward=index / 3,
             )
     return numbers
 

@@ -1,4 +1,4 @@
-"""A strategy of Avalanche is logged batch by batch, and what Avalanche itself writes is read."""
+"""Avalanche: a strategy is logged batch by batch, and Avalanche's own files are read."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_block_is_an_experience_and_a_row_a_batch(tmp_path: Path) -> None:
     ]
 
 
-def test_an_evaluation_amid_learning_divides_it(tmp_path: Path) -> None:
+def test_an_evaluation_during_learning_splits_the_block(tmp_path: Path) -> None:
     with PerdureLogger(tmp_path, "life", score=lambda one: one.score) as logger:
         logger.before_training_exp(strategy(0))
         logger.after_forward(strategy(0))
@@ -50,22 +50,22 @@ def test_an_evaluation_amid_learning_divides_it(tmp_path: Path) -> None:
     assert [block.mode for block in perdure.read(tmp_path / "life").scenario.blocks] == ["learn", "evaluate", "learn"]
 
 
-# --- with Avalanche itself, where make test-avalanche runs this ---------------------------------------------
+# --- with Avalanche itself, if make test-avalanche runs this -------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """A naive strategy over three tasks of made-up numbers, logged by Avalanche and by us."""
+def avalanche_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """Train a naive strategy on three tasks of synthetic numbers, logged by Avalanche and by us."""
     torch: Any = pytest.importorskip("torch", reason="make test-avalanche installs it")
     if import_module("importlib.util").find_spec("avalanche") is None:
         pytest.skip("Avalanche is not here; make test-avalanche installs it")
     _import_torchvision(torch)
     folder = tmp_path_factory.mktemp("avalanche")
-    return folder, _live(folder, torch)
+    return folder, _train(folder, torch)
 
 
 def _import_torchvision(torch: Any) -> None:
-    """Its build for CUDA does not import beside a torch without CUDA, for want of two operators that nobody calls."""
+    """Import torchvision, whose CUDA build lacks two unused operators if torch has no CUDA."""
     try:
         import_module("torchvision")
     except RuntimeError:
@@ -75,7 +75,7 @@ def _import_torchvision(torch: Any) -> None:
             torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 
-def _live(folder: Path, torch: Any) -> dict[str, Any]:
+def _train(folder: Path, torch: Any) -> dict[str, Any]:
     module: Any = import_module
     torch.manual_seed(0)
 
@@ -113,14 +113,14 @@ def _live(folder: Path, torch: Any) -> dict[str, Any]:
     return result
 
 
-def accuracies(found: dict[str, Any]) -> list[list[float]]:
-    """As Avalanche keeps them: of each task, before learning and after each experience."""
-    return [found[f"Top1_Acc_Exp/eval_phase/test_stream/Task000/Exp{index:03}"][1] for index in range(3)]
+def accuracies(measured: dict[str, Any]) -> list[list[float]]:
+    """Return Avalanche's accuracies of each task, before learning and after each experience."""
+    return [measured[f"Top1_Acc_Exp/eval_phase/test_stream/Task000/Exp{index:03}"][1] for index in range(3)]
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_our_log_has_the_accuracies_of_avalanche(lived: tuple[Path, dict[str, Any]]) -> None:
-    folder, found = lived
+def test_our_log_has_the_accuracies_of_avalanche(avalanche_run: tuple[Path, dict[str, Any]]) -> None:
+    folder, measured = avalanche_run
     lifetime = perdure.read(folder / "logs" / "naive-0")
     passage = lifetime.passage()
     seen: dict[str, list[float]] = {}
@@ -132,19 +132,19 @@ def test_our_log_has_the_accuracies_of_avalanche(lived: tuple[Path, dict[str, An
         else:
             assert block.length == 3 * 120 / 12
     assert [seen[f"exp{index}"] for index in range(3)] == [
-        pytest.approx(accuracy, abs=1e-6) for accuracy in accuracies(found)
+        pytest.approx(accuracy, abs=1e-6) for accuracy in accuracies(measured)
     ]
     assert perdure.score(folder / "logs" / "naive-0")["performance_maintenance"] is not None
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("file", ["csv/eval_results.csv", "all.json"])
-def test_what_avalanche_wrote_is_the_matrix_that_it_measured(lived: tuple[Path, dict[str, Any]], file: str) -> None:
-    folder, found = lived
-    first = accuracies(found)
+def test_avalanches_file_is_read_as_the_measured_matrix(avalanche_run: tuple[Path, dict[str, Any]], file: str) -> None:
+    folder, measured = avalanche_run
+    first = accuracies(measured)
     scores = perdure.score(folder / file)
     assert (scores.measure, scores.identity.unit) == ("accuracy", "fraction")
-    # After the last experience; and each task after its own, against that.
+    # After the last experience, compared with each task after its own.
     assert scores["average_accuracy"] == pytest.approx(sum(item[-1] for item in first) / 3, abs=1e-4)
     lost = sum(item[-1] - item[index + 1] for index, item in enumerate(first[:-1])) / 2
     assert scores["bwt"] == pytest.approx(lost, abs=1e-4)

@@ -1,6 +1,5 @@
-"""What trainers tell a callback reaches the journal, block by block; against their documented calls, not the libraries.
-
-The libraries themselves are tried in tests/ecosystem.
+"""Callbacks of trainers: their calls reach the journal, block by block. These tests follow the documented calls;
+tests/ecosystem runs the libraries.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import perdure
 from perdure import Recorder
 
 
-def callback(monkeypatch: pytest.MonkeyPatch, library: str, base: str, ours: str) -> Any:
-    """Our module over a library that has nothing but the class we derive from."""
+def import_callback(monkeypatch: pytest.MonkeyPatch, library: str, base: str, ours: str) -> Any:
+    """Import our module with a stand-in library that has only the base class."""
     module = ModuleType(library)
     setattr(module, base, object)
     for name in (library.partition(".")[0], library):
@@ -33,7 +32,7 @@ def blocks(lifetime: Path) -> list[tuple[str, str, int | None]]:
     return [(block.mode, block.task, block.length) for block in perdure.read(lifetime).scenario.blocks]
 
 
-def test_a_recorder_opens_a_block_where_mode_or_task_changes_or_when_asked(tmp_path: Path) -> None:
+def test_a_recorder_opens_a_block_at_a_change_of_mode_or_task_or_on_request(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life") as journal:
         recorder = Recorder(journal)
         for mode, task in (("evaluate", "a"), ("learn", "a"), ("learn", "a"), ("learn", "b")):
@@ -48,8 +47,8 @@ def test_a_recorder_opens_a_block_where_mode_or_task_changes_or_when_asked(tmp_p
 
 
 @pytest.mark.parametrize("by_batch", [True, False])
-def test_lightning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_batch: bool) -> None:
-    recorder = callback(monkeypatch, "lightning.pytorch", "Callback", "perdure.integrations.lightning")
+def test_lightning_hooks_are_logged_as_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_batch: bool) -> None:
+    recorder = import_callback(monkeypatch, "lightning.pytorch", "Callback", "perdure.integrations.lightning")
     trainer = SimpleNamespace(callback_metrics={"accuracy": 0.5}, sanity_checking=False)
     with perdure.Journal(tmp_path, "life", measures=["accuracy"]) as journal:
         item = recorder(journal, ["a", "b"])
@@ -75,8 +74,8 @@ def test_lightning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_batch: bo
     assert blocks(tmp_path / "life") == [("learn", "a", 2), ("evaluate", "a", length), ("evaluate", "b", length)]
 
 
-def test_hugging_face(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorder = callback(monkeypatch, "transformers", "TrainerCallback", "perdure.integrations.huggingface")
+def test_hugging_face_events_are_logged_as_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = import_callback(monkeypatch, "transformers", "TrainerCallback", "perdure.integrations.huggingface")
     with perdure.Journal(tmp_path, "life", measures={"loss": "lower"}) as journal:
         item = recorder(journal)
         with pytest.raises(perdure.PerdureError, match="set its learning = TASK before train"):
@@ -93,7 +92,7 @@ def test_hugging_face(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("library", "ours"),
     [("lightning", "perdure.integrations.lightning"), ("transformers", "perdure.integrations.huggingface")],
 )
-def test_a_library_that_is_absent_is_named(monkeypatch: pytest.MonkeyPatch, library: str, ours: str) -> None:
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, library: str, ours: str) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.delitem(sys.modules, ours, raising=False)
     with pytest.raises(perdure.PerdureError, match=f"pip install .*'{library}>="):

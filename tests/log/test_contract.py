@@ -69,7 +69,7 @@ def test_the_l2logger_reader_keeps_the_contract(log_folder: str) -> None:
 
 
 class Broken:
-    """The example reader with one thing done wrong."""
+    """The example reader with one mistake."""
 
     name = "broken"
     summary = "a log that is read wrongly"

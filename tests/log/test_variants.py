@@ -166,12 +166,12 @@ def test_a_seed_per_episode_is_noise_and_a_width_per_block_is_not() -> None:
         for block, width in enumerate((0.1, 0.2, 0.1))
         for index in range(50)
     ]
-    lived = lifetime(rows)
-    assert tasks(lived) == ["pong_v1", "pong_v2", "pong_v1"]
-    assert [dict(block.params) for block in lived.passage(None, "params").scenario.blocks] == [
+    logged = lifetime(rows)
+    assert tasks(logged) == ["pong_v1", "pong_v2", "pong_v1"]
+    assert [dict(block.params) for block in logged.passage(None, "params").scenario.blocks] == [
         {"width": 0.1}, {"width": 0.2}, {"width": 0.1}
     ]  # fmt: skip
-    assert sets_of(lived).labels["pong"].noise == {"seed"}
+    assert sets_of(logged).labels["pong"].noise == {"seed"}
 
 
 def test_a_run_of_two_or_more_inside_a_block_is_a_separate_block() -> None:
@@ -189,8 +189,8 @@ def test_noise_in_one_lifetime_is_noise_in_all() -> None:
 
 
 def test_a_name_in_use_by_another_label_is_not_given_again() -> None:
-    lived = lifetime(blocks(("pong", {"w": 1}, 2), ("pong_v1", {}, 2), ("pong", {"w": 2}, 2)))
-    assert tasks(lived) == ["pong_v2", "pong_v1", "pong_v3"]
+    logged = lifetime(blocks(("pong", {"w": 1}, 2), ("pong_v1", {}, 2), ("pong", {"w": 2}, 2)))
+    assert tasks(logged) == ["pong_v2", "pong_v1", "pong_v3"]
 
 
 def test_an_unresolved_set_is_refused() -> None:

@@ -49,8 +49,8 @@ def test_an_expert_is_assigned_to_the_task_with_its_set() -> None:
 
 
 def test_bounds_of_a_label_hold_for_its_sets_unless_a_set_has_bounds() -> None:
-    lived = lifetime(rewarded(blocks(("pong", {"w": 1}, 30), ("pong", {"w": 2}, 30))), variants="params")
-    curve = curves(lived, Preparation(bounds={"pong": (0, 10), "pong_v2": (0, 20)}))
+    logged = lifetime(rewarded(blocks(("pong", {"w": 1}, 30), ("pong", {"w": 2}, 30))), variants="params")
+    curve = curves(logged, Preparation(bounds={"pong": (0, 10), "pong_v2": (0, 20)}))
     assert {task: bounds.high for task, bounds in curve.ranges.items()} == {"pong_v1": 10, "pong_v2": 20}
 
 

@@ -69,7 +69,7 @@ class Dies(Still):
 
 
 class Counts:
-    """Its knowledge is how many steps it learned from; its action, and so its log, shows it."""
+    """Knows the number of steps it learned from; its action, and so its log, depends on it."""
 
     def __init__(self, seed=0, slow=0.0, honest=True):
         self.seed, self.slow, self.honest, self.count = seed, slow, honest, 0

@@ -61,8 +61,8 @@ def test_a_learner_with_its_own_loop_runs_every_block(tmp_path: Path) -> None:
     assert life.over
     lifetime = perdure.read(life.path)
     assert lifetime.complete
-    lived = [(block.mode, block.task, block.length) for block in lifetime.scenario.blocks]
-    assert lived == [(block.mode, block.task, block.length) for block in games().scenario.blocks]
+    logged_blocks = [(block.mode, block.task, block.length) for block in lifetime.scenario.blocks]
+    assert logged_blocks == [(block.mode, block.task, block.length) for block in games().scenario.blocks]
     assert not [problem for problem in perdure.check(life.path).problems if problem.level == "error"]
 
 
@@ -169,17 +169,17 @@ class Watched:
 
     def __init__(self, cheats: str = "") -> None:
         self.cheats = cheats
-        self.told: list[tuple[str, Situation]] = []
+        self.events: list[tuple[str, Situation]] = []
         self.learned: list[Any] = []
         self.state = 0
         self.learning = False
 
     def block_started(self, situation: Situation) -> None:
-        self.told.append(("started", situation))
+        self.events.append(("started", situation))
         self.learning = situation.learning
 
     def block_ended(self, situation: Situation) -> None:
-        self.told.append(("ended", situation))
+        self.events.append(("ended", situation))
 
     def act(self, observation: Any) -> Any:
         if self.cheats == "learns in evaluation" and not self.learning:
@@ -201,13 +201,13 @@ class Watched:
 def test_the_act_learn_loop_announces_each_block_and_teaches_only_in_learning(tmp_path: Path) -> None:
     learner = Watched()
     lead(run_lifetime(games(), tmp_path, "thin", seed=3, learner=learner), learner)
-    assert [what for what, _ in learner.told] == ["started", "ended"] * len(games().scenario.blocks)
-    assert [message.task for what, message in learner.told if what == "started"] == [
+    assert [what for what, _ in learner.events] == ["started", "ended"] * len(games().scenario.blocks)
+    assert [message.task for what, message in learner.events if what == "started"] == [
         block.task for block in games().scenario.blocks
     ]
     assert all(isinstance(task, Transition) for task in learner.learned)
     assert sum(task.terminated or task.truncated for task in learner.learned) == 2 * 3
-    situation = learner.told[0][1]
+    situation = learner.events[0][1]
     assert situation.action_space.n == 3
     assert situation.observation_space.shape == (7,)
 
@@ -219,8 +219,8 @@ def test_the_act_learn_loop_gives_labelled_batches_to_a_classifier(tmp_path: Pat
     answer = learner.learned[0]
     assert isinstance(answer, Answer)
     assert answer.labels.shape == (32,)
-    assert learner.told[0][1].inputs == (12, 12)
-    assert learner.told[0][1].outputs == 10
+    assert learner.events[0][1].inputs == (12, 12)
+    assert learner.events[0][1].outputs == 10
 
 
 @pytest.mark.parametrize("syllabus", [games(), pictures()], ids=["episodes", "batches"])

@@ -403,15 +403,15 @@ def test_a_run_into_a_url_is_refused_with_an_alternative(write_protocol: WritePr
 def test_a_module_of_the_same_name_in_another_folder_is_not_used_as_the_learner(
     tmp_path: Path, write_protocol: WriteProtocol
 ) -> None:
-    lived: list[tuple[str, ...]] = []
+    run_ids: list[tuple[str, ...]] = []
     for reply in ("raise RuntimeError('never')", "return 0"):
-        folder = tmp_path / str(len(lived))
+        folder = tmp_path / str(len(run_ids))
         folder.mkdir()
         code = f"class Mine:\n    def __init__(self, seed): pass\n    def act(self, observation): {reply}\n"
         (folder / "same_name.py").write_text(code)
         shutil.copy(write_protocol("same_name:Mine"), folder / "protocol.toml")
-        lived.append(run_learner(folder / "protocol.toml", folder / "run", workers=0).lived)
-    assert lived == [(), ("life-000",)]
+        run_ids.append(run_learner(folder / "protocol.toml", folder / "run", workers=0).lived)
+    assert run_ids == [(), ("life-000",)]
 
 
 def test_code_imported_by_a_learners_module_is_part_of_its_digest(

@@ -55,7 +55,7 @@ def test_gain_is_the_mean_difference_in_evaluations_of_learned_tasks_in_points(r
     assert len(gains) == 3
     (score,) = perdure.survey(run).scores
     assert score["twin_gain"] == pytest.approx(np.mean(gains))
-    assert score.identity.role == "life", "a twin is no life of its own"
+    assert score.identity.role == "life", "a twin is not a separate lifetime"
 
 
 def test_cost_is_seconds_per_learning_experience_compared_with_the_twin(run: Path) -> None:

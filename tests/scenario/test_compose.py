@@ -333,7 +333,7 @@ def run_cli(*arguments):
 composed = run_cli("compose", "there-and-back", "--task", "a", "b", "--learn", "9")
 assert json.loads(composed)["scenario_type"] == "there-and-back"
 assert lint(composed).ok
-assert not [one for one in lint(composed).problems if "scenario_type" in one.what]
+assert not [problem for problem in lint(composed).problems if "scenario_type" in problem.what]
 assert "there-and-back" in run_cli("list", "layouts")
 assert "there-and-back" in schema("protocol")["$defs"]["ScenarioTable"]["properties"]["layout"]["enum"]
 assert "there-and-back" in schema("syllabus")["properties"]["scenario_type"]["enum"]

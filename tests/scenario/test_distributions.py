@@ -85,11 +85,11 @@ def test_episodes_do_not_share_their_parameters() -> None:
 
 def test_iterating_a_scenario_gives_each_block_with_its_episodes() -> None:
     blocks = (Block("evaluate", "pong", 2, {"w": {"$uniform": [0, 1]}}), Block("learn", "pong", 3, {"w": 2}, group=1))
-    lived = [
+    drawn = [
         (block.mode, [params["w"] for params in item]) for block, item in iterate(Scenario.of("s", blocks), seed=4)
     ]
-    assert lived[0][1] == [draw_parameters(blocks[0].params, 4, 0, index)["w"] for index in range(2)]
-    assert lived[1] == ("learn", [2, 2, 2])
+    assert drawn[0][1] == [draw_parameters(blocks[0].params, 4, 0, index)["w"] for index in range(2)]
+    assert drawn[1] == ("learn", [2, 2, 2])
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_every_block_of_the_syllabus_can_be_run(name: str) -> None:
         pytest.skip("minigrid is not installed")
     scenario = read_syllabus(SYLLABI / f"{name}.json").scenario
     tasks = {task.label: task for task in scenario.tasks}
-    lived = 0
+    blocks_run = 0
     for block, params in iterate(scenario, 3):
         task = tasks[block.task]
         first = [dict(item) for item in itertools.islice(params, 2)]
@@ -59,8 +59,8 @@ def test_every_block_of_the_syllabus_can_be_run(name: str) -> None:
                     while not episode.ended:
                         episode.step(episode.action_space.sample())
                     assert np.isfinite(episode.log_info()["reward"])
-        lived += 1
-    assert lived == len(scenario.blocks)
+        blocks_run += 1
+    assert blocks_run == len(scenario.blocks)
 
 
 def test_an_unknown_task_is_named() -> None:

@@ -188,8 +188,8 @@ def test_a_line_that_is_not_toml_is_named(tmp_path: Path) -> None:
 
 
 def test_the_score_of_one_learner_is_stored_with_its_run_or_marked_as_missing(protocol: Path, tmp_path: Path) -> None:
-    lived = perdure.run(protocol, tmp_path / "run", learner="q-learning", workers=0, score=False)
-    assert lived.as_json()["score"] is None
+    unscored = perdure.run(protocol, tmp_path / "run", learner="q-learning", workers=0, score=False)
+    assert unscored.as_json()["score"] is None
     scored = perdure.run(protocol, tmp_path / "run", learner="q-learning", workers=0)
     assert scored.lived == ()
     assert scored.scored is not None

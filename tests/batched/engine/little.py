@@ -1,4 +1,4 @@
-"""A little protocol for the batched engine, and what its lifetimes came to."""
+"""A small protocol for the batched engine, and functions that read its results."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ DIGITS: dict[str, Any] = {
 
 
 def plan(document: Mapping[str, Any] = LITTLE, **changes: Any) -> RunPlan:
-    """The plan of a little protocol."""
+    """Return the plan of the small protocol with these changes."""
     return RunPlan(parse_protocol({**document, **changes}))
 
 
 def lifetimes(chunks: Iterable[Any]) -> dict[str, dict[str, np.ndarray]]:
-    """What each lifetime recorded, one block behind the other."""
+    """Return the values of each lifetime, its blocks joined."""
     results: dict[str, dict[str, np.ndarray]] = {}
     for chunk in chunks:
         facts = chunk.facts
@@ -68,10 +68,10 @@ def lifetimes(chunks: Iterable[Any]) -> dict[str, dict[str, np.ndarray]]:
 
 
 def same(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bool:
-    """Whether two lifetimes are one, bit for bit."""
+    """Return whether two lifetimes are equal bit for bit."""
     return all(one[name].tobytes() == other[name].tobytes() for name in one)
 
 
 def arrays_of(folder: Path) -> Path:
-    """Where a run folder keeps what was lived."""
+    """Return the folder in which a run folder has its arrays."""
     return folder / ".run" / "batched"

@@ -1,4 +1,4 @@
-"""A run that is killed goes on from the last state that was kept, and comes to the same lifetimes."""
+"""Resuming a killed run from its last saved state gives the same lifetimes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from perdure.errors import LogError
 FACTS = ChunkFacts("digest", ("life-000",), 3, 8, 1, "cpu: cpu", {"jax": "0"})
 
 
-def written(folder: Path, document: dict[str, Any]) -> Path:
-    """A protocol as a file."""
+def write_protocol(folder: Path, document: dict[str, Any]) -> Path:
+    """Write a protocol to a file."""
     file = folder / "little.toml"
     file.write_text("\n".join(f"{key} = {_inline(value)}" for key, value in document.items()))
     return file
@@ -41,13 +41,14 @@ def _inline(value: Any) -> str:
     return json.dumps(value)
 
 
-def test_a_run_killed_in_the_middle_of_a_lifetime_goes_on_to_the_same_lifetimes(
-    program: Program, together: dict[str, Any], tmp_path: Path
+def test_a_run_killed_in_the_middle_of_a_lifetime_resumes_to_the_same_lifetimes(
+    program: Program, lifetimes_together: dict[str, Any], tmp_path: Path
 ) -> None:
     into, source = tmp_path / "run", str(Path(__file__).parents[3] / "src")
-    command = [sys.executable, "-m", "perdure.batched", str(written(tmp_path, LITTLE)), "--into", str(into)]
-    item = "--xla_force_host_platform_device_count=1"  # as here, where JAX is loaded: a chunk is of one kind of machine
-    environment = {**os.environ, "PYTHONPATH": source, "XLA_FLAGS": item}
+    command = [sys.executable, "-m", "perdure.batched", str(write_protocol(tmp_path, LITTLE)), "--into", str(into)]
+    # As in this process, if JAX is loaded: a chunk belongs to one kind of machine.
+    one_device = "--xla_force_host_platform_device_count=1"
+    environment = {**os.environ, "PYTHONPATH": source, "XLA_FLAGS": one_device}
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
         assert process.stderr is not None
         for line in process.stderr:
@@ -64,8 +65,8 @@ def test_a_run_killed_in_the_middle_of_a_lifetime_goes_on_to_the_same_lifetimes(
     outcome = live(program, program.plan.jobs, arrays_of(into), tell=lambda _, blocks: results.append(blocks))
     assert results[0] == state[0] + 1  # not from the beginning
     again = lifetimes(outcome.chunks)
-    assert again.keys() == together.keys()
-    assert all(same(again[identity], together[identity]) for identity in again)
+    assert again.keys() == lifetimes_together.keys()
+    assert all(same(again[identity], lifetimes_together[identity]) for identity in again)
 
 
 def test_records_are_written_before_the_state_that_follows_from_them(tmp_path: Path) -> None:
@@ -80,10 +81,10 @@ def test_records_are_written_before_the_state_that_follows_from_them(tmp_path: P
     chunk.back_to(state[0])
     assert chunk.lived == 1
     chunk.back_to(0)
-    assert chunk.state() is None  # a state whose records are gone is none to go on from
+    assert chunk.state() is None  # a state without its records cannot be resumed
 
 
-def test_a_torn_state_is_not_gone_on_from(tmp_path: Path) -> None:
+def test_a_torn_state_is_not_resumed(tmp_path: Path) -> None:
     chunk = Chunk.begun(tmp_path, FACTS)
     chunk.write(0, {"reward": np.zeros((1, 2))}, [np.arange(3)])
     state = chunk.folder / "state.npz"
@@ -101,9 +102,9 @@ def test_a_chunk_of_another_size_is_another_chunk(tmp_path: Path) -> None:
         _ = one.facts
 
 
-def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_problem_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "absent.toml"), "--into", str(tmp_path / "run")]) == 2
     assert "absent.toml: cannot be read" in capsys.readouterr().err
-    file = written(tmp_path, {**LITTLE, "learner": {"use": "q-learning"}})
+    file = write_protocol(tmp_path, {**LITTLE, "learner": {"use": "q-learning"}})
     assert main([str(file), "--into", str(tmp_path / "run")]) == 2
     assert "batched:q" in capsys.readouterr().err

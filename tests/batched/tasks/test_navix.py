@@ -1,4 +1,4 @@
-"""MiniGrid's rooms of navix as families: they take their own course, and rooms of all sizes go together."""
+"""MiniGrid's rooms of navix as families: they run as in navix, and rooms of all sizes share a program."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ROOMS: dict[str, Any] = {
 }
 
 
-def test_the_room_takes_its_own_course_and_the_way_to_the_goal_is_rewarded() -> None:
+def test_the_room_runs_as_in_navix_and_the_way_to_the_goal_is_rewarded() -> None:
     family = navix_family("navix:Navix-Empty-5x5-v0", [])
     assert family.reset is not None
     assert family.step is not None
@@ -43,7 +43,7 @@ def test_the_room_takes_its_own_course_and_the_way_to_the_goal_is_rewarded() -> 
     theirs = env.reset(key)
     assert np.array_equal(seen * 10, theirs.observation.reshape(-1))
     step = jax.jit(family.step)
-    # From the upper left corner, facing right, to the lower right one: two ahead, a turn to the right, two ahead.
+    # From the upper left corner, facing right, to the lower right one: two ahead, a right turn, two ahead.
     for number, action in enumerate([2, 2, 1, 2, 2], start=1):
         state, seen, reward, terminated, truncated = step(key, state, jnp.asarray(action), vector)
         theirs = env.step(theirs, jnp.asarray(action))
@@ -53,7 +53,7 @@ def test_the_room_takes_its_own_course_and_the_way_to_the_goal_is_rewarded() -> 
     assert float(reward) > 0.5
 
 
-def test_rooms_of_two_sizes_are_lived_in_one_program_and_cut_when_their_time_is_up(tmp_path: Path) -> None:
+def test_rooms_of_two_sizes_run_in_one_program_and_are_cut_at_their_time_limit(tmp_path: Path) -> None:
     program = Program(plan(ROOMS))
     result = lifetimes(live(program, program.plan.jobs, tmp_path / "all").chunks)
     assert len(result) == 2
