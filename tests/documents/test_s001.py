@@ -50,7 +50,7 @@ class LoggedLifetime:
         self.path = write_log(folder, name, self.raw, seconds=0.5)
         for task, values in self.experts.items():
             write_log(folder / f"{name}-experts", task, [("train", task, values)], seconds=0.2)
-        self.experts = folder / f"{name}-experts"
+        self.expert_folder = folder / f"{name}-experts"
         self._prepare()
 
     def _prepare(self) -> None:
@@ -71,7 +71,7 @@ class LoggedLifetime:
         self.P_STE = {task: scaled(values, *limits[task]) for task, values in alone.items()}
 
     def scored(self, *more: object) -> dict[str, Any]:
-        result = run_json("score", self.path, "--experts", self.experts, "--preset", "baker-2023", *more)
+        result = run_json("score", self.path, "--experts", self.expert_folder, "--preset", "baker-2023", *more)
         outcome: dict[str, Any] = result["lifetimes"][0]["metrics"]
         return outcome
 
@@ -169,7 +169,9 @@ def test_cost_overhead_is_table_g_20(lifetime: LoggedLifetime) -> None:
 
 
 def test_standard_counts_only_the_time_of_learning(lifetime: LoggedLifetime) -> None:
-    result = run_json("score", lifetime.path, "--experts", lifetime.experts)["lifetimes"][0]["metrics"]["cost_overhead"]
+    result = run_json("score", lifetime.path, "--experts", lifetime.expert_folder)["lifetimes"][0]["metrics"][
+        "cost_overhead"
+    ]
     assert result["value"] == pytest.approx(0.5 / 0.2), "definitions §3: Σ(last − first)/Σ(n − 1) over learning blocks"
 
 
@@ -179,7 +181,15 @@ def test_performance_against_cost_is_a_point_per_lifetime(tmp_path: Path) -> Non
     scored = lifetime.scored()
     to = tmp_path / "cost.svg"
     shown = run_json(
-        "figure", "performance-cost", lifetime.path, "--experts", lifetime.experts, "--preset", "baker-2023", "--to", to
+        "figure",
+        "performance-cost",
+        lifetime.path,
+        "--experts",
+        lifetime.expert_folder,
+        "--preset",
+        "baker-2023",
+        "--to",
+        to,
     )["data"]
     assert (shown["x"], shown["y"]) == ("cost_overhead", "relative_performance")
     (point,) = shown["clouds"][0]["points"]

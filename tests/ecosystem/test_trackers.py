@@ -13,8 +13,8 @@ from perdure.gather.trackers import send
 
 
 @pytest.fixture
-def own_scores(lifetime: Path) -> dict[str, float]:
-    return {name: value for name, value in perdure.score(lifetime).values.items() if value is not None}
+def own_scores(life: Path) -> dict[str, float]:
+    return {name: value for name, value in perdure.score(life).values.items() if value is not None}
 
 
 def assert_same_scores(place: Path, own_scores: dict[str, float]) -> None:

@@ -54,8 +54,8 @@ def facts(*arguments: object) -> dict[str, Any]:
     return document
 
 
-def read_json(caught: perdure.Evaluation) -> Any:
-    return json.loads(caught.to_json())
+def read_json(evaluation: perdure.Evaluation) -> Any:
+    return json.loads(evaluation.to_json())
 
 
 @pytest.mark.parametrize("learner", [None, "q-learning-independent"])

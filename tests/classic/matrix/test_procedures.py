@@ -149,7 +149,7 @@ def test_a_matrix_of_two_tasks_is_read_back_without_a_given_orientation(tmp_path
     assert perdure.score(tmp_path / "run-0.json")["BWT"] == -30.0
 
 
-def test_a_matrix_is_saved_as_a_supported_file(tmp_path: Path) -> None:
+def test_a_matrix_is_saved_only_as_json(tmp_path: Path) -> None:
     place = save_matrix(tmp_path / "deep" / "one.json", [[90.0, None], [None, 80.0]], joint=[95.0, 90.0])
     assert perdure.score(place)["IM"] == 10.0
     with pytest.raises(LogError, match=r"one\.csv: the suffix is '\.csv'; end it in \.json"):
