@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.faults.ill import records, write_protocol
-from tests.faults.nodes import cluster, disturbed
+from tests.faults.nodes import cluster, run_while_killing
 
 from perdure.runner.runner import run_learner
 
@@ -31,7 +31,7 @@ def main(wanted: int) -> None:
         expected, began = records(Path(held, "whole")), time.monotonic()
         while killed < wanted:
             into = Path(held, f"run-{runs}")
-            here = disturbed(nodes, file, into, min(_IN_ONE_RUN, wanted - killed), chance)
+            here = run_while_killing(nodes, file, into, min(_IN_ONE_RUN, wanted - killed), chance)
             found = records(into)
             assert found.keys() == expected.keys()
             assert all(found[key].equals(expected[key]) for key in found)

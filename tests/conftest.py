@@ -1,4 +1,4 @@
-"""What many tests need: a small life on disk, the shared data, a command line in a process of its own."""
+"""Fixtures that many tests share: a small lifetime on disk, the shared data, the command line, a browser."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ SHARED = Path(__file__).parents[1].parent / "shared"
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of documents and data beside the project; a clone elsewhere has none."""
+    """Return the folder of shared documents and data next to the project; skip the test if it is missing."""
     if not (SHARED / "data").is_dir():
-        pytest.skip("the shared data folder is not beside this checkout")
+        pytest.skip("the shared data folder is not next to this checkout")
     return SHARED
 
 
 @pytest.fixture
 def life(tmp_path: Path) -> Path:
-    """A life of five blocks: two tasks evaluated, learned in turn, evaluated again."""
+    """Write a lifetime of five blocks: two tasks evaluated, learned in turn, and evaluated again."""
     with perdure.Journal(tmp_path / "logs", "small", measures=["reward"], learner="toy", seed=3) as journal:
         number = 0
         for block, (mode, task, length) in enumerate(
@@ -63,7 +63,7 @@ def life(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run_cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run `perdure …` as a user would: in a process of its own."""
+    """Return a function that runs `perdure …` in a new process, as a user would."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -80,7 +80,7 @@ def run_cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """A real browser; tests that need one are skipped where there is none."""
+    """Start a real browser; skip the test if none is installed."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if not Path(CHROMIUM).exists():
         pytest.skip(f"{CHROMIUM} is not installed")

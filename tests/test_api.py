@@ -77,7 +77,7 @@ evaluate = 1
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A protocol, and logs of two learners: naive forgets its first task, replay does not."""
+    """Write a protocol and logs of two learners: naive forgets its first task, replay does not."""
     folder = tmp_path_factory.mktemp("examples")
     (folder / "protocol.toml").write_text(PROTOCOL)
     evaluation = [("test", "a"), ("test", "b")]

@@ -1,4 +1,4 @@
-"""A cluster that is not there is said at once, before Ray looks for it."""
+"""Connection to a Ray cluster: an unreachable address fails before Ray starts to look for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RAY = SimpleNamespace(is_initialized=lambda: False)
 
 
 @pytest.mark.parametrize("form", ["127.0.0.1:{}", "ray://127.0.0.1:{}"])
-def test_where_nobody_listens_ray_is_not_asked(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+def test_an_address_without_a_listener_fails_before_ray_starts(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     monkeypatch.setattr(cluster, "import_extra", lambda *_: RAY)
@@ -28,7 +28,7 @@ def test_where_nobody_listens_ray_is_not_asked(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:99999", "host..name:1", "\x1b]0;x\x07:1"])
-def test_an_address_that_can_be_none_is_said(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+def test_an_invalid_address_is_reported(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setattr(cluster, "import_extra", lambda *_: RAY)
     with (
         pytest.raises(PerdureError, match="no Ray cluster could be joined at"),
@@ -38,7 +38,7 @@ def test_an_address_that_can_be_none_is_said(monkeypatch: pytest.MonkeyPatch, ad
 
 
 @pytest.mark.parametrize("asked", [None, signal.SIGTERM, signal.SIGINT])
-def test_a_signal_that_ray_takes_for_an_exit_of_its_own_is_a_signal(
+def test_a_signal_that_ray_turns_into_an_exit_is_raised_as_a_signal(
     monkeypatch: pytest.MonkeyPatch, asked: signal.Signals | None
 ) -> None:
     errors = SimpleNamespace(RayError=RuntimeError)

@@ -1,4 +1,4 @@
-"""Inputs that were once answered by a traceback: each is answered in words. `make fuzz` adds to them."""
+"""Inputs that once caused a traceback now give an error message. `make fuzz` adds to them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 CORPUS = Path(__file__).parent / "corpus"
-CASES = sorted(one.parent for one in CORPUS.glob("*/arguments.json"))
+CASES = sorted(path.parent for path in CORPUS.glob("*/arguments.json"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_what_was_once_answered_by_a_traceback_is_answered_in_words(case: Path, tmp_path: Path) -> None:
+def test_an_input_that_once_caused_a_traceback_gives_an_error_message(case: Path, tmp_path: Path) -> None:
     spec = spec_from_file_location("fuzz", Path(__file__).parent.parent / "scripts" / "fuzz.py")
     assert spec is not None
     assert spec.loader is not None
     fuzz = module_from_spec(spec)
     spec.loader.exec_module(fuzz)
     shutil.copytree(case, tmp_path / "case")
-    told = json.loads((case / "arguments.json").read_text())
-    verb, *options = told["arguments"]
-    assert fuzz.answered([verb, str(tmp_path / "case" / told["input"]), *options], tmp_path) == ""
+    document = json.loads((case / "arguments.json").read_text())
+    verb, *options = document["arguments"]
+    assert fuzz.answered([verb, str(tmp_path / "case" / document["input"]), *options], tmp_path) == ""

@@ -1,4 +1,4 @@
-"""Every code block of the README and the docs runs, page by page, in a folder of its own."""
+"""Code blocks of the README and the docs run page by page, each page in its own folder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 
 def script_of(page: Path) -> str:
-    """The page as one Python program: its console lines run as commands between its Python blocks."""
+    """Return the page as one Python program that runs its console lines as commands between its Python blocks."""
     parts = ["import re as _re, subprocess as _subprocess", COUNTED]
     for kind, body in blocks(page):
         if kind == "python":
@@ -43,19 +43,19 @@ def script_of(page: Path) -> str:
                 parts.append(f"_done = _subprocess.run({command!r}, shell=True, capture_output=True, text=True)")
                 parts.append(f"assert _done.returncode == 0, ({command!r}, _done.stdout, _done.stderr)")
                 if kind == "console exact":
-                    # How many metrics there are besides is no fact of the page: a new one would change every page.
+                    # The number of further metrics is not part of the page: a new metric would change every page.
                     parts.append(f"assert _counted(_done.stdout.strip()) == _counted({output.strip()!r}), _done.stdout")
     return "\n".join(parts)
 
 
 def commands(body: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    results: list[tuple[str, str]] = []
     for line in body.splitlines():
         if line.startswith("$ "):
-            found.append((line[2:], ""))
-        elif found:
-            found[-1] = (found[-1][0], found[-1][1] + line + "\n")
-    return [(command, output) for command, output in found if not MAKE.match(command)]
+            results.append((line[2:], ""))
+        elif results:
+            results[-1] = (results[-1][0], results[-1][1] + line + "\n")
+    return [(command, output) for command, output in results if not MAKE.match(command)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -84,29 +84,29 @@ def test_the_page_runs_as_printed(page: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_pages_of_the_menu_are_those_on_disk_and_those_made() -> None:
+def test_the_menu_lists_the_pages_on_disk_and_the_generated_pages() -> None:
     menu = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text()))
     on_disk = {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:] if page.parent.name != "reference"}
-    on_disk |= {f"notebooks/{one.stem}.md" for one in (ROOT / "docs/notebooks").glob("*.ipynb")}
+    on_disk |= {f"notebooks/{path.stem}.md" for path in (ROOT / "docs/notebooks").glob("*.ipynb")}
     assert {page for page in menu if not page.startswith("reference/")} == on_disk
 
 
-def test_the_page_of_presets_says_what_every_preset_does_and_where_it_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_preset_page_describes_every_preset_and_its_departures(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mkdocs")
     from perdure.metrics.presets import PRESETS
 
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     page = importlib.import_module("reference_pages").presets()
-    for one in PRESETS:
-        part = page.partition(f"\n## {one.name}\n")[2].partition("\n## ")[0]
+    for preset in PRESETS:
+        part = page.partition(f"\n## {preset.name}\n")[2].partition("\n## ")[0]
         assert {"### Preparation", "### Metrics", "### Over lifetimes", "### Where it differs"} <= set(
             part.splitlines()
         )
-        assert all(departure.because in part for departure in one.departures)
-        assert all(f"`{key}`" in part for key in one.fixes)
+        assert all(departure.because in part for departure in preset.departures)
+        assert all(f"`{key}`" in part for key in preset.fixes)
 
 
-def test_the_list_of_what_the_sources_describe_is_whole() -> None:
+def test_the_list_of_described_sources_is_complete() -> None:
     listed = (ROOT / "tests/documents/README.md").read_text().partition("## What they describe")[2]
     rows = re.findall(r"^\| (?!where)[^-|].*\|$", listed, re.MULTILINE)
     assert len(rows) == int(re.findall(r"^(\d+) things", listed, re.MULTILINE)[0])
@@ -120,6 +120,6 @@ def test_the_install_page_lists_every_extra() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_between_files_lead_somewhere_in_the_repository(page: Path) -> None:
+def test_links_between_files_point_to_existing_files(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text())
     assert not [target for target in targets if not (page.parent / target).exists()]

@@ -1,4 +1,4 @@
-"""The text of errors and notes comes from their facts, and both can be sent to another process."""
+"""Errors and notes: their text comes from their fields, and they can be pickled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from perdure.log.problem import Note, Problem
 
 
 @pytest.mark.parametrize(
-    ("facts", "said"),
+    ("facts", "text"),
     [
         ({}, "it broke"),
         ({"fix": "mend it"}, "it broke; mend it"),
@@ -33,57 +33,59 @@ from perdure.log.problem import Note, Problem
     ],
 )
 @pytest.mark.parametrize("kind", [LogError, RecordError, WriteError, LearnerError])
-def test_the_words_of_an_error_are_made_of_its_facts(kind: type[LogError], facts: dict[str, object], said: str) -> None:
-    made = kind("it broke", **facts)  # type: ignore[arg-type]
-    assert str(made) == said
-    sent = pickle.loads(pickle.dumps(made))
-    assert (type(sent), str(sent), vars(sent)) == (kind, said, vars(made))
+def test_the_text_of_an_error_is_made_of_its_fields(kind: type[LogError], facts: dict[str, object], text: str) -> None:
+    error = kind("it broke", **facts)  # type: ignore[arg-type]
+    assert str(error) == text
+    sent = pickle.loads(pickle.dumps(error))
+    assert (type(sent), str(sent), vars(sent)) == (kind, text, vars(error))
 
 
 @pytest.mark.parametrize(
-    "made",
+    "original",
     [
         UnknownNameError("metric", "meann", ["mean"]),
         MissingExtraError("torch", "torch", "a network"),
         WriteError("the disk is full", file="a.tsv"),
     ],
 )
-def test_an_error_keeps_its_kind_and_facts_in_a_wider_place(made: PerdureError) -> None:
+def test_an_error_keeps_its_class_and_fields_when_a_place_is_added(original: PerdureError) -> None:
     wider = (
-        made.with_place(where="learner 2").with_place(file="b.toml", line=3).with_place(file="c.toml", where="protocol")
+        original.with_place(where="learner 2")
+        .with_place(file="b.toml", line=3)
+        .with_place(file="c.toml", where="protocol")
     )
     assert str(wider) == "c.toml: protocol: b.toml:3: " + ": ".join(
-        one for one in (made.file, "learner 2", str(made).removeprefix("a.tsv: ")) if one
+        item for item in (original.file, "learner 2", str(original).removeprefix("a.tsv: ")) if item
     )
-    assert (wider.what, wider.fix, wider.file, wider.line) == (made.what, made.fix, "c.toml", None)
-    assert made.where is None, "the error itself stays as it was"
+    assert (wider.what, wider.fix, wider.file, wider.line) == (original.what, original.fix, "c.toml", None)
+    assert original.where is None, "the original error is unchanged"
     sent = pickle.loads(pickle.dumps(wider))
-    assert (type(sent), str(sent), vars(sent)) == (type(made), str(wider), vars(wider))
+    assert (type(sent), str(sent), vars(sent)) == (type(original), str(wider), vars(wider))
     other = LearnerError.from_error(wider)
     assert (type(other), str(other)) == (LearnerError, str(wider))
 
 
-def test_of_the_file_that_an_error_knows_only_the_line_is_added() -> None:
-    made = LogError("it broke", file="a.tsv")
-    assert str(made.with_place(file="a.tsv", line=3)) == "a.tsv:3: it broke"
-    assert str(made.with_place(file="a.tsv", line=3).with_place(file="a.tsv", line=9)) == "a.tsv:3: it broke"
+def test_adding_the_known_file_of_an_error_adds_only_the_line() -> None:
+    error = LogError("it broke", file="a.tsv")
+    assert str(error.with_place(file="a.tsv", line=3)) == "a.tsv:3: it broke"
+    assert str(error.with_place(file="a.tsv", line=3).with_place(file="a.tsv", line=9)) == "a.tsv:3: it broke"
 
 
-def test_a_note_is_its_words_and_knows_its_problem() -> None:
+def test_a_note_is_a_string_that_keeps_its_problem() -> None:
     problem = Problem("error", "a.tsv", 3, "the last line is torn", "cut it", tolerated=True)
     sent = pickle.loads(pickle.dumps(Note(problem)))
     assert sent == "a.tsv:3: the last line is torn"
     assert sent.problem == problem
 
 
-def test_an_unknown_name_says_what_to_do_apart_from_what_is_wrong() -> None:
+def test_an_unknown_name_keeps_the_fix_apart_from_the_problem() -> None:
     problem = UnknownNameError("metric", "meann", ["mean", "median"])
     assert (problem.what, problem.fix) == ("unknown metric 'meann'", "did you mean 'mean'?")
     assert closest("xyz", ["mean"]) is None
     assert nearest("xyz", ["mean"]) == "known: mean"
 
 
-def test_any_exception_has_a_message_that_json_and_people_take() -> None:
+def test_any_exception_has_a_readable_message_that_json_can_encode() -> None:
     class SpeechlessError(Exception):
         def __str__(self) -> str:
             raise ValueError("no words")

@@ -1,4 +1,4 @@
-"""Files: regular ones only, of bounded size, replaced whole or not at all."""
+"""Files: only regular ones are opened, up to a size, and replaced whole or not at all."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def test_a_pipe_is_refused_at_once_for_reading_and_for_writing(tmp_path: Path) -
 
 
 @posix
-def test_folders_devices_and_sockets_are_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_devices_and_sockets_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # a socket's path must be short
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("socket")
-        for path, said in (("socket", "a socket"), ("/dev/zero", "a device"), (".", "a folder")):
-            with pytest.raises(OSError, match=f"{said}, where a regular file is expected"):
+        for path, message in (("socket", "a socket"), ("/dev/zero", "a device"), (".", "a folder")):
+            with pytest.raises(OSError, match=f"{message}, where a regular file is expected"):
                 files.read_bytes(path)
 
 
-def test_a_missing_file_is_still_a_missing_file(tmp_path: Path) -> None:
+def test_a_missing_file_raises_file_not_found(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         files.read_bytes(tmp_path / "none")
 
@@ -42,7 +42,7 @@ def test_a_missing_file_is_still_a_missing_file(tmp_path: Path) -> None:
 def test_a_file_over_its_limit_is_refused_before_it_is_read(tmp_path: Path) -> None:
     file = tmp_path / "large"
     with file.open("wb") as opened:
-        opened.truncate(1 << 40)  # a hole: it takes no room on the disk, and would take all memory
+        opened.truncate(1 << 40)  # a sparse file: it takes no space on the disk, but would fill the memory
     with pytest.raises(OSError, match="more than the 67 MB that such a file may have"):
         files.read_bytes(file, files.HEADER_LIMIT)
     file.write_bytes(b"1234")
@@ -51,7 +51,7 @@ def test_a_file_over_its_limit_is_refused_before_it_is_read(tmp_path: Path) -> N
         files.read_bytes(file, 3)
 
 
-def test_a_link_may_stay_within_and_not_lead_out(tmp_path: Path) -> None:
+def test_a_link_may_not_leave_its_folder(tmp_path: Path) -> None:
     inside, outside = tmp_path / "log" / "a.json", tmp_path / "b.json"
     inside.parent.mkdir()
     for file in (inside, outside):
@@ -72,10 +72,10 @@ def test_a_replacement_that_fails_leaves_the_old_file_and_nothing_else(tmp_path:
         part.write_bytes(b"half of the n")
         raise RuntimeError
     assert target.read_bytes() == b"old"
-    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
     files.write(target, b"new")
     assert target.read_bytes() == b"new"
-    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
     assert target.read_bytes() == b"one"
 
 
-def test_what_a_user_asked_for_goes_through_a_link_and_other_files_do_not(tmp_path: Path) -> None:
+def test_only_a_file_named_by_the_user_is_written_through_a_link(tmp_path: Path) -> None:
     aim, link = tmp_path / "aim", tmp_path / "link"
     aim.write_bytes(b"old")
     link.symlink_to(aim)
@@ -96,7 +96,7 @@ def test_what_a_user_asked_for_goes_through_a_link_and_other_files_do_not(tmp_pa
     assert (link.is_symlink(), link.read_bytes(), aim.read_bytes()) == (False, b"ours", b"asked")
 
 
-def test_a_written_file_has_the_rights_that_any_file_has(tmp_path: Path) -> None:
+def test_a_written_file_has_the_usual_permissions(tmp_path: Path) -> None:
     (tmp_path / "any").write_bytes(b"")
     files.write(tmp_path / "ours", b"")
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "any").stat().st_mode

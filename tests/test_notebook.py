@@ -1,4 +1,4 @@
-"""Results in a notebook: the answer first, complete, and with text from logs escaped."""
+"""Results in a notebook: the answer comes first, nothing is missing, and text from logs is escaped."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ def scenario(task: str = "pong") -> Scenario:
 @pytest.fixture
 def result(tmp_path: Path) -> perdure.Survey:
     for name, forgetting in (("keeps", 0.02), ("forgets", 0.5)):
-        for life in lifetimes(IdealLearner(name=name, forgetting=forgetting, noise=0.05, spread=0.2), scenario(), 4):
-            write_log(life, tmp_path / name)
+        for lifetime in lifetimes(
+            IdealLearner(name=name, forgetting=forgetting, noise=0.05, spread=0.2), scenario(), 4
+        ):
+            write_log(lifetime, tmp_path / name)
     return perdure.survey(tmp_path)
 
 
@@ -59,10 +61,10 @@ def test_a_survey_shows_each_groups_answer_before_its_numbers(result: perdure.Su
         for question, some in asked(group).items():
             assert text.index(question) > text.index("<strong>")
             assert all(item.metric.replace("_", " ") in text for item in some)
-    assert all(life.id in text for life in result.scores)
+    assert all(lifetime.id in text for lifetime in result.scores)
 
 
-def test_every_metric_of_a_lifetime_is_somewhere(result: perdure.Survey) -> None:
+def test_every_metric_of_a_lifetime_is_shown(result: perdure.Survey) -> None:
     text = result.scores[0]._repr_html_()
     assert all(name in text or name.replace("_", " ") in text for name in result.scores[0].metrics)
 
@@ -74,7 +76,7 @@ def test_a_comparison_shows_its_sentences(result: perdure.Survey) -> None:
         assert all(sentence(each, item.system, item.baseline) in text for each in item.differences.values())
 
 
-def test_whatever_shows_itself_is_whole_html_without_attributes_and_scripts(result: perdure.Survey) -> None:
+def test_every_result_is_well_formed_html_without_attributes_and_scripts(result: perdure.Survey) -> None:
     syllabus = perdure.compose("condensed", ["pong", "breakout"], learn=20, evaluate=3)
     shown = (
         result,
@@ -93,7 +95,7 @@ def test_whatever_shows_itself_is_whole_html_without_attributes_and_scripts(resu
         assert "script" not in seen
 
 
-def test_what_a_log_says_is_text(tmp_path: Path) -> None:
+def test_text_from_a_log_is_escaped(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life", ["reward"], learner=HOSTILE, seed=1) as journal:
         for number in range(30):
             journal.log(
@@ -107,7 +109,7 @@ def test_what_a_log_says_is_text(tmp_path: Path) -> None:
     assert HOSTILE in unescape(item._repr_html_())
 
 
-def test_a_long_table_is_cut_and_says_so() -> None:
+def test_a_long_table_is_cut_with_a_note() -> None:
     blocks = [Block("learn", "pong", 1) for _ in range(250)]
     text = Scenario.of("long", blocks)._repr_html_()
     assert text.count("<tr>") == 201

@@ -1,4 +1,4 @@
-"""The notebooks of the documentation run, and what they show is what is kept in them."""
+"""Notebooks of the documentation: they run, and their outputs equal the stored ones."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ EVERY = sorted(NOTEBOOKS.glob("*.ipynb"))
 NUMBER = re.compile(r"[−-]?\d[\d.e]*")
 
 
-def words(notebook: dict[str, Any]) -> list[list[str]]:
-    """What each cell showed, numbers blanked: another machine may round the last digit otherwise."""
+def output_words(notebook: dict[str, Any]) -> list[list[str]]:
+    """Return the outputs of each cell, numbers blanked: another machine may round the last digit differently."""
     return [
-        [NUMBER.sub("#", "".join(text)) for one in cell.get("outputs", ()) for text in _texts(one)]
+        [NUMBER.sub("#", "".join(text)) for item in cell.get("outputs", ()) for text in _texts(item)]
         for cell in notebook["cells"]
     ]
 
@@ -27,27 +27,27 @@ def _texts(output: dict[str, Any]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
-def test_a_notebook_runs_and_shows_what_it_keeps(path: Path, tmp_path: Path) -> None:
-    kept = json.loads(path.read_text())
-    made = executed(kept, tmp_path)
-    assert words(made) == words(kept), "run python scripts/notebooks.py, and look at what changed"
-    assert [cell["source"] for cell in made["cells"]] == [cell["source"] for cell in kept["cells"]]
+def test_a_notebook_reproduces_its_stored_outputs(path: Path, tmp_path: Path) -> None:
+    document = json.loads(path.read_text())
+    notebook = executed(document, tmp_path)
+    assert output_words(notebook) == output_words(document), "run python scripts/notebooks.py, and look at what changed"
+    assert [cell["source"] for cell in notebook["cells"]] == [cell["source"] for cell in document["cells"]]
 
 
 @pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
-def test_the_page_of_a_notebook_holds_its_text_code_and_outputs(path: Path) -> None:
-    kept = json.loads(path.read_text())
-    text = page(kept, path.stem)
+def test_the_page_of_a_notebook_has_its_text_code_and_outputs(path: Path) -> None:
+    document = json.loads(path.read_text())
+    text = page(document, path.stem)
     assert text.startswith("# ")
     assert f"({path.stem}.ipynb)" in text
-    assert all("".join(cell["source"]) in text for cell in kept["cells"])
-    outputs = [one for cell in kept["cells"] for one in cell.get("outputs", ())]
-    shown = [one["data"]["text/html"] for one in outputs if "text/html" in one.get("data", {})]
+    assert all("".join(cell["source"]) in text for cell in document["cells"])
+    outputs = [item for cell in document["cells"] for item in cell.get("outputs", ())]
+    shown = [output["data"]["text/html"] for output in outputs if "text/html" in output.get("data", {})]
     assert shown
-    assert all("".join(one) in text for one in shown)
+    assert all("".join(item) in text for item in shown)
 
 
-def test_there_are_the_two_ways_in() -> None:
+def test_the_two_notebooks_exist() -> None:
     assert [path.stem for path in EVERY] == ["from-a-learner-to-a-paper-table", "from-logs-to-a-verdict"]
 
 

@@ -1,4 +1,4 @@
-"""Mistakes in calls of public functions that would otherwise give a wrong result are refused in words."""
+"""Calls of public functions: mistakes that would give a wrong result are refused with a message."""
 
 from __future__ import annotations
 
@@ -67,26 +67,26 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("mistake", REFUSED)
-def test_a_mistake_that_would_change_the_result_is_refused_in_words(mistake: str) -> None:
+def test_a_mistake_that_would_change_the_result_is_refused(mistake: str) -> None:
     call, message = REFUSED[mistake]
     with pytest.raises(perdure.PerdureError, match=message):
         call()
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
+def test_numpy_numbers_are_accepted() -> None:
     whole: Any = np.int64
-    made = perdure.compose("condensed", ["a", "b"], learn=whole(10), evaluate=whole(2), seed=whole(3))
-    assert made == perdure.compose("condensed", ["a", "b"], learn=10, evaluate=2, seed=3)
-    assert json.loads(json.dumps(made.scenario.info["composed"]))["learn"] == 10
+    scenario = perdure.compose("condensed", ["a", "b"], learn=whole(10), evaluate=whole(2), seed=whole(3))
+    assert scenario == perdure.compose("condensed", ["a", "b"], learn=10, evaluate=2, seed=3)
+    assert json.loads(json.dumps(scenario.scenario.info["composed"]))["learn"] == 10
     assert perdure.plan(cast("Any", np.float32(1)), lifetimes=cast("Any", np.int64(5))).rule == perdure.plan(1.0).rule
     assert perdure.interquartile_mean(cast("Any", [1, 2, 3])) == 2
 
 
-def test_one_log_is_a_list_of_one() -> None:
+def test_a_single_log_is_accepted_as_a_list() -> None:
     assert perdure.settings_for("absent", {"level": 0.9}) == perdure.settings_for(["absent"], {"level": 0.9})
 
 
-def test_a_public_function_is_the_same_each_time_and_can_be_sent_to_other_processes() -> None:
+def test_a_public_function_keeps_its_identity_and_can_be_pickled() -> None:
     for name in FUNCTIONS:
         function = getattr(perdure, name)
         assert pickle.loads(pickle.dumps(function)) is function is getattr(perdure, name)

@@ -1,4 +1,4 @@
-"""The pages that are made when the documentation is built: each metric's formula, places, null and weakness."""
+"""Generated reference pages: each metric's formula, sites, null and weakness."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def answers() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("metric", DECLARED, ids=lambda one: one.name)
-def test_a_metric_says_its_formula_and_its_weakness(metric: Metric) -> None:
+def test_the_page_of_a_metric_has_its_formula_and_weakness(metric: Metric) -> None:
     assert metric.equation
     assert metric.weakness.endswith(".")
     assert "$" not in metric.summary + metric.weakness + "".join(metric.remarks)
 
 
 @pytest.mark.parametrize("metric", DECLARED, ids=lambda one: one.name)
-def test_the_drawing_fills_the_learning_and_frames_the_evaluation_blocks_of_its_own_sites(metric: Metric) -> None:
-    scenario = next(one for one in metric_pages.small_scenarios() if any(metric.sites(one)))
+def test_the_drawing_fills_learning_blocks_and_frames_evaluation_blocks_of_its_sites(metric: Metric) -> None:
+    scenario = next(scenario for scenario in metric_pages.small_scenarios() if any(metric.sites(scenario)))
     first, *_ = metric.sites(scenario)
     figure = ET.fromstring(metric_pages.drawing(metric))
     boxes = list(figure.iter("rect"))
     assert len(boxes) == len(scenario.blocks)
-    assert [one.get("fill") != "none" for one in boxes] == [block.mode == "learn" for block in scenario.blocks]
-    dark = {index for index, one in enumerate(boxes) if "1.0" in {one.get("fill-opacity"), one.get("stroke-opacity")}}
+    assert [box.get("fill") != "none" for box in boxes] == [block.mode == "learn" for block in scenario.blocks]
+    dark = {index for index, box in enumerate(boxes) if "1.0" in {box.get("fill-opacity"), box.get("stroke-opacity")}}
     assert dark == {block for blocks in first.blocks.values() for block in blocks}
 
 
@@ -47,13 +47,13 @@ def test_every_page_is_linked_from_the_list_and_every_formula_becomes_mathml() -
     ids = {name.removeprefix("metrics/") for name in pages} - {"metrics"}
     assert ids >= set(METRICS.names())
     assert all(f"(metrics/{name}.md)" in pages["metrics"] for name in ids)
-    for one in DECLARED:
-        text = pages[f"metrics/{one.name}"]
+    for item in DECLARED:
+        text = pages[f"metrics/{item.name}"]
         assert "<math" in text
         assert "\\" not in text.replace(r"\|", ""), "a command that was not understood"
 
 
-def test_what_the_null_bench_wrote_is_shown_by_its_middle_and_worst_cell_and_its_absence_said(tmp_path: Path) -> None:
+def test_the_page_shows_the_median_and_worst_null_or_that_none_was_measured(tmp_path: Path) -> None:
     def cell(mean: float, met: float) -> dict[str, dict[str, float]]:
         return {"RP": {"mean": mean, "met": met, "not_met": 0.01, "covered": 0.95 - met}}
 
@@ -66,14 +66,14 @@ def test_what_the_null_bench_wrote_is_shown_by_its_middle_and_worst_cell_and_its
 
 
 @pytest.mark.parametrize("case", troubleshooting.CASES, ids=lambda one: one.title)
-def test_what_the_page_of_troubles_calls_an_error_is_one(case: troubleshooting.Case, answers: dict[str, str]) -> None:
+def test_the_errors_on_the_troubleshooting_page_are_errors(case: troubleshooting.Case, answers: dict[str, str]) -> None:
     text = answers[case.title]
     assert text
     assert "Traceback" not in text
     assert "\n" not in case.title
 
 
-def test_the_page_of_python_names_has_every_public_one() -> None:
+def test_the_python_page_has_every_public_name() -> None:
     pytest.importorskip("mkdocs")
     from scripts import reference_pages
 

@@ -1,4 +1,4 @@
-"""Names are found, offered, taken once, and extended by plug-ins."""
+"""Registries: names are looked up, suggested, taken once, and extended by plug-ins."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_an_unknown_name_offers_the_nearest() -> None:
     assert registry.get("l2logger") == 1
 
 
-def test_names_stay_in_the_order_of_their_registration_whichever_was_asked_for() -> None:
+def test_names_stay_in_the_order_of_their_registration() -> None:
     registry: Registry[object] = Registry("reader", "perdure.none")
     registry.add("first", 1)
     registry.add_later("second", "math:pi")
@@ -58,18 +58,16 @@ class _Points(list[_Point]):
         return list(self) if group == "perdure.readers" else []
 
 
-def test_what_is_registered_for_later_is_imported_when_asked_for() -> None:
+def test_a_lazy_entry_is_imported_on_first_use() -> None:
     registry: Registry[object] = Registry("reader", "perdure.none")
     registry.add("first", 1)
     registry.add_later("table", "perdure.log.formats.table:TABLE")
     assert registry.names() == ("first", "table")
-    assert [getattr(one, "name", one) for one in registry] == [1, "table"]
+    assert [getattr(item, "name", item) for item in registry] == [1, "table"]
     assert registry.get("table") is list(registry)[1]
 
 
-def test_who_asks_while_another_thread_loads_a_thing_gets_it_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_thread_gets_an_entry_that_another_thread_is_loading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     signals = SimpleNamespace(begun=Event(), asked=Event())
     monkeypatch.setitem(sys.modules, "signals_of_slow", signals)
     monkeypatch.delitem(sys.modules, "slow", raising=False)
@@ -87,7 +85,7 @@ def test_who_asks_while_another_thread_loads_a_thing_gets_it_too(
         assert other.result() == 7
 
 
-def test_what_cannot_be_imported_says_why_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_import_reports_its_reason_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "lame.py").write_text("import no_such_package\n")
     monkeypatch.syspath_prepend(tmp_path)
     registry: Registry[int] = Registry("reader", "perdure.none")
@@ -113,7 +111,7 @@ def test_a_plugin_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("folder", "package", "said"),
+    ("folder", "package", "metadata"),
     [
         ("own", "mine-1.dist-info", "METADATA"),
         ("own", "Mine-1.DIST-INFO", "METADATA"),
@@ -121,8 +119,8 @@ def test_a_plugin_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch
         ("mine-1.egg", "EGG-INFO", "PKG-INFO"),
     ],
 )
-def test_a_plugin_is_found_wherever_a_package_lists_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, package: str, said: str
+def test_a_plugin_is_found_in_any_metadata_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, package: str, metadata: str
 ) -> None:
     own = tmp_path / folder
     for name, points in (
@@ -136,17 +134,17 @@ def test_a_plugin_is_found_wherever_a_package_lists_one(
     assert not registries._installed.__wrapped__().select(group="perdure.readers")
     mine = own / package
     mine.mkdir()
-    (mine / said).write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
+    (mine / metadata).write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
     (mine / "entry_points.txt").write_text("[perdure.readers]\nnew = mine:READER\n")
-    (found,) = registries._installed.__wrapped__().select(group="perdure.readers")
-    assert (found.name, found.value) == ("new", "mine:READER")
+    (entry_point,) = registries._installed.__wrapped__().select(group="perdure.readers")
+    assert (entry_point.name, entry_point.value) == ("new", "mine:READER")
 
 
 def test_a_missing_extra_gives_the_command_that_installs_it() -> None:
     assert "pip install 'ray[client]>=" in str(MissingExtraError("ray", "ray", "running on a cluster"))
 
 
-def test_an_alias_finds_a_thing_that_is_listed_once() -> None:
+def test_an_alias_finds_an_entry_that_is_listed_once() -> None:
     kinds: Registry[str] = Registry("kind", "perdure.none")
     kinds.add("new", "thing")
     kinds.alias("old", "new")

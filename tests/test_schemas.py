@@ -1,4 +1,4 @@
-"""The JSON Schemas that ship are those of the documents' declarations."""
+"""JSON Schemas in the package match the declarations of the documents."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from scripts.schemas import FOLDER, text
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_what_ships_is_as_declared(name: str) -> None:
+def test_a_packaged_schema_matches_its_declaration(name: str) -> None:
     shipped = (FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
     assert shipped == text(name), "run python scripts/schemas.py"
     assert json.loads(shipped) == schema(name), "laying it out changes nothing"
 
 
-def test_every_schema_that_ships_is_declared() -> None:
+def test_every_packaged_schema_is_declared() -> None:
     assert {file.name for file in FOLDER.glob("*.json")} == {f"{name}.schema.json" for name in DOCUMENTS}
 
 
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "syllabus"])
-def test_no_object_takes_keys_that_are_not_known_and_each_says_what_it_is(name: str) -> None:
-    made = schema(name)
-    for one in (made, *made.get("$defs", {}).values()):
-        assert one["additionalProperties"] is False
-        assert one["description"].endswith((".", "`"))
+def test_every_object_refuses_unknown_keys_and_has_a_description(name: str) -> None:
+    json_schema = schema(name)
+    for item in (json_schema, *json_schema.get("$defs", {}).values()):
+        assert item["additionalProperties"] is False
+        assert item["description"].endswith((".", "`"))
 
 
-def test_texts_of_fields_and_properties_become_descriptions() -> None:
+def test_docstrings_of_fields_and_properties_become_descriptions() -> None:
     estimate = schema("score")["$defs"]["Estimate"]
     assert estimate["properties"]["says"]["description"] == "The meaning of the word for these lifetimes."
     assert estimate["properties"]["why"]["description"].startswith("The reason for a missing number")

@@ -1,4 +1,4 @@
-"""Known-answer learners: each metric moves by its own cause, in the amount worked out by hand, and by no other."""
+"""Idealised learners: each metric moves by its own cause, by the amount computed by hand, and by no other cause."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ def scenario(tasks: str = "ab", superblocks: int = 1) -> Scenario:
     return Scenario.of("test", blocks, info={"scenario_type": "condensed"})
 
 
-def scored(learner: IdealLearner, beside: IdealLearner = LEARNER, tasks: str = "ab") -> Score:
-    """Given bounds and no smoothing, so that the numbers can be worked out by hand."""
-    lived = scenario(tasks)
+def scored(learner: IdealLearner, expert_learner: IdealLearner = LEARNER, tasks: str = "ab") -> Score:
+    """Score with given bounds and without smoothing, so that the numbers can be computed by hand."""
+    small_scenario = scenario(tasks)
     prep = Preparation(window="none", bounds=dict.fromkeys(tasks, (0.0, 1.0)))
-    return score(lifetime(learner, lived), experts(beside, lived), Settings(prep=prep))
+    return score(lifetime(learner, small_scenario), experts(expert_learner, small_scenario), Settings(prep=prep))
 
 
 def values(learner: IdealLearner) -> dict[str, float]:
-    found = {name: scored(learner)[name] for name in METRICS}
-    return {name: value for name, value in found.items() if value is not None}
+    result = {name: scored(learner)[name] for name in METRICS}
+    return {name: value for name, value in result.items() if value is not None}
 
 
 def points(performance: float) -> float:
@@ -70,23 +70,23 @@ def points(performance: float) -> float:
 
 
 def curve(start: float, pace: float, saturation: float = SATURATION) -> list[float]:
-    """A block of learning from `start`, value by value."""
+    """Return the values of a learning block that begins at `start`."""
     step = (saturation - START) / pace
-    return [points(min(start + at * step, saturation)) for at in range(1, LEARN + 1)]
+    return [points(min(start + index * step, saturation)) for index in range(1, LEARN + 1)]
 
 
 def total(start: float, pace: float) -> float:
-    """What a block of learning from `start` sums to."""
+    """Return the sum of a learning block that begins at `start`."""
     return sum(curve(start, pace))
 
 
-def until(own: list[float], other: list[float]) -> int:
-    """When `own` is nine tenths of the way from where both begin to where both end; after its end if never."""
+def first_at_ninety_percent(own: list[float], other: list[float]) -> int:
+    """Return when `own` reaches nine tenths of the way between start and end; after its end if never."""
     tenth = LEARN // 10
     base = (sum(own[:tenth]) + sum(other[:tenth])) / (2 * tenth)
     end = (sum(own[-tenth:]) + sum(other[-tenth:])) / (2 * tenth)
     target = base + 0.9 * (end - base)
-    return next((at for at, value in enumerate(own, 1) if value >= target - 1e-6), LEARN + 1)
+    return next((index for index, value in enumerate(own, 1) if value >= target - 1e-6), LEARN + 1)
 
 
 NEUTRAL = {
@@ -98,7 +98,7 @@ NEUTRAL = {
 }
 
 
-def test_a_learner_without_traits_stands_at_every_threshold() -> None:
+def test_a_learner_without_traits_has_the_neutral_value_of_every_metric() -> None:
     assert values(LEARNER) == pytest.approx(NEUTRAL)
 
 
@@ -133,25 +133,29 @@ def test_forward_transfer_moves_forward_transfer_and_the_second_tasks_head_start
         | {
             "forward_transfer": points(lifted) / points(START),
             "relative_performance": math.sqrt(head_start),
-            "sample_efficiency": math.sqrt(until(expert, second) / until(second, expert)),
+            "sample_efficiency": math.sqrt(
+                first_at_ninety_percent(expert, second) / first_at_ninety_percent(second, expert)
+            ),
         }
     )
 
 
 def test_pace_moves_sample_efficiency_and_relative_performance_and_nothing_else() -> None:
-    found = values(LEARNER.but(pace=25))
-    assert found == pytest.approx(
+    measured = values(LEARNER.but(pace=25))
+    assert measured == pytest.approx(
         NEUTRAL | {"sample_efficiency": 2.0, "relative_performance": total(START, 25) / total(START, 50)}
     )
 
 
-def test_saturation_moves_sample_efficiency_by_its_height_and_by_what_is_never_reached() -> None:
-    found = values(LEARNER.but(saturation=0.6))
+def test_saturation_moves_sample_efficiency_by_its_height_and_by_the_unreached_level() -> None:
+    measured = values(LEARNER.but(saturation=0.6))
     expert, low = curve(START, PACE), curve(START, PACE, 0.6)
-    assert until(low, expert) == LEARN + 1
-    assert found["sample_efficiency"] == pytest.approx(points(0.6) / points(0.8) * until(expert, low) / (LEARN + 1))
-    assert found["relative_performance"] < 1
-    assert (found["performance_maintenance"], found["forward_transfer"]) == pytest.approx((0.0, 1.0))
+    assert first_at_ninety_percent(low, expert) == LEARN + 1
+    assert measured["sample_efficiency"] == pytest.approx(
+        points(0.6) / points(0.8) * first_at_ninety_percent(expert, low) / (LEARN + 1)
+    )
+    assert measured["relative_performance"] < 1
+    assert (measured["performance_maintenance"], measured["forward_transfer"]) == pytest.approx((0.0, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -166,14 +170,15 @@ def test_saturation_moves_sample_efficiency_by_its_height_and_by_what_is_never_r
 def test_with_noise_and_smoothing_a_metric_still_follows_its_cause(
     trait: str, amounts: tuple[float, ...], moved: dict[str, int]
 ) -> None:
-    lived = scenario("abc")
+    small_scenario = scenario("abc")
     rng = np.random.default_rng(1)
     learners = [LEARNER.but(**{trait: amount, "noise": 0.02}) for amount in amounts]
     means = [
-        {name: one.mean() for name, one in metric_values(each, lived, 200, rng, LEARNER).items()} for each in learners
+        {name: values.mean() for name, values in metric_values(each, small_scenario, 200, rng, LEARNER).items()}
+        for each in learners
     ]
     for name in METRICS:
-        steps = np.diff([one[name] for one in means])
+        steps = np.diff([mean[name] for mean in means])
         if name in moved:
             assert (np.sign(steps) == moved[name]).all(), name
         elif trait != "forward" or name not in ("relative_performance", "sample_efficiency"):  # the head start
@@ -181,16 +186,16 @@ def test_with_noise_and_smoothing_a_metric_still_follows_its_cause(
             assert np.abs(steps).max() < 0.02 * scale, name
 
 
-def test_relearning_what_was_forgotten_shows_as_recovery() -> None:
-    lived = scenario("ab", superblocks=4)
+def test_relearning_a_forgotten_task_counts_as_recovery() -> None:
+    small_scenario = scenario("ab", superblocks=4)
     prep = Preparation(window="none", bounds={"a": (0.0, 1.0), "b": (0.0, 1.0)})
-    found = score(lifetime(LEARNER.but(forgetting=0.5, pace=20), lived), settings=Settings(prep=prep))
-    assert found["recovery_time"] == pytest.approx(9)  # half of 20 experiences' worth is lost; counted from 0
-    assert found["droop"] is not None
-    assert found["droop"] > 0
+    scores = score(lifetime(LEARNER.but(forgetting=0.5, pace=20), small_scenario), settings=Settings(prep=prep))
+    assert scores["recovery_time"] == pytest.approx(9)  # half of 20 experiences' worth is lost; counted from 0
+    assert scores["droop"] is not None
+    assert scores["droop"] > 0
 
 
-def test_the_same_seed_is_the_same_life_and_another_is_not() -> None:
+def test_the_same_seed_is_the_same_lifetime_and_another_is_not() -> None:
     learner = LEARNER.but(noise=0.1, spread=0.3)
     one, again, other = (lifetime(learner, scenario(), seed) for seed in (5, 5, 6))
     assert one.experiences.equals(again.experiences)
@@ -198,35 +203,38 @@ def test_the_same_seed_is_the_same_life_and_another_is_not() -> None:
     assert [life.seed for life in lifetimes(learner, scenario(), 3, seed=5)] == [5, 6, 7]
 
 
-def test_lives_differ_only_where_the_learner_has_a_spread() -> None:
+def test_lifetimes_differ_only_if_the_learner_has_a_spread() -> None:
     rng = np.random.default_rng(0)
-    alike = performance(LEARNER.but(forgetting=0.3), scenario(), 4, rng)
-    assert (alike == alike[0]).all()
+    curve_of_learner = performance(LEARNER.but(forgetting=0.3), scenario(), 4, rng)
+    assert (curve_of_learner == curve_of_learner[0]).all()
     differing = performance(LEARNER.but(forgetting=0.3, spread=0.5), scenario(), 4, rng)
     assert not (differing[:, -1] == differing[0, -1]).all()
 
 
-def test_thousands_at_once_are_the_numbers_that_score_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    lived = scenario("abc", superblocks=2)
+def test_vectorised_metrics_equal_the_scores_of_single_lifetimes(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_scenario = scenario("abc", superblocks=2)
     learner = IdealLearner(forgetting=0.2, forward=0.1, backward=0.05, noise=0.05, spread=0.3)
-    beside = IdealLearner(pace=30)
+    expert_learner = IdealLearner(pace=30)
     prep = Preparation(bounds=dict.fromkeys("abc", (0.0, 1.0)))
-    one_by_one = [score(life, experts(beside, lived), Settings(prep=prep)) for life in lifetimes(learner, lived, 4)]
-    rows = [performance(learner, lived, 1, np.random.default_rng([seed, 1])) for seed in range(4)]
+    one_by_one = [
+        score(lifetime, experts(expert_learner, small_scenario), Settings(prep=prep))
+        for lifetime in lifetimes(learner, small_scenario, 4)
+    ]
+    rows = [performance(learner, small_scenario, 1, np.random.default_rng([seed, 1])) for seed in range(4)]
     monkeypatch.setattr("perdure.simulate.values.performance", lambda *_: np.concatenate(rows))
-    together = metric_values(learner, lived, 4, np.random.default_rng(0), beside)
+    together = metric_values(learner, small_scenario, 4, np.random.default_rng(0), expert_learner)
     for name in METRICS:
-        assert list(together[name]) == pytest.approx([one[name] for one in one_by_one], rel=1e-9), name
+        assert list(together[name]) == pytest.approx([score[name] for score in one_by_one], rel=1e-9), name
 
 
-def test_a_simulated_log_is_read_back_as_it_was(tmp_path: Path) -> None:
-    lived = lifetime(LEARNER.but(noise=0.05), scenario(), seed=7, id="seven")
-    path = write_log(lived, tmp_path / "logs", protocol="small")
-    found = perdure.read(path)
-    assert (found.id, found.learner, found.seed, found.complete) == ("seven", "ideal", 7, True)
-    assert found.scenario.blocks == lived.scenario.blocks
-    assert np.array_equal(found.passage().values, lived.passage().values)
-    assert found.manifest["protocol"] == "small"
+def test_a_simulated_log_survives_the_round_trip(tmp_path: Path) -> None:
+    original = lifetime(LEARNER.but(noise=0.05), scenario(), seed=7, id="seven")
+    path = write_log(original, tmp_path / "logs", protocol="small")
+    result = perdure.read(path)
+    assert (result.id, result.learner, result.seed, result.complete) == ("seven", "ideal", 7, True)
+    assert result.scenario.blocks == original.scenario.blocks
+    assert np.array_equal(result.passage().values, original.passage().values)
+    assert result.manifest["protocol"] == "small"
     assert perdure.check(path).ok
 
 
@@ -236,20 +244,23 @@ LAYOUTS = ("condensed", "dispersed", "alternating", "permuted", "ant-a", "ant-b"
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_without_forgetting_and_transfer_every_layout_is_a_null(layout: str) -> None:
     tasks = {"continual": ("a:x", "a:y"), "ant-c": ("a:x", "a:y", "b:x", "b:y")}.get(layout, ("a", "b", "c"))
-    lived = compose(layout, tasks, learn=90, evaluate=5, seed=3).scenario
-    labels = [task.label for task in lived.tasks]
-    # Each task's learning, joined, is what an expert lives, however many blocks it comes in.
-    alike = lifetime(LEARNER, lived).passage()
+    small_scenario = compose(layout, tasks, learn=90, evaluate=5, seed=3).scenario
+    labels = [task.label for task in small_scenario.tasks]
+    # An expert runs each task's learning blocks joined, whatever their number.
+    curve_of_learner = lifetime(LEARNER, small_scenario).passage()
     for task in labels:
         joined = np.concatenate(
-            [alike.values[alike.starts[at] : alike.starts[at + 1]] for at in lived.where("learn", task)]
+            [
+                curve_of_learner.values[curve_of_learner.starts[index] : curve_of_learner.starts[index + 1]]
+                for index in small_scenario.where("learn", task)
+            ]
         )
         assert joined == pytest.approx(expert(LEARNER, task, len(joined)).passage().values)
     prep = Preparation(window="none", bounds=dict.fromkeys(labels, (0.0, 1.0)))
-    found = score(lifetime(LEARNER, lived), experts(LEARNER, lived), Settings(prep=prep))
+    scores = score(lifetime(LEARNER, small_scenario), experts(LEARNER, small_scenario), Settings(prep=prep))
     for name, neutral in NEUTRAL.items():
-        assert found[name] is None or found[name] == pytest.approx(neutral), name
-    answered = {name for name in METRICS if found[name] is not None}
+        assert scores[name] is None or scores[name] == pytest.approx(neutral), name
+    answered = {name for name in METRICS if scores[name] is not None}
     assert {"relative_performance", "sample_efficiency"} <= answered
 
 
@@ -263,11 +274,11 @@ def test_without_forgetting_and_transfer_every_layout_is_a_null(layout: str) -> 
         ({"rewards": "binary"}, NEUTRAL),
     ],
 )
-def test_the_truth_is_what_the_causes_put_there_whatever_the_noise(
+def test_the_true_value_depends_on_the_causes_and_not_on_the_noise(
     cause: dict[str, float], values: dict[str, float]
 ) -> None:
-    found = truth(LEARNER.but(**cause), scenario())
-    assert {name: found[name] for name in values} == pytest.approx(values)
+    true_values = truth(LEARNER.but(**cause), scenario())
+    assert {name: true_values[name] for name in values} == pytest.approx(values)
 
 
 @pytest.mark.parametrize("rewards", ["normal", "binary"])
@@ -282,7 +293,7 @@ def test_the_same_seed_is_the_same_noise_in_another_setting(rewards: str) -> Non
     assert (other <= one + 1e-12).all()
 
 
-def test_binary_rewards_are_one_as_often_as_performance_says() -> None:
+def test_binary_rewards_are_one_with_the_probability_of_the_performance() -> None:
     values = performance(LEARNER.but(rewards="binary"), scenario(), 4000, np.random.default_rng(0))
     assert set(np.unique(values)) == {0.0, 1.0}
     assert values[:, :EVALUATE].mean() == pytest.approx(START, abs=0.01)
@@ -290,57 +301,57 @@ def test_binary_rewards_are_one_as_often_as_performance_says() -> None:
 
 
 @pytest.mark.parametrize("by_task", [False, True])
-def test_what_fails_stays_at_its_start(by_task: bool) -> None:
-    lives = performance(LEARNER.but(failing=0.2, by_task=by_task), scenario(), 4000, np.random.default_rng(0))
-    ends = lives[:, [-EVALUATE - 1, -1]] == START  # both tasks, in the last evaluation
+def test_a_failed_task_stays_at_its_start(by_task: bool) -> None:
+    lifetimes = performance(LEARNER.but(failing=0.2, by_task=by_task), scenario(), 4000, np.random.default_rng(0))
+    ends = lifetimes[:, [-EVALUATE - 1, -1]] == START  # both tasks, in the last evaluation
     assert ends.mean() == pytest.approx(0.2, abs=0.02)
     assert (ends[:, 0] & ends[:, 1]).mean() == pytest.approx(0.04 if by_task else 0.2, abs=0.02)
 
 
-def test_traits_are_drawn_for_each_task_where_each_has_a_model_of_its_own() -> None:
+def test_traits_are_drawn_for_each_task_if_each_task_has_its_own_model() -> None:
     learner = LEARNER.but(spread=0.3)
     for by_task in (False, True):
-        lives = performance(learner.but(by_task=by_task), scenario(), 500, np.random.default_rng(0))
-        agreement = np.corrcoef(lives[:, -EVALUATE - 1], lives[:, -1])[0, 1]
+        lifetimes = performance(learner.but(by_task=by_task), scenario(), 500, np.random.default_rng(0))
+        agreement = np.corrcoef(lifetimes[:, -EVALUATE - 1], lifetimes[:, -1])[0, 1]
         assert agreement < 0.2 if by_task else agreement > 0.99
 
 
-def test_many_lifetimes_made_at_once_are_cut_as_each_would_be() -> None:
-    lived = scenario("ab", superblocks=2)
-    values = performance(NULL, lived, 3, np.random.default_rng(0))
-    for number, one in enumerate(as_lifetimes(NULL, lived, values, seed=7)):
-        assert (one.seed, one.learner) == (7 + number, "null")
-        known = one.passage()
-        plain = Lifetime(one.id, one.experiences, one.measures, info=one.info).passage()
+def test_lifetimes_made_together_have_the_blocks_of_lifetimes_made_singly() -> None:
+    small_scenario = scenario("ab", superblocks=2)
+    values = performance(NULL, small_scenario, 3, np.random.default_rng(0))
+    for number, simulated in enumerate(as_lifetimes(NULL, small_scenario, values, seed=7)):
+        assert (simulated.seed, simulated.learner) == (7 + number, "null")
+        known = simulated.passage()
+        plain = Lifetime(simulated.id, simulated.experiences, simulated.measures, info=simulated.info).passage()
         assert known.scenario == plain.scenario
         assert (known.values == values[number]).all()
         assert (known.values == plain.values).all()
         assert (known.starts == plain.starts).all()
         assert known.rows.equals(plain.rows)
-        other = replace(one, experiences=one.experiences.head(10)).passage()
+        other = replace(simulated, experiences=simulated.experiences.head(10)).passage()
         assert len(other.values) == 10
 
 
-def test_experts_are_each_drawn_anew_in_the_numbers_and_lengths_asked_for() -> None:
-    found = experts(NULL, scenario("ab"), seed=5, each={"a": 3, "b": 2}, lengths=(0.5, 2.0))
-    assert [(one.scenario.blocks[0].task, one.seed, one.experiences.height) for one in found] == [
+def test_experts_differ_and_have_the_requested_numbers_and_lengths() -> None:
+    simulated = experts(NULL, scenario("ab"), seed=5, each={"a": 3, "b": 2}, lengths=(0.5, 2.0))
+    assert [(expert.scenario.blocks[0].task, expert.seed, expert.experiences.height) for expert in simulated] == [
         ("a", 5, 50), ("a", 6, 200), ("a", 7, 50), ("b", 5, 50), ("b", 6, 200),
     ]  # fmt: skip
-    assert len({one.id for one in found}) == 5
-    first = {tuple(one.passage().values[:50]) for one in found}
+    assert len({expert.id for expert in simulated}) == 5
+    first = {tuple(expert.passage().values[:50]) for expert in simulated}
     assert len(first) == 5
 
 
-def test_an_expert_learns_its_task_alone() -> None:
-    found = experts(LEARNER, scenario("abc", superblocks=2))
-    assert [(one.role, one.scenario.blocks[0].task, len(one.experiences)) for one in found] == [
-        ("expert", task, LEARN) for task in "abc"
-    ]
+def test_an_expert_learns_only_its_task() -> None:
+    expert_lifetimes = experts(LEARNER, scenario("abc", superblocks=2))
+    assert [
+        (lifetime.role, lifetime.scenario.blocks[0].task, len(lifetime.experiences)) for lifetime in expert_lifetimes
+    ] == [("expert", task, LEARN) for task in "abc"]
     assert expert(LEARNER, "a", 7).experiences.height == 7
 
 
 @pytest.mark.parametrize(
-    ("trait", "value", "said"),
+    ("trait", "value", "message"),
     [
         ("forgetting", 1.5, "forgetting is 1.5"),
         ("saturation", -0.1, "saturation is -0.1"),
@@ -350,12 +361,12 @@ def test_an_expert_learns_its_task_alone() -> None:
         ("failing", 1.2, "failing is 1.2"),
     ],
 )
-def test_an_impossible_learner_is_refused(trait: str, value: float, said: str) -> None:
-    with pytest.raises(ScenarioError, match=said):
+def test_an_impossible_learner_is_refused(trait: str, value: float, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
         LEARNER.but(**{trait: value})
 
 
-def test_rewards_of_an_unknown_kind_and_noise_beside_binary_ones_are_refused() -> None:
+def test_unknown_rewards_and_noise_on_binary_rewards_are_refused() -> None:
     with pytest.raises(PerdureError, match="rewards"):
         LEARNER.but(rewards="gaussian")
     with pytest.raises(ScenarioError, match=r"noise is 0\.1"):
@@ -373,12 +384,14 @@ def test_a_block_counted_in_steps_cannot_be_simulated() -> None:
 
 
 @pytest.mark.parametrize(("name", "side"), [("lifelong", 1), ("forgetful", -1)])
-def test_the_notional_learners_lie_where_the_figures_put_them(name: str, side: int) -> None:
+def test_the_notional_learners_have_the_metric_signs_of_the_published_figures(name: str, side: int) -> None:
     # New et al. 2022: PM, RP and SE above their thresholds in Figs. 7 and 8, below them in Figs. 9 and 10
-    lived = scenario("ab", superblocks=2)
+    small_scenario = scenario("ab", superblocks=2)
     prep = Preparation(bounds={"a": (0.0, 1.0), "b": (0.0, 1.0)})
-    found = score(lifetime(NOTIONAL[name], lived), experts(NOTIONAL["expert"], lived), Settings(prep=prep))
+    scores = score(
+        lifetime(NOTIONAL[name], small_scenario), experts(NOTIONAL["expert"], small_scenario), Settings(prep=prep)
+    )
     for metric, threshold in (("performance_maintenance", 0), ("relative_performance", 1), ("sample_efficiency", 1)):
-        value = found[metric]
+        value = scores[metric]
         assert value is not None
         assert side * (value - threshold) > 0, metric

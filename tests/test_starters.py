@@ -1,4 +1,4 @@
-"""`perdure new`: what it writes works as it is, and Perdure finds it once it is installed."""
+"""`perdure new`: the files that it writes work unchanged, and Perdure finds them once installed."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-def installed(folder: Path) -> None:
-    """As pip would leave it: a distribution beside the module, with its entry points."""
+def install(folder: Path) -> None:
+    """Install a starter as pip would: a distribution next to the module, with its entry points."""
     about = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     place = folder / f"{about['name'].replace('-', '_')}-0.1.0.dist-info"
     place.mkdir()
@@ -44,7 +44,7 @@ def installed(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_starters_own_tests_pass_and_it_is_in_shape(kind: str, tmp_path: Path) -> None:
+def test_a_starter_passes_its_own_tests_and_ruff(kind: str, tmp_path: Path) -> None:
     write_starter(kind, "head-start", tmp_path)
     done = python(tmp_path / "head-start", "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -61,10 +61,10 @@ USED = {
 
 
 @pytest.mark.parametrize("kind", USED)
-def test_what_is_installed_is_listed(kind: str, tmp_path: Path) -> None:
+def test_an_installed_plugin_is_listed(kind: str, tmp_path: Path) -> None:
     write_starter(kind, "headStart", tmp_path)
     folder = tmp_path / "head-start"
-    installed(folder)
+    install(folder)
     done = python(folder, "-m", "perdure", *USED[kind])
     assert done.returncode == 0, done.stderr
     assert "head-start" in done.stdout or "head_start" in done.stdout
@@ -72,7 +72,7 @@ def test_what_is_installed_is_listed(kind: str, tmp_path: Path) -> None:
 
 def test_an_installed_report_is_chosen_by_its_suffix(tmp_path: Path, life: Path) -> None:
     write_starter("report", "brief", tmp_path)
-    installed(tmp_path / "brief")
+    install(tmp_path / "brief")
     done = python(tmp_path / "brief", "-m", "perdure", "report", str(life), "--to", "out.brief", "--title", "Mine")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "brief" / "out.brief").read_text().startswith("Mine\n")
@@ -82,7 +82,7 @@ def test_the_verb_offers_every_kind() -> None:
     assert set(KINDS) == set(Kind.__origin__.__args__)  # type: ignore[attr-defined]
 
 
-def test_nothing_that_is_there_is_overwritten(tmp_path: Path, run_cli: Run) -> None:
+def test_an_existing_file_is_not_overwritten(tmp_path: Path, run_cli: Run) -> None:
     (tmp_path / "mine").mkdir()
     done = run_cli("new", "metric", "mine", "--into", tmp_path)
     assert (done.returncode, "is there already; choose another name" in done.stderr) == (2, True)

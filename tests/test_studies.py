@@ -1,4 +1,4 @@
-"""The study's summaries are what `perdure score` says, and its page says what its results say."""
+"""Summaries of the study equal those of `perdure score`, and its page agrees with its results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SIZE = 64
 
 
 def small() -> dict[str, Any]:
-    """The study's Gaussian protocol, shorter."""
+    """Return a shorter version of the study's Gaussian protocol."""
     document = tomllib.loads((STUDY / "gaussians.toml").read_text(encoding="utf-8"))
     document |= {"lifetimes": LIVES, "experts": MOST * -(-LIVES // GROUP), "limits": {"lives_at_once": SIZE}}
     for scenario in document["scenarios"]:
@@ -59,90 +59,99 @@ def small() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, list[Lifetime]]]:
-    """The summaries of 200 lives, by layout; and the very lives and experts as the batched engine keeps them."""
+    """Return the summaries of 200 lifetimes by layout, and the lifetimes and experts of the batched engine."""
     protocol = parse_protocol(small())
-    found, experts, _ = live_all(protocol, SIZE)
-    made = {name: summaries(one.order, one.learned, one.evaluated, experts, (0.0, 1.0)) for name, one in found.items()}
+    lifetimes_by_layout, experts, _ = live_all(protocol, SIZE)
+    result = {
+        name: summaries(item.order, item.learned, item.evaluated, experts, (0.0, 1.0))
+        for name, item in lifetimes_by_layout.items()
+    }
     folder = tmp_path_factory.mktemp("study") / "run"
     assert not run_learner(protocol, folder, engine="batched").missing
     held: dict[str, list[Lifetime]] = {"experts": list(lifetimes(folder / "experts" / "batch-000.parquet"))}
-    for life in lifetimes(folder / "lives" / "batch-000.parquet"):
-        held.setdefault(str(life.scenario_type), []).append(life)
+    for lifetime in lifetimes(folder / "lives" / "batch-000.parquet"):
+        held.setdefault(str(lifetime.scenario_type), []).append(lifetime)
     for several in held.values():
-        several.sort(key=lambda life: int(life.id.rsplit("-", 1)[1]))
-    return made, held
+        several.sort(key=lambda lifetime: int(lifetime.id.rsplit("-", 1)[1]))
+    return result, held
 
 
-def surveyed(held: dict[str, list[Lifetime]], layout: str, group: int, n: int, k: int, preset: str) -> Survey:
-    """A group's first n lives beside its first k experts of each task."""
-    lives = held[layout][group * GROUP : (group + 1) * GROUP][:n]
+def survey_group(held: dict[str, list[Lifetime]], layout: str, group: int, n: int, k: int, preset: str) -> Survey:
+    """Survey a group's first n lifetimes with its first k experts of each task."""
+    lifetimes = held[layout][group * GROUP : (group + 1) * GROUP][:n]
     first = group * MOST
-    experts = [one for one in held["experts"] if first <= int(one.id.rsplit("-", 1)[1]) < first + k]
-    return survey(lives, experts, Settings(preset=preset), jobs=1)
+    experts = [item for item in held["experts"] if first <= int(item.id.rsplit("-", 1)[1]) < first + k]
+    return survey(lifetimes, experts, Settings(preset=preset), jobs=1)
 
 
-def scored(held: dict[str, list[Lifetime]], layout: str, group: int, k: int, preset: str) -> dict[str, np.ndarray]:
-    """What `perdure score` says of a group's lives beside its first k experts of each task, a row per life."""
-    values = [life.score.values for life in surveyed(held, layout, group, GROUP, k, preset).lifetimes if life.score]
-    return {name: np.array([one.get(name) for one in values], dtype=np.float64) for name in values[0]}
+def scores_of_group(
+    held: dict[str, list[Lifetime]], layout: str, group: int, k: int, preset: str
+) -> dict[str, np.ndarray]:
+    """Return the metrics of `perdure score` for a group with its first k experts of each task, a row per lifetime."""
+    values = [
+        lifetime.score.values
+        for lifetime in survey_group(held, layout, group, GROUP, k, preset).lifetimes
+        if lifetime.score
+    ]
+    return {name: np.array([value.get(name) for value in values], dtype=np.float64) for name in values[0]}
 
 
-def agree(ours: Any, theirs: Any) -> None:
+def assert_agrees(ours: Any, theirs: Any) -> None:
     assert np.isfinite(theirs).any()
-    np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=2e-6)  # they leave as numbers of 32 bits
+    np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=2e-6)  # the batched engine returns 32-bit numbers
 
 
 @pytest.mark.parametrize("layout", ["condensed", "dispersed"])
-def test_summaries_are_what_score_says_of_200_whole_lives(layout: str, both: Any) -> None:
-    made, held = both
-    ours = made[layout]
+def test_summaries_equal_the_scores_of_200_complete_lifetimes(layout: str, both: Any) -> None:
+    summary_by_layout, held = both
+    ours = summary_by_layout[layout]
     for group in range(-(-LIVES // GROUP)):
         rows = slice(group * GROUP, (group + 1) * GROUP)
-        theirs = scored(held, layout, group, 5, "standard")
-        agree(ours["pm"][rows], theirs[HEADLINE["pm"]])
+        theirs = scores_of_group(held, layout, group, 5, "standard")
+        assert_agrees(ours["pm"][rows], theirs[HEADLINE["pm"]])
         for name in ("ft", "bt"):
-            agree(ours[name][rows], np.log(theirs[HEADLINE[name]]))
-        agree(ours["se_5"][rows], np.log(theirs[HEADLINE["se"]]))
+            assert_agrees(ours[name][rows], np.log(theirs[HEADLINE[name]]))
+        assert_agrees(ours["se_5"][rows], np.log(theirs[HEADLINE["se"]]))
         experts = ours["experts"][:, group * MOST : group * MOST + 5]
-        agree((ours["learned"][rows] - experts.mean(axis=1)).mean(axis=1), np.log(theirs[HEADLINE["rp"]]))
+        assert_agrees((ours["learned"][rows] - experts.mean(axis=1)).mean(axis=1), np.log(theirs[HEADLINE["rp"]]))
         for name in MATRIX:
-            agree(ours[name][rows], theirs[name])
+            assert_agrees(ours[name][rows], theirs[name])
 
 
 @pytest.mark.parametrize("k", EXPERTS)
 @pytest.mark.parametrize("layout", ["condensed", "dispersed"])
 @pytest.mark.parametrize("preset", ["baker-2023", "new-2022"])
-def test_the_papers_presets_are_summed_up_as_score_does_it(preset: str, layout: str, k: int, both: Any) -> None:
-    made, held = both
-    theirs = scored(held, layout, 1, k, preset)
+def test_summaries_under_the_papers_presets_equal_those_of_score(preset: str, layout: str, k: int, both: Any) -> None:
+    summary_by_layout, held = both
+    theirs = scores_of_group(held, layout, 1, k, preset)
     for name in HEADLINE:
         column = f"{preset.partition('-')[0]}_{k}_{name}" if name != "rp" else f"baker_{k}_rp"
-        agree(made[layout][column][GROUP : 2 * GROUP], theirs[HEADLINE[name]])
+        assert_agrees(summary_by_layout[layout][column][GROUP : 2 * GROUP], theirs[HEADLINE[name]])
 
 
 @pytest.mark.parametrize("k", EXPERTS)
-def test_efficiency_is_summed_up_for_any_number_of_experts(k: int, both: Any) -> None:
-    made, held = both
+def test_summaries_of_efficiency_hold_for_any_number_of_experts(k: int, both: Any) -> None:
+    summary_by_layout, held = both
     for layout in ("condensed", "dispersed"):
-        theirs = scored(held, layout, 2, k, "standard")
-        agree(made[layout][f"se_{k}"][2 * GROUP : 3 * GROUP], np.log(theirs[HEADLINE["se"]]))
+        theirs = scores_of_group(held, layout, 2, k, "standard")
+        assert_agrees(summary_by_layout[layout][f"se_{k}"][2 * GROUP : 3 * GROUP], np.log(theirs[HEADLINE["se"]]))
 
 
 @pytest.mark.parametrize("k", EXPERTS)
 @pytest.mark.parametrize("n", [3, 11])
 @pytest.mark.parametrize("preset", ["standard", "baker-2023", "new-2022"])
-def test_groups_are_judged_as_the_decision_layer_judges_them(preset: str, n: int, k: int, both: Any) -> None:
-    made, held = both
-    (group,) = groups(surveyed(held, "dispersed", 1, n, k, preset))
+def test_the_study_gives_the_verdicts_of_the_decision_layer(preset: str, n: int, k: int, both: Any) -> None:
+    summary_by_layout, held = both
+    (group,) = groups(survey_group(held, "dispersed", 1, n, k, preset))
     for name, metric in HEADLINE.items():
-        told = group.estimates[metric]
-        ours = judging.said(made["dispersed"], preset, name, n, k)
+        estimate = group.estimates[metric]
+        ours = judging.said(summary_by_layout["dispersed"], preset, name, n, k)
         verdict = {1: "met", -1: "not met", 0: "undecided"}[int(ours.verdict[1])]
-        assert verdict == told.verdict, (name, told)
+        assert verdict == estimate.verdict, (name, estimate)
         back = np.exp if preset == "standard" and name != "pm" else float
-        agree(back(ours.mean[1]), told.mean)
+        assert_agrees(back(ours.mean[1]), estimate.mean)
         if np.isfinite(ours.low[1]):
-            agree([back(ours.low[1]), back(ours.high[1])], [told.low, told.high])
+            assert_agrees([back(ours.low[1]), back(ours.high[1])], [estimate.low, estimate.high])
 
 
 @pytest.fixture(scope="module")
@@ -152,53 +161,55 @@ def results() -> Any:
 
 @pytest.fixture(scope="module")
 def cells(results: Any) -> dict[tuple[str, str, str], dict[str, np.ndarray]]:
-    """Of every kept life its metrics, in their own units."""
+    """Return the metrics of every stored lifetime in their own units, by cell."""
     steps = import_module("condense").STEPS
-    found = results.lives.group_by("family", "learner", "layout", maintain_order=True)
-    return {cell: {name: some[name].to_numpy() * step for name, step in steps.items()} for cell, some in found}
+    cells_by_group = results.lives.group_by("family", "learner", "layout", maintain_order=True)
+    return {cell: {name: some[name].to_numpy() * step for name, step in steps.items()} for cell, some in cells_by_group}
 
 
-def test_the_page_and_its_figures_say_what_the_results_say(results: Any) -> None:
+def test_the_page_and_its_figures_match_the_results(results: Any) -> None:
     for file, text in answers.pages(results).items():
         assert file.read_text(encoding="utf-8") == text
     for name, drawn in answers.figures(results):
         assert (answers.DOCS / answers.PAGE / f"{name}.svg").read_text(encoding="utf-8") == drawn
 
 
-def test_every_learner_lived_ten_thousand_lives_of_each_layout_in_each_family(cells: Any) -> None:
+def test_every_learner_has_ten_thousand_lifetimes_of_each_layout_in_each_family(cells: Any) -> None:
     assert len(cells) == 3 * 6 * 2
-    assert {len(one["pm"]) for one in cells.values()} == {10_000}
+    assert {len(cell["pm"]) for cell in cells.values()} == {10_000}
 
 
-def test_the_truth_is_the_mean_of_the_kept_lives(results: Any, cells: Any) -> None:
-    told = results.truth.filter(preset="standard", k=5)
-    for row in told.iter_rows(named=True):
+def test_the_true_value_is_the_mean_of_the_stored_lifetimes(results: Any, cells: Any) -> None:
+    message = results.truth.filter(preset="standard", k=5)
+    for row in message.iter_rows(named=True):
         values = cells[row["family"], row["learner"], row["layout"]][row["metric"]]
-        # Of RP the truth counts all experts, and a kept life the first five of its group's ten.
+        # The true RP counts all experts; a stored lifetime counts the first five of its group's ten.
         allowed = 0.1 * row["sd"] if row["metric"] == "rp" else 1e-4
         assert abs(values.mean() - row["mean"]) < allowed
         assert abs(values.std(ddof=1) / row["sd"] - 1) < 0.005
 
 
-def test_the_rates_are_those_of_the_kept_lives(results: Any, cells: Any) -> None:
+def test_the_rates_equal_those_of_the_stored_lifetimes(results: Any, cells: Any) -> None:
     for row in results.rates.filter(preset="standard", learner="separate").iter_rows(named=True):
         if row["metric"] in ("rp", "se"):
             continue
-        found = judging.said(
+        verdicts = judging.said(
             cells[row["family"], row["learner"], row["layout"]], "standard", row["metric"], row["n"], 5
         )
-        # Lives are kept rounded, so that a group that lies on the edge may fall to the other side.
-        assert abs(int((found.verdict == 1).sum()) - row["met"]) <= 2
-        assert abs(int((found.verdict == -1).sum()) - row["not_met"]) <= 2
+        # Stored lifetimes are rounded, so that a borderline group may change sides.
+        assert abs(int((verdicts.verdict == 1).sum()) - row["met"]) <= 2
+        assert abs(int((verdicts.verdict == -1).sum()) - row["not_met"]) <= 2
 
 
-def test_metrics_go_together_in_the_kept_lives_as_the_page_says(results: Any, cells: Any) -> None:
+def test_metrics_correlate_in_the_stored_lifetimes_as_on_the_page(results: Any, cells: Any) -> None:
     for first, second in (("pm", "bt"), ("rp", "se")):
-        ranks = [np.concatenate([one[name] for one in cells.values()]).argsort().argsort() for name in (first, second)]
+        ranks = [
+            np.concatenate([cell[name] for cell in cells.values()]).argsort().argsort() for name in (first, second)
+        ]
         assert abs(np.corrcoef(ranks[0], ranks[1])[0, 1] - readings.correlations(results, first, second)[1]) < 0.002
 
 
-def test_metrics_go_together_in_the_48_published_lifetimes_as_the_page_says(shared: Path) -> None:
+def test_metrics_correlate_in_the_48_published_lifetimes_as_on_the_page(shared: Path) -> None:
     columns = (
         "perf_maintenance_mrlep",
         "forward_transfer_ratio",
@@ -222,15 +233,15 @@ def test_the_separate_learner_is_a_null_in_every_family(cells: Any) -> None:
 
 
 @pytest.mark.parametrize("metric", ["rp", "se"])
-def test_where_experts_and_lives_are_balanced_the_next_of_either_buys_the_same(metric: str, results: Any) -> None:
+def test_at_the_balance_one_more_expert_and_one_more_lifetime_gain_the_same(metric: str, results: Any) -> None:
     many = 1_000_000
     bought = readings.next_expert(results, metric, many, readings.balance(results, metric) * many)
     np.testing.assert_allclose(bought, 1.0, rtol=1e-4)
 
 
-def test_plans_carry_what_the_study_found(results: Any) -> None:
-    found = readings.priors(results)
+def test_the_priors_of_plans_equal_those_of_the_study(results: Any) -> None:
+    prior_by_metric = readings.priors(results)
     for name, metric in HEADLINE.items():
         prior = PRIORS[metric]
         held = {"lives": prior.lives, "pairs": prior.pairs, "experts": prior.experts or (0.0, 0.0)}
-        assert held == found[name]
+        assert held == prior_by_metric[name]

@@ -1,4 +1,4 @@
-"""Table: the same cells in every format."""
+"""Tables have the same cells in every format."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_every_format_has_the_caption_the_cells_and_the_note(table: Table) -> No
     assert r"\begin{tabular}{lrll}" in latex
 
 
-def test_a_frame_keeps_numbers_and_an_absent_one_is_null(table: Table) -> None:
+def test_a_frame_keeps_numbers_and_has_null_for_missing_ones(table: Table) -> None:
     frame = table.to_frame()
     assert frame["mean"].to_list() == [1.5, None]
     assert frame["best"].to_list() == ["1.5 *", "x | y"]

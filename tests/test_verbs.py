@@ -1,4 +1,4 @@
-"""The verbs as functions: tables in memory in, results out that are tables too."""
+"""Verbs as functions: they take tables in memory and return results that convert to tables."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ BLOCKS = [*EVALUATED, ("train", "a"), *EVALUATED, ("train", "b"), *EVALUATED]
 
 @pytest.fixture(scope="module")
 def frame() -> pl.DataFrame:
-    """Two methods, four seeds each; one of them drops what it learned."""
+    """Return the table of two methods with four seeds each; one method forgets."""
     rng = np.random.default_rng(0)
     rows: list[dict[str, Any]] = []
     for method, loss in (("keeps", 0.0), ("forgets", 0.4)):
         for seed in range(4):
-            for at, (kind, task) in enumerate(BLOCKS):
-                known = {"a": at > 2, "b": at > 5}[task]
-                level = (0.8 if known else 0.2) - (loss if task == "a" and at > 5 else 0.0)
+            for index, (kind, task) in enumerate(BLOCKS):
+                known = {"a": index > 2, "b": index > 5}[task]
+                level = (0.8 if known else 0.2) - (loss if task == "a" and index > 5 else 0.0)
                 values = rng.normal(level, 0.05, 12)
                 rows += [
                     {
                         "method": method,
                         "seed": seed,
-                        "block_num": at,
+                        "block_num": index,
                         "block_type": kind,
                         "task_name": task,
                         "reward": x,
@@ -51,27 +51,29 @@ def frame() -> pl.DataFrame:
 
 def test_a_table_in_memory_is_surveyed_like_the_same_table_in_a_file(frame: pl.DataFrame, tmp_path: Path) -> None:
     frame.write_csv(tmp_path / "table.csv")
-    here, there = perdure.survey(frame), perdure.survey(tmp_path / "table.csv")
-    assert [one.values for one in here] == [one.values for one in there]
-    assert [one.id for one in here] == [one.id.replace("table.csv#", "table#") for one in there]
-    assert perdure.survey(frame.lazy()).table().equals(here.table())
+    from_memory, from_file = perdure.survey(frame), perdure.survey(tmp_path / "table.csv")
+    assert [lifetime.values for lifetime in from_memory] == [lifetime.values for lifetime in from_file]
+    assert [lifetime.id for lifetime in from_memory] == [
+        lifetime.id.replace("table.csv#", "table#") for lifetime in from_file
+    ]
+    assert perdure.survey(frame.lazy()).table().equals(from_memory.table())
 
 
-def test_a_frame_of_pandas_is_one_of_polars(frame: pl.DataFrame) -> None:
+def test_a_pandas_frame_gives_the_results_of_a_polars_frame(frame: pl.DataFrame) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not among what Perdure needs")
     given = pandas.DataFrame(frame.to_dict(as_series=False))
     assert perdure.survey(given).table().equals(perdure.survey(frame).table())
     assert list(perdure.survey(frame).to_pandas().columns) == perdure.survey(frame).table().columns
 
 
-def _of_a_log(folder: Path) -> Iterator[Any]:
+def _results_of_a_log(folder: Path) -> Iterator[Any]:
     with perdure.Journal(folder, "life", measures=["reward"]) as journal:
         journal.log(block_num=0, exp_num=0, block_type="train", task_name="a", reward=1.0)
     (folder / "life" / "worker-default" / "0-train" / "data-log.tsv").unlink()
     yield perdure.check(folder / "life")
 
 
-def _of_a_protocol(folder: Path) -> Iterator[Any]:
+def _results_of_a_protocol(folder: Path) -> Iterator[Any]:
     protocol = {**SMALL, "lifetimes": 1, "experts": 0}
     prepared = perdure.prepare_protocol(protocol, folder / "run")
     done = perdure.run(protocol, folder / "run", workers=0)
@@ -84,18 +86,18 @@ def _of_a_protocol(folder: Path) -> Iterator[Any]:
     yield perdure.lint_protocol(file)
 
 
-def test_every_result_is_a_table_json_and_a_short_word(frame: pl.DataFrame, tmp_path: Path) -> None:
-    found = perdure.survey(frame)
-    one = perdure.score(frame.filter((pl.col("method") == "keeps") & (pl.col("seed") == 0)))
+def test_every_result_has_a_table_json_and_a_short_repr(frame: pl.DataFrame, tmp_path: Path) -> None:
+    survey = perdure.survey(frame)
+    scores = perdure.score(frame.filter((pl.col("method") == "keeps") & (pl.col("seed") == 0)))
     planned = perdure.plan(pilot=frame.filter(pl.col("method") == "keeps"), detect={"PM": 5})
     syllabus = perdure.compose("condensed", ["pong", "breakout"], learn=20, evaluate=3)
-    made = [found, one, perdure.compare(found), perdure.correlate(found), planned, perdure.plan()]
-    made += [perdure.lint(syllabus), perdure.report(found, tmp_path / "report.md")]
-    made += [*perdure.groups(found), *_of_a_log(tmp_path)]
-    for result in (*made, *_of_a_protocol(tmp_path)):
+    outcome = [survey, scores, perdure.compare(survey), perdure.correlate(survey), planned, perdure.plan()]
+    outcome += [perdure.lint(syllabus), perdure.report(survey, tmp_path / "report.md")]
+    outcome += [*perdure.groups(survey), *_results_of_a_log(tmp_path)]
+    for result in (*outcome, *_results_of_a_protocol(tmp_path)):
         assert result.table().height > 0
         assert len(result) == len(list(result))
-        assert result  # also where it is empty
+        assert result  # also if it is empty
         assert json.loads(result.to_json()) == json.loads(json.dumps(result.as_json(), default=str))
         assert "<table" in result._repr_html_()
         assert len(repr(result)) < 120
@@ -103,27 +105,27 @@ def test_every_result_is_a_table_json_and_a_short_word(frame: pl.DataFrame, tmp_
 
 
 def test_methods_of_one_table_are_compared_with_each_other(frame: pl.DataFrame) -> None:
-    found = perdure.compare(frame, baseline="forgets", settings=perdure.Settings(metrics=("PM",)))
-    ((comparison,),) = [tuple(found)]
-    assert (comparison.system, comparison.baseline, len(found)) == ("keeps", "forgets", 1)
+    result = perdure.compare(frame, baseline="forgets", settings=perdure.Settings(metrics=("PM",)))
+    ((comparison,),) = [tuple(result)]
+    assert (comparison.system, comparison.baseline, len(result)) == ("keeps", "forgets", 1)
     assert comparison.differences["performance_maintenance"].word == "better"
-    assert [one.learner for one in perdure.groups(perdure.survey(frame))] == ["keeps", "forgets"]
+    assert [group.learner for group in perdure.groups(perdure.survey(frame))] == ["keeps", "forgets"]
 
 
-def test_lint_takes_a_path_a_text_or_a_syllabus_and_answers_its_metrics(tmp_path: Path) -> None:
+def test_lint_takes_a_path_a_text_or_a_syllabus_and_returns_its_metrics(tmp_path: Path) -> None:
     syllabus = perdure.compose("condensed", ["pong", "breakout"], learn=20, evaluate=3)
     from perdure.scenario.syllabus import syllabus_text
 
     text = syllabus_text(syllabus)
     (tmp_path / "syllabus.json").write_text(text if isinstance(text, str) else text.decode())
     reports = [
-        perdure.lint(one) for one in (syllabus, (tmp_path / "syllabus.json").read_text(), tmp_path / "syllabus.json")
+        perdure.lint(item) for item in (syllabus, (tmp_path / "syllabus.json").read_text(), tmp_path / "syllabus.json")
     ]
-    assert all(one.ok and one.metrics["performance_maintenance"].sites for one in reports)
-    assert len({json.dumps(one.as_json()["metrics"]) for one in reports}) == 1
+    assert all(report.ok and report.metrics["performance_maintenance"].sites for report in reports)
+    assert len({json.dumps(report.as_json()["metrics"]) for report in reports}) == 1
 
 
-def test_columns_by_name_are_a_table(frame: pl.DataFrame) -> None:
+def test_a_dict_of_columns_is_accepted_as_a_table(frame: pl.DataFrame) -> None:
     columns = {name: frame[name].to_numpy() for name in frame.columns}
     assert perdure.survey(columns).table().equals(perdure.survey(frame).table())
 
@@ -140,27 +142,27 @@ WRONG: dict[str, tuple[Callable[[pl.DataFrame], object], str]] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_argument_is_named_with_what_to_give(frame: pl.DataFrame, what: str) -> None:
-    call, said = WRONG[what]
-    with pytest.raises(perdure.PerdureError, match=said):
+def test_a_wrong_argument_is_named_with_the_expected_one(frame: pl.DataFrame, what: str) -> None:
+    call, message = WRONG[what]
+    with pytest.raises(perdure.PerdureError, match=message):
         call(frame)
 
 
-def test_a_plan_from_a_pilot_takes_no_second_word_on_its_spread(frame: pl.DataFrame) -> None:
+def test_a_plan_from_a_pilot_refuses_a_spread(frame: pl.DataFrame) -> None:
     with pytest.raises(perdure.PerdureError, match="give the effect with `detect`"):
         perdure.plan(1.0, pilot=frame)
 
 
-def test_a_clean_check_is_no_failure_and_a_record_is_a_short_word_too(tmp_path: Path) -> None:
+def test_a_clean_check_passes_and_a_record_has_a_short_repr(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life", measures=["reward"]) as journal:
         journal.log(block_num=0, exp_num=0, block_type="train", task_name="a", reward=1.0)
-    clean, life = perdure.check(tmp_path / "life"), perdure.read(tmp_path / "life")
+    clean, lifetime = perdure.check(tmp_path / "life"), perdure.read(tmp_path / "life")
     assert clean
     assert list(clean) == []
     assert clean.table().height == 0
-    assert repr(life).startswith("Lifetime('life', life, 1 records")
-    assert "<table" in life._repr_html_()
-    assert len(repr(perdure.figure("lifetime", life))) < 160
+    assert repr(lifetime).startswith("Lifetime('life', life, 1 records")
+    assert "<table" in lifetime._repr_html_()
+    assert len(repr(perdure.figure("lifetime", lifetime))) < 160
     assert repr(perdure.METRICS).startswith("Registry('metric', ")
 
 
@@ -168,11 +170,11 @@ FUNCTIONS = [name for name in perdure.__all__ if inspect.isfunction(getattr(perd
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_what_a_public_function_gives_can_be_imported_from_perdure(name: str) -> None:
-    told = str(getattr(perdure, name).__annotations__["return"])
+def test_the_result_type_of_a_public_function_can_be_imported_from_perdure(name: str) -> None:
+    message = str(getattr(perdure, name).__annotations__["return"])
     aliases = {"Array": "numpy's", "LifetimePlan": "Plan"}
-    given = [aliases.get(one, one) for one in re.findall(r"\b[A-Z]\w+", told)]
-    assert {one for one in given if one in _OURS} <= set(perdure.__all__)
+    given = [aliases.get(word, word) for word in re.findall(r"\b[A-Z]\w+", message)]
+    assert {item for item in given if item in _OURS} <= set(perdure.__all__)
 
 
 _OURS = {

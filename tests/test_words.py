@@ -1,4 +1,4 @@
-"""Facts for people: one way to write a number, by itself or beside its interval."""
+"""Text for users: numbers are written one way, alone or next to their interval."""
 
 from __future__ import annotations
 
@@ -39,39 +39,39 @@ def test_a_number_by_itself_has_four_digits_and_a_true_minus(value: float | None
         (1.00000234, 1e-9, "1.00000"),  # six digits at most
     ],
 )
-def test_beside_an_interval_half_its_width_has_two_digits(value: float, width: float, text: str) -> None:
+def test_half_the_width_of_an_interval_has_two_digits(value: float, width: float, text: str) -> None:
     assert number(value, width) == text
 
 
 @given(st.floats(-1e5, 1e5), st.floats(1e-2, 1e4))
-def test_what_is_left_out_is_small_beside_the_interval(value: float, width: float) -> None:
+def test_the_rounding_error_is_small_compared_with_the_interval(value: float, width: float) -> None:
     shown = number(value, width)
     assert abs(read(shown) - value) <= max(width / 20, 5e-6 * abs(value), 0.5) + 1e-12
     assert number(read(shown), width) == shown
 
 
 @given(st.floats(-1e4, 1e4), st.floats(1e-2, 1e3))
-def test_both_ends_of_an_interval_and_what_it_is_of_have_the_same_decimals(low: float, width: float) -> None:
+def test_both_ends_of_an_interval_and_its_estimate_have_the_same_decimals(low: float, width: float) -> None:
     texts = [*interval(low, low + width).split(" … "), number(low + width / 2, width)]
     if round(max(abs(low), abs(low + width)), 3) < 10 ** math.floor(math.log10(width) + 4):
         assert len({len(text.partition(".")[2]) for text in texts}) == 1
 
 
-def test_an_interval_with_one_end_is_none() -> None:
+def test_an_interval_with_one_end_is_not_written() -> None:
     assert interval(None, 1.0) == interval(1.0, None) == "–"
     assert interval(-1.25, 1.25, " to ") == "−1.2 to 1.2"
 
 
-def test_p_is_written_as_papers_do() -> None:
-    assert [p_text(one) for one in (None, 0.0004, 0.0321, 0.9996)] == ["–", "< .001", ".032", "1"]
+def test_p_is_written_as_in_papers() -> None:
+    assert [p_text(item) for item in (None, 0.0004, 0.0321, 0.9996)] == ["–", "< .001", ".032", "1"]
     assert (p_words(0.0004), p_words(0.0321)) == ("p < .001", "p = .032")
 
 
-def test_counts_and_lists_read_as_english() -> None:
+def test_counts_and_lists_are_written_in_english() -> None:
     assert (plural(1, "lifetime"), plural(0, "lifetime")) == ("1 lifetime", "0 lifetimes")
     assert [join_words("abc"[:n]) for n in range(4)] == ["none", "a", "a and b", "a, b and c"]
     assert join_words(["x", "y"], "or") == "x or y"
 
 
-def test_a_metric_of_several_words_is_called_by_its_initials() -> None:
-    assert [initials(one) for one in ("performance_maintenance", "bwt")] == ["PM", "bwt"]
+def test_a_metric_of_several_words_is_abbreviated_to_its_initials() -> None:
+    assert [initials(item) for item in ("performance_maintenance", "bwt")] == ["PM", "bwt"]

@@ -1,4 +1,4 @@
-"""What the batched engine lives becomes lifetimes that score like any other's."""
+"""The batched engine writes lifetimes that score like those of other engines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from perdure.runner.runner import RunResult, run_learner
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
-    """The little protocol, lived elsewhere, and then run here: what is found lived is not lived again."""
+    """Run the small protocol in another folder, then here, where its lifetimes are not run again."""
     into = tmp_path_factory.mktemp("runs") / "little"
     protocol = plan().protocol
     run_protocol(protocol, into)
@@ -31,7 +31,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     return run_learner(protocol, into, engine="batched")
 
 
-def test_all_is_lived_and_nothing_is_left_to_do(run: RunResult) -> None:
+def test_all_lifetimes_run_and_none_remains(run: RunResult) -> None:
     assert not run.failed
     assert not run.missing
     assert len(run.lived) == len(run.plan.jobs) == 12
@@ -39,22 +39,26 @@ def test_all_is_lived_and_nothing_is_left_to_do(run: RunResult) -> None:
     assert run_learner(run.plan.protocol, run.folder.path, engine="batched").lived == ()
 
 
-def test_lifetimes_are_what_was_planned(run: RunResult) -> None:
+def test_lifetimes_follow_the_plan(run: RunResult) -> None:
     for kind, role in (("lives", "life"), ("experts", "expert")):
-        found = {one.id: one for one in lifetimes(run.folder.path / kind / "batch-000.parquet", Options())}
+        result = {
+            lifetime.id: lifetime for lifetime in lifetimes(run.folder.path / kind / "batch-000.parquet", Options())
+        }
         jobs = run.plan.lives if role == "life" else run.plan.experts
-        assert found.keys() == {job.id for job in jobs}
+        assert result.keys() == {job.id for job in jobs}
         for job in jobs:
-            life, scenario = found[job.id], job.syllabus.scenario
-            assert (life.learner, life.seed, life.role, life.complete) == ("q", job.seed, role, True)
-            assert life.experiences.height == job.experiences
+            lifetime, scenario = result[job.id], job.syllabus.scenario
+            assert (lifetime.learner, lifetime.seed, lifetime.role, lifetime.complete) == ("q", job.seed, role, True)
+            assert lifetime.experiences.height == job.experiences
             expected = [block.task for block in scenario.blocks for _ in range(block.length or 0)]
-            assert life.experiences["task_name"].to_list() == expected
-            assert life.manifest["protocol"]["scenario"] == job.scenario
-            assert life.manifest["protocol"]["digest"] == run.plan.protocol.digest
-            assert life.manifest["engine"]["lives_at_once"] == 8
-            assert [block["task"] for block in life.manifest["scenario"]["blocks"]] == [b.task for b in scenario.blocks]
-            assert max(life.experiences["steps"].to_list()) <= 25
+            assert lifetime.experiences["task_name"].to_list() == expected
+            assert lifetime.manifest["protocol"]["scenario"] == job.scenario
+            assert lifetime.manifest["protocol"]["digest"] == run.plan.protocol.digest
+            assert lifetime.manifest["engine"]["lives_at_once"] == 8
+            assert [block["task"] for block in lifetime.manifest["scenario"]["blocks"]] == [
+                b.task for b in scenario.blocks
+            ]
+            assert max(lifetime.experiences["steps"].to_list()) <= 25
 
 
 def test_the_records_score_like_any_others(run: RunResult, tmp_path: Path) -> None:
@@ -62,19 +66,19 @@ def test_the_records_score_like_any_others(run: RunResult, tmp_path: Path) -> No
     assert len(survey.lifetimes) == 6
     assert not survey.left_out
     table = survey.table()
-    # The same lives and experts in one file, written by the way that takes any lifetime, have the same values.
+    # The general writer of lifetimes stores the same values for the same lifetimes and experts.
     lives = [*lifetimes(run.folder.path / "lives" / "batch-000.parquet", Options())]
     experts = [*lifetimes(run.folder.path / "experts" / "batch-000.parquet", Options())]
     perdure.write_lifetimes(tmp_path / "apart.parquet", [*lives, *experts])
     apart = perdure.survey(tmp_path / "apart.parquet").table()
     for name in ("relative_performance", "performance_maintenance", "bwt"):
         values = table[name].to_list()
-        assert any(one is not None for one in values)
+        assert any(value is not None for value in values)
         assert values == apart[name].to_list()
 
 
 @pytest.mark.slow
-def test_more_lifetimes_add_to_what_is_there(run: RunResult, tmp_path: Path) -> None:
+def test_more_lifetimes_are_added_to_the_existing_ones(run: RunResult, tmp_path: Path) -> None:
     import shutil
 
     shutil.copytree(run.folder.path, tmp_path / "run")
@@ -86,24 +90,24 @@ def test_more_lifetimes_add_to_what_is_there(run: RunResult, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_life_that_is_no_number_any_more_fails_alone(tmp_path: Path) -> None:
+def test_a_lifetime_that_becomes_nan_fails_alone(tmp_path: Path) -> None:
     protocol = plan(learner={"use": "tests.batched.engine.test_live:fragile"}, lifetimes=4, experts=1).protocol
     result = run_learner(protocol, tmp_path / "run", engine="batched")
     assert 0 < len(result.failed) < len(result.plan.jobs)
     assert all("not finite any more; lower its rate" in why for why in result.failed.values())
     assert set(result.missing) == set(result.failed)
-    kept = [one.id for one in lifetimes(tmp_path / "run" / "lives" / "batch-000.parquet", Options())]
-    assert not set(kept) & set(result.failed)
+    ids = [lifetime.id for lifetime in lifetimes(tmp_path / "run" / "lives" / "batch-000.parquet", Options())]
+    assert not set(ids) & set(result.failed)
 
 
-def test_engines_and_learners_that_do_not_fit_say_so(tmp_path: Path) -> None:
+def test_an_engine_refuses_an_unsuited_learner(tmp_path: Path) -> None:
     with pytest.raises(ProtocolError, match=r"'q-learning' runs one lifetime at a time.*batched:q"):
         run_learner(plan(learner={"use": "q-learning"}).protocol, tmp_path / "a", engine="batched")
     with pytest.raises(PerdureError, match=r"batched:q runs thousands .* use --engine batched"):
         run_learner(plan().protocol, tmp_path / "b")
 
 
-def test_a_protocol_with_other_lives_than_were_lived_is_refused(tmp_path: Path) -> None:
+def test_a_protocol_with_other_lifetimes_than_the_folder_is_refused(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     chunk = Chunk.begun(folder.arrays, ChunkFacts(plan().protocol.digest, ("life-777",), 1, 8, 1, "cpu", {}))
     chunk.write(0, {"reward": np.zeros((1, 2)), "unsound": np.zeros(1, dtype=bool)}, None)

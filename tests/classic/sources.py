@@ -1,4 +1,4 @@
-"""The old tools, in an environment of their own; and their source distributions, fetched to be executed, never kept."""
+"""The old tools in their own environment, and their source distributions, which are fetched to run and never stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["OLD", "needs_old_tools", "source_of"]
+__all__ = ["OLD", "fetch_source", "needs_old_tools"]
 
 _MADE = Path(__file__).parents[2] / ".venv-old-tools"
 _GIVEN = os.environ.get("PERDURE_OLD_TOOLS")
@@ -22,8 +22,8 @@ needs_old_tools = pytest.mark.skipif(
 )
 
 
-def source_of(package: str, version: str, into: Path) -> Path:
-    """The unpacked source distribution; where it cannot be had, the test is skipped, and says why."""
+def fetch_source(package: str, version: str, into: Path) -> Path:
+    """Return the unpacked source distribution; skip the test with the reason if it is not available."""
     clean = {name: value for name, value in os.environ.items() if name not in ("PIP_CONSTRAINT", "PYTHONPATH")}
     fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", package]
     done = subprocess.run(

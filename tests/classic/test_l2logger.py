@@ -1,4 +1,4 @@
-"""A script written for l2logger 1.8 runs with one import changed."""
+"""Scripts written for l2logger 1.8 run with one import changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.classic.sources import source_of
+from tests.classic.sources import fetch_source
 
 import perdure
 from perdure.classic.l2logger import DataLogger
@@ -23,7 +23,7 @@ def record(**change: Any) -> dict[str, Any]:
 
 
 def test_a_script_for_l2logger_runs_unchanged(tmp_path: Path) -> None:
-    # Written as l2logger's own users write it; only the import above differs.
+    # Written as by users of l2logger; only the import above differs.
     logger_info = {"metrics_columns": ["reward"]}
     scenario_info = {"author": "JHU APL", "complexity": "1-low", "difficulty": "2-medium", "scenario_type": "custom"}
     data_logger = DataLogger(str(tmp_path), "configs/my_scenario.v2.json", logger_info, scenario_info)
@@ -94,7 +94,7 @@ def test_bad_logger_info_is_a_runtime_error(tmp_path: Path, info: Any) -> None:
         {**record(), "extra": 1, "block_num": "0"},
     ],
 )
-def test_a_bad_record_is_a_runtime_error_and_leaves_nothing(tmp_path: Path, bad: Any) -> None:
+def test_a_bad_record_is_a_runtime_error_and_writes_nothing(tmp_path: Path, bad: Any) -> None:
     logger = DataLogger(tmp_path, "s", {"metrics_columns": ["reward"]})
     with pytest.raises(RuntimeError):
         logger.log_record(bad)
@@ -110,8 +110,8 @@ def test_changed_info_can_be_written_again(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_test_of_l2logger_itself_passes(tmp_path: Path) -> None:
-    own = source_of("l2logger", "1.8.2", tmp_path) / "test"
-    # In place of l2logger, the package that its test imports from: this one.
+    own = fetch_source("l2logger", "1.8.2", tmp_path) / "test"
+    # This package replaces the l2logger that the test imports.
     (tmp_path / "stand" / "l2logger").mkdir(parents=True)
     (tmp_path / "stand" / "l2logger" / "__init__.py").write_text("from perdure.classic import l2logger\n")
     places = [str(tmp_path / "stand"), str(Path(perdure.__file__).parents[1])]

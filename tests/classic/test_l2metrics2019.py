@@ -1,4 +1,4 @@
-"""Scripts written for l2metrics in December 2019 run with one import changed (S003 §4, S004 §4.2)."""
+"""Scripts written for l2metrics in December 2019 run with one import changed (2019, §4; draft, §4.2)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def tree(data: Path, column: str = "reward") -> str:
-    """A log as learnkit wrote it: `$L2DATA/logs/<syllabus>-<timestamp>/<worker>/<phase>/<task>/`."""
+def write_tree(data: Path, column: str = "reward") -> str:
+    """Write a log as learnkit did: `$L2DATA/logs/<syllabus>-<timestamp>/<worker>/<phase>/<task>/`."""
     episode = 0
     for block, ((phase, task), values) in enumerate(TREE.items()):
         folder = data / "logs" / "syllabus-1575473425723" / "0" / phase / task
@@ -51,7 +51,7 @@ def tree(data: Path, column: str = "reward") -> str:
 
 
 class WholeSyllabusMax(AgentMetric):
-    """A metric of one's own: the name, and what is calculated."""
+    """A custom metric: its name and its calculation."""
 
     name = "Whole Syllabus Maximum"
     description = "The highest value of all."
@@ -62,7 +62,7 @@ class WholeSyllabusMax(AgentMetric):
 
 
 def test_a_custom_metric_augments_the_predefined_ones(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report = AgentMetricsReport(log_dir=tree(data), syllabus_subtype="ANT-B")
+    report = AgentMetricsReport(log_dir=write_tree(data), syllabus_subtype="ANT-B")
     report.add(WholeSyllabusMax())
     report.calculate()
     everything = [value for values in TREE.values() for value in values]
@@ -74,7 +74,7 @@ def test_a_custom_metric_augments_the_predefined_ones(data: Path, capsys: pytest
 
 
 def test_within_block_saturation_is_the_mean_over_blocks(data: Path) -> None:
-    report = AgentMetricsReport(tree(data))
+    report = AgentMetricsReport(write_tree(data))
     report.calculate()
     # Eleven 2s in a row after four 0s; the mean of two values; eleven 1s.
     assert report.values["Average Within Block Saturation Calculation"] == {
@@ -83,17 +83,17 @@ def test_within_block_saturation_is_the_mean_over_blocks(data: Path) -> None:
     }
 
 
-def test_metrics_of_ones_own_may_replace_the_predefined_ones(data: Path) -> None:
-    report = AgentMetricsReport(tree(data), metrics=[GlobalMean(), WholeSyllabusMax()])
+def test_custom_metrics_may_replace_the_predefined_ones(data: Path) -> None:
+    report = AgentMetricsReport(write_tree(data), metrics=[GlobalMean(), WholeSyllabusMax()])
     report.calculate()
     assert list(report.values) == ["Global Mean", "Whole Syllabus Maximum"]
 
 
-def test_a_syllabus_of_continual_learning_is_not_asked_about_transfer(data: Path) -> None:
-    name = tree(data)
+def test_a_syllabus_of_continual_learning_has_no_transfer_metrics(data: Path) -> None:
+    name = write_tree(data)
     reports = {kind: AgentMetricsReport(name, kind) for kind in ("CL", "ANT_B")}
-    for one in reports.values():
-        one.calculate()
+    for report in reports.values():
+        report.calculate()
     assert "Transfer Matrix" in reports["ANT_B"].values
     assert "Transfer Matrix" not in reports["CL"].values
     with pytest.raises(PerdureError, match=r"unknown syllabus_subtype 'ANT-D'; did you mean 'ANT-C'"):
@@ -101,17 +101,17 @@ def test_a_syllabus_of_continual_learning_is_not_asked_about_transfer(data: Path
 
 
 def test_an_agents_log_must_have_a_reward_and_a_classifiers_need_not(data: Path) -> None:
-    name = tree(data, "error")
+    name = write_tree(data, "error")
     with pytest.raises(PerdureError, match="no column 'reward'"):
         AgentMetricsReport(name)
     report = ClassificationMetricsReport(name)
     report.calculate()
-    # Errors stay errors: the lowest eleven in a row of each block.
+    # For errors, the lowest eleven in a row of each block.
     lowest = report.values["Average Within Block Saturation Calculation"]["global_within_block_saturation"]
     assert lowest == pytest.approx((7 * 2 / 11 + 2 + 1) / 3)
 
 
-def test_a_metric_is_of_the_kind_of_its_report(data: Path) -> None:
+def test_a_metric_of_another_kind_than_its_report_is_refused(data: Path) -> None:
     class Mine(ClassificationMetric):
         name = "mine"
 
@@ -119,12 +119,12 @@ def test_a_metric_is_of_the_kind_of_its_report(data: Path) -> None:
             return 1.0
 
     with pytest.raises(PerdureError, match="is no AgentMetric"):
-        AgentMetricsReport(tree(data)).add(Mine())
+        AgentMetricsReport(write_tree(data)).add(Mine())
     assert issubclass(AgentMetricsReport, MetricsReport)
 
 
 def test_the_frames_have_the_columns_of_the_logs(data: Path) -> None:
-    name = tree(data)
+    name = write_tree(data)
     rows, blocks = read_log_data(name), parse_blocks(name)
     assert {"block", "phase", "task", "class_name", "worker", "reward"} <= set(rows.columns)
     assert list(blocks["phase_type"]) == ["train", "test", "train"]
@@ -132,7 +132,7 @@ def test_the_frames_have_the_columns_of_the_logs(data: Path) -> None:
     assert sum(rows["block"] == 1) == 2
 
 
-def test_a_class_of_then_is_a_metric_of_now(data: Path) -> None:
+def test_a_class_of_2019_is_a_metric_of_perdure(data: Path) -> None:
     file = data / "mine.py"
     file.write_text(
         "from perdure.classic.l2metrics2019 import AgentMetric, declared\n\n\n"
@@ -143,12 +143,12 @@ def test_a_class_of_then_is_a_metric_of_now(data: Path) -> None:
         "        return {'global_max': dataframe['reward'].max()}\n\n\n"
         "declared(Highest())\n"
     )
-    made = score(tree(data), settings=Settings(preset="framework-2019", metrics=(str(file),)))
-    assert made["highest_reward"] == 3.0
+    scores = score(write_tree(data), settings=Settings(preset="framework-2019", metrics=(str(file),)))
+    assert scores["highest_reward"] == 3.0
 
 
-def test_the_command_of_then_is_a_command_of_now(data: Path) -> None:
-    name = tree(data)
+def test_the_command_of_2019_is_a_command_of_perdure(data: Path) -> None:
+    name = write_tree(data)
     call = [sys.executable, "-m", "perdure.classic.l2metrics2019", "-syllabus_subtype=ANT-B", f"-log_dir={name}"]
     done = subprocess.run([*call, "-syllabus_type", "agent"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

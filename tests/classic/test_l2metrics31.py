@@ -1,6 +1,5 @@
-"""The preset `l2metrics-3.1` against l2metrics 3.1.0 itself: shared cases, its own example, 48 lifetimes.
-
-The expected values were computed by l2metrics, not by this project; see the README beside the cases.
+"""The preset `l2metrics-3.1`, compared with l2metrics 3.1.0: shared cases, its own example, 48 lifetimes. The expected
+values were computed by l2metrics, not by this project; see the README next to the cases.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from perdure.settings import Settings
 SHARED = Path(__file__).parents[2].parent / "shared"
 CASES = SHARED / "data" / "cases"
 EXAMPLE = SHARED / "data" / "l2metrics-examples"
-needs_shared = pytest.mark.skipif(not CASES.is_dir(), reason="the shared data folder is not beside this checkout")
+needs_shared = pytest.mark.skipif(not CASES.is_dir(), reason="the shared data folder is not next to this checkout")
 same_rounding = pytest.mark.skipif(not AVX512, reason="tied values are rounded differently without AVX-512")
 
 IDS = {
@@ -64,7 +63,7 @@ Named = tuple[str, object, object]
 
 
 def differs(expected: object, found: object) -> bool:
-    """Whether two values differ by more than 1e-9; an infinite one of theirs is none of ours."""
+    """Return whether two values differ by more than 1e-9; an infinite expected value matches a missing one."""
     if expected is None or isinstance(expected, str) or found is None:
         return not (found is None and (expected is None or isinstance(expected, str)))
     assert isinstance(expected, int | float)
@@ -72,13 +71,13 @@ def differs(expected: object, found: object) -> bool:
     return not math.isclose(expected, found, rel_tol=1e-9, abs_tol=1e-12)
 
 
-def compared(result: Mapping[str, Any], made: Score) -> Iterator[Named]:
-    """Everything that both sides have: what it is, theirs, ours."""
+def compare_case(result: Mapping[str, Any], made: Score) -> Iterator[Named]:
+    """Yield the name and both values of everything that both tools compute."""
     for theirs, ours in IDS.items():
         if theirs in result["lifetime"]:
             yield theirs, result["lifetime"][theirs], made.metrics[ours].value
     for task, values in result["tasks"].items():
-        yield from _compared_task(task, values, made)
+        yield from _compare_task(task, values, made)
     for row, block in zip(result["regimes"], made.blocks, strict=True):
         where = f"block {row['regime_num']}"
         yield f"{where} saturation", row["saturation"], block.saturation
@@ -87,15 +86,15 @@ def compared(result: Mapping[str, Any], made: Score) -> Iterator[Named]:
         yield f"{where} avg_perf", row["avg_perf"], block.mean
 
 
-def _compared_task(task: str, values: Mapping[str, Any], made: Score) -> Iterator[Named]:
+def _compare_task(task: str, values: Mapping[str, Any], made: Score) -> Iterator[Named]:
     for theirs, ours in IDS.items():
         if "transfer" in theirs:
             sources = {key: own for key, own in made.metrics[ours].by.items() if key.startswith(f"{task}→") and own}
-            expected = {f"{task}→{target}": one for target, one in values.get(theirs, {}).items()}
+            expected = {f"{task}→{target}": item for target, item in values.get(theirs, {}).items()}
             if theirs in values:
                 yield f"{task} {theirs} pairs", 0, 0 if sources.keys() == expected.keys() else 1
                 for key in expected.keys() & sources.keys():
-                    yield from _listed(f"{key} {theirs}", expected[key], sources[key])
+                    yield from _compare_lists(f"{key} {theirs}", expected[key], sources[key])
         elif theirs in values:
             own = made.metrics[ours].by.get(task, ())
             yield f"{task} {theirs}", values[theirs], float(np.mean(own)) if own else None
@@ -103,12 +102,12 @@ def _compared_task(task: str, values: Mapping[str, Any], made: Score) -> Iterato
         if theirs in values:
             flat = [x for group in values[theirs] for x in (group if isinstance(group, list) else [group])]
             mine = sorted(made.metrics[ours].by.get(task, ()))
-            yield from _listed(f"{task} {theirs}", sorted(x for x in flat if x is not None), mine)
+            yield from _compare_lists(f"{task} {theirs}", sorted(x for x in flat if x is not None), mine)
 
 
-def _listed(what: str, expected: Sequence[object], found: Sequence[object]) -> Iterator[Named]:
+def _compare_lists(what: str, expected: Sequence[object], found: Sequence[object]) -> Iterator[Named]:
     yield f"{what} count", len(expected), len(found)
-    yield from ((what, one, own) for one, own in zip(expected, found, strict=False))
+    yield from ((what, item, own) for item, own in zip(expected, found, strict=False))
 
 
 @cache
@@ -125,8 +124,8 @@ def case(name: str) -> tuple[Mapping[str, Any], Lifetime, Experts, Mapping[str, 
 
 
 def mismatches(name: str, combos: Sequence[str] | None = None) -> tuple[int, list[Named]]:
-    facts, life, experts, expected = case(name)
-    bounds = {task: (one["min"], one["max"]) for task, one in (facts.get("data_range") or {}).items()}
+    facts, lifetime, experts, expected = case(name)
+    bounds = {task: (item["min"], item["max"]) for task, item in (facts.get("data_range") or {}).items()}
     total, wrong = 0, []
     for run in expected["runs"]:
         if "lifetime" not in (run.get("result") or {}) or (combos and run["combo"] not in combos):
@@ -149,8 +148,8 @@ def mismatches(name: str, combos: Sequence[str] | None = None) -> tuple[int, lis
             aggregate=options["aggregation_method"],
             expert_average=options["ste_averaging_method"],
         )
-        made = Scorer(settings, experts).score(life)
-        for what, theirs, ours in compared(run["result"], made):
+        scores = Scorer(settings, experts).score(lifetime)
+        for what, theirs, ours in compare_case(run["result"], scores):
             total += 1
             if differs(theirs, ours):
                 wrong.append((f"{run['combo']} {what}", theirs, ours))
@@ -163,7 +162,7 @@ NAMES = sorted(folder.name for folder in CASES.iterdir() if folder.is_dir()) if 
 @same_rounding
 @needs_shared
 @pytest.mark.parametrize("name", NAMES)
-def test_every_value_of_a_case_is_l2metrics_own(name: str) -> None:
+def test_every_value_of_a_case_equals_that_of_l2metrics(name: str) -> None:
     _, wrong = mismatches(name, FAST)
     assert not wrong, wrong[:5]
 
@@ -172,40 +171,40 @@ def test_every_value_of_a_case_is_l2metrics_own(name: str) -> None:
 @needs_shared
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_every_value_of_a_case_is_l2metrics_own_under_all_options(name: str) -> None:
+def test_every_value_of_a_case_equals_that_of_l2metrics_under_all_options(name: str) -> None:
     _, wrong = mismatches(name)
     assert not wrong, wrong[:5]
 
 
 @needs_shared
-def test_the_cases_really_are_compared() -> None:
+def test_the_cases_compare_many_values() -> None:
     total, _ = mismatches("c01_condensed_3t", FAST)
     assert total > 8 * 100
 
 
 @needs_shared
 @pytest.mark.parametrize("name", ["c17_workers_unique", "c18_workers_dupexp"])
-def test_the_order_of_files_never_changes_a_value(name: str) -> None:
-    _, life, experts, _ = case(name)
-    backwards = replace(life, experiences=life.experiences.reverse().sort("block_num", "exp_num", "worker_id"))
+def test_the_order_of_files_does_not_change_a_value(name: str) -> None:
+    _, lifetime, experts, _ = case(name)
+    backwards = replace(lifetime, experiences=lifetime.experiences.reverse().sort("block_num", "exp_num", "worker_id"))
     for preset in ("standard", "l2metrics-3.1"):
         scorer = Scorer(Settings(preset), experts)
-        assert scorer.score(life).as_json() == scorer.score(backwards).as_json()
+        assert scorer.score(lifetime).as_json() == scorer.score(backwards).as_json()
 
 
 @needs_shared
-def test_the_published_example_follows_to_the_last_digit() -> None:
+def test_the_published_example_is_reproduced_to_the_last_digit() -> None:
     published = json.loads((EXAMPLE / "published" / "multi_task_metrics.json").read_text())
-    made = score(
+    scores = score(
         EXAMPLE / "ll_logs" / "multi_task",
         [EXAMPLE / "ste_logs"],
         Settings(preset="l2metrics-3.1", measure="performance"),
     )
     for theirs, ours in IDS.items():
         if isinstance(published.get(theirs), int | float):
-            assert made[ours] == pytest.approx(published[theirs], rel=1e-9), theirs
-    assert (made.learning_experiences, made.evaluation_experiences) == (1200, 720)
-    assert made.metrics["recovery_time"].by == {"task1_1": (0, 18, 12), "task2_1": (0, 0, 0), "task3_1": (0, 0, 0)}
+            assert scores[ours] == pytest.approx(published[theirs], rel=1e-9), theirs
+    assert (scores.learning_experiences, scores.evaluation_experiences) == (1200, 720)
+    assert scores.metrics["recovery_time"].by == {"task1_1": (0, 18, 12), "task2_1": (0, 0, 0), "task3_1": (0, 0, 0)}
     expected = {
         "performance_recovery": -2.0,
         "mean_learning_performance": 83.8150652485,
@@ -220,18 +219,18 @@ def test_the_published_example_follows_to_the_last_digit() -> None:
         "sample_efficiency": 0.9132609794,
     }
     for name, value in expected.items():
-        assert made[name] == pytest.approx(value, abs=1e-9), name
+        assert scores[name] == pytest.approx(value, abs=1e-9), name
 
 
 @needs_shared
-def test_the_published_blocks_follow() -> None:
+def test_the_published_blocks_are_reproduced() -> None:
     published = pl.read_csv(EXAMPLE / "published" / "multi_task_regime.tsv", separator="\t")
-    made = score(
+    scores = score(
         EXAMPLE / "ll_logs" / "multi_task",
         [EXAMPLE / "ste_logs"],
         Settings(preset="l2metrics-3.1", measure="performance"),
     )
-    for row, block in zip(published.iter_rows(named=True), made.blocks, strict=True):
+    for row, block in zip(published.iter_rows(named=True), scores.blocks, strict=True):
         assert (block.block.group, block.block.task) == (row["block_num"], row["task_name"])
         assert block.terminal == pytest.approx(row["term_perf"], rel=1e-9)
         assert block.saturation == pytest.approx(row["saturation"], rel=1e-9)
@@ -239,33 +238,33 @@ def test_the_published_blocks_follow() -> None:
 
 
 @needs_shared
-def test_48_published_lifetimes_follow_from_their_block_table() -> None:
+def test_48_published_lifetimes_are_reproduced_from_their_block_table() -> None:
     blocks = pl.read_csv(EXAMPLE / "evaluation" / "ll_metrics_regime.tsv", separator="\t")
     published = pl.read_csv(EXAMPLE / "evaluation" / "ll_metrics.tsv", separator="\t")
     scorer = Scorer(Settings("l2metrics-3.1", prep=replace(PREP, scale="none", window="none")))
     assert published.height == 48
     for row in published.iter_rows(named=True):
         own = blocks.filter(pl.col("run_id") == row["run_id"]).sort("regime_num")
-        life = lifetime_of(
+        lifetime = lifetime_of(
             [
-                Block("learn" if one["block_type"] == "train" else "evaluate", one["task_name"], 1, group=number)
-                for number, one in enumerate(own.iter_rows(named=True))
+                Block("learn" if item["block_type"] == "train" else "evaluate", item["task_name"], 1, group=number)
+                for number, item in enumerate(own.iter_rows(named=True))
             ],
             values=[[value] for value in own["term_perf"]],
         )
-        made = scorer.score(life)
+        scores = scorer.score(lifetime)
         for theirs in ("perf_maintenance_mrlep", "forward_transfer_ratio", "backward_transfer_ratio"):
-            assert made[IDS[theirs]] == pytest.approx(row[theirs], rel=1e-13), (row["run_id"], theirs)
+            assert scores[IDS[theirs]] == pytest.approx(row[theirs], rel=1e-13), (row["run_id"], theirs)
 
 
-# --- where `standard` differs, on purpose ----------------------------------------------------------
+# --- deliberate differences of `standard` -----------------------------------------------------------
 
 
 def both(
     blocks: Sequence[Block], values: Sequence[Sequence[float]], experts: Sequence[Lifetime] = ()
 ) -> tuple[Score, Score]:
-    life = lifetime_of(blocks, values=values)
-    return score(life, experts), score(life, experts, Settings(preset="l2metrics-3.1"))
+    lifetime = lifetime_of(blocks, values=values)
+    return score(lifetime, experts), score(lifetime, experts, Settings(preset="l2metrics-3.1"))
 
 
 def learn(task: str, group: int, subtype: Any = "wake") -> Block:
@@ -276,7 +275,7 @@ def evaluate(task: str, group: int) -> Block:
     return Block("evaluate", task, None, group=group)
 
 
-def test_a_window_lags_in_l2metrics_and_is_centred_here() -> None:
+def test_a_window_lags_in_l2metrics_and_is_centred_in_standard() -> None:
     ramp = [float(value) for value in range(50)]
     ours, theirs = both([learn("a", 0)], [ramp])
     assert ours["mean_learning_performance"] == pytest.approx(51.0)
@@ -290,14 +289,14 @@ def test_l2metrics_attributes_to_the_last_of_several_learned_tasks() -> None:
     assert list(theirs.metrics["forward_transfer"].by) == ["b→c"]
 
 
-def test_a_sleeping_learning_block_hides_evaluations_only_in_l2metrics() -> None:
+def test_a_sleep_learning_block_hides_evaluations_only_in_l2metrics() -> None:
     blocks = [learn("a", 0), evaluate("a", 1), learn("b", 2, "sleep"), evaluate("a", 3)]
     ours, theirs = both(blocks, [[0.0, 1.0], [1.0], [0.0, 1.0], [0.5]])
     assert ours["performance_maintenance"] == pytest.approx(-50.0)
     assert theirs["performance_maintenance"] is None
 
 
-def test_a_failed_learner_is_0_in_l2metrics_and_a_low_number_here() -> None:
+def test_a_failed_learner_is_0_in_l2metrics_and_a_low_number_in_standard() -> None:
     expert = lifetime_of([learn("a", 0)], values=[[1.0, 2.0, 3.0]], name="e")
     ours, theirs = both([learn("a", 0)], [[1.0, 1.1, 0.0, 0.0, 0.0, 0.0]], [expert])
     assert ours["sample_efficiency"] == pytest.approx(0.0, abs=0.1)
@@ -312,9 +311,9 @@ def test_a_constant_task_counts_in_l2metrics_only() -> None:
     assert theirs["performance_maintenance"] == pytest.approx(-50.0)
 
 
-def test_rows_of_one_experience_are_averaged_before_smoothing_here_and_after_it_in_l2metrics() -> None:
-    one = lifetime_of([learn("a", 0)], values=[np.random.default_rng(0).normal(size=60).tolist()])
-    shared = replace(one, experiences=one.experiences.with_columns(pl.col("exp_num") // 2))
+def test_rows_of_one_experience_are_averaged_after_smoothing_only_in_l2metrics() -> None:
+    item = lifetime_of([learn("a", 0)], values=[np.random.default_rng(0).normal(size=60).tolist()])
+    shared = replace(item, experiences=item.experiences.with_columns(pl.col("exp_num") // 2))
     ours, theirs = score(shared), score(shared, settings=Settings(preset="l2metrics-3.1"))
     assert ours.blocks[0].block.length == 30
     assert ours["mean_learning_performance"] != pytest.approx(theirs["mean_learning_performance"], rel=1e-6)
@@ -331,14 +330,14 @@ def test_rows_of_one_experience_are_averaged_before_smoothing_here_and_after_it_
     ],
     ids=["as counted", "one twice", "all one", "out of order", "out of order and twice"],
 )
-def test_an_experience_has_one_value_and_rows_stay_as_they_are_where_none_repeats(
+def test_an_experience_has_one_value_and_unrepeated_rows_are_unchanged(
     numbers: list[int], expected: list[float]
 ) -> None:
-    found = by_experience(np.array([1.0, 2.0, 4.0, 8.0]), np.array(numbers))
-    assert found.tolist() == expected
+    rows = by_experience(np.array([1.0, 2.0, 4.0, 8.0]), np.array(numbers))
+    assert rows.tolist() == expected
 
 
-def test_a_series_saturates_where_its_smoothed_self_is_highest_for_the_first_time() -> None:
+def test_a_series_saturates_at_the_first_maximum_of_its_smoothed_values() -> None:
     series = np.random.default_rng(0).normal(size=60).cumsum()
     peak, at = saturation_of(series)
     again = smooth(series, np.array([0, 60]), (0,), alignment="lagging")
@@ -346,9 +345,9 @@ def test_a_series_saturates_where_its_smoothed_self_is_highest_for_the_first_tim
     assert peak != series.max()
 
 
-def test_blocks_that_l2metrics_does_not_see_have_no_mean_and_every_other_has() -> None:
+def test_only_the_blocks_that_l2metrics_ignores_have_no_mean() -> None:
     asleep = Block("evaluate", "a", None, subtype="sleep", group=3)
     _, awake = both([learn("a", 0), evaluate("a", 1), evaluate("a", 2)], [[0.0, 1.0], [1.0], [0.5]])
-    assert [one.mean is None for one in awake.blocks] == [False, False, False]
+    assert [block.mean is None for block in awake.blocks] == [False, False, False]
     _, theirs = both([learn("a", 0), evaluate("a", 1), evaluate("a", 2), asleep], [[0.0, 1.0], [1.0], [0.5], [0.2]])
-    assert [one.mean is None for one in theirs.blocks] == [False, True, True, False]
+    assert [block.mean is None for block in theirs.blocks] == [False, True, True, False]

@@ -1,6 +1,6 @@
-"""What the tests of the documents share: lives written line by line, and the formulas of the documents in plain Python.
-
-Nothing here takes a number from Perdure: `log` and `tree` write the files that S003 and its successors describe.
+"""Parts that the tests of the documents share: lifetimes written line by line, and the documents' formulas in plain
+Python. No number here comes from Perdure: `log` and `tree` write the files that the 2019 framework and its successors
+describe.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ import pytest
 __all__ = [
     "BLOCKS",
     "Values",
-    "cli",
     "contrast",
     "document",
     "listings",
-    "log",
     "mean",
     "percentile",
+    "run_command",
+    "run_json",
     "scaled",
     "slope",
     "smoothed",
-    "spoken",
     "terminal",
     "theil_sen",
-    "tree",
+    "write_log",
+    "write_tree",
 ]
 
 Values = list[float]
@@ -50,22 +50,22 @@ _COLUMNS = (
 
 
 def document(number: int) -> str:
-    """The text of a document; a clone that has none beside it skips the test."""
-    found = sorted(_SEEDS.glob(f"{number:03}_*.txt")) if _SEEDS.is_dir() else []
-    if not found:
-        pytest.skip("the documents are not beside this checkout")
-    return found[0].read_text(encoding="utf-8")
+    """Return the text of a document; skip the test if the checkout has none."""
+    result = sorted(_SEEDS.glob(f"{number:03}_*.txt")) if _SEEDS.is_dir() else []
+    if not result:
+        pytest.skip("the documents are not next to this checkout")
+    return result[0].read_text(encoding="utf-8")
 
 
 def listings(number: int) -> list[str]:
-    """Everything that a document prints between three backticks."""
+    """Return every listing that a document prints between three backticks."""
     return re.findall(r"```(?:\w*)\n(.*?)```", document(number), re.DOTALL)
 
 
-# --- lives ---------------------------------------------------------------------------------------
+# --- lifetimes ---------------------------------------------------------------------------------------
 
 
-def log(
+def write_log(
     folder: Path,
     name: str,
     blocks: BLOCKS,
@@ -75,7 +75,7 @@ def log(
     measure: str = "reward",
     **manifest: Any,
 ) -> Path:
-    """A lifetime in L2Logger's form: a block after the other, an experience each `seconds`."""
+    """Write a lifetime in L2Logger's form: one block after the other, an experience each `seconds`."""
     path, at, number = folder / name, datetime(2022, 1, 21), 0
     path.mkdir(parents=True)
     (path / "logger_info.json").write_text(json.dumps({"metrics_columns": [measure], "log_format_version": "1.1"}))
@@ -95,14 +95,14 @@ def log(
     return path
 
 
-def tree(
+def write_tree(
     data: Path,
     name: str,
     blocks: Sequence[tuple[str, str, Mapping[str, Any], Sequence[float]]],
     column: str = "reward",
     sub_episodes: int = 1,
 ) -> str:
-    """A log as learnkit wrote it, `<worker>/<phase>/<task>/` (S003 §1.1) with the columns of S004 Fig. 1.3."""
+    """Write a learnkit log, `<worker>/<phase>/<task>/` (2019, §1.1), with the columns of the draft's Fig. 1.3."""
     names = list(dict.fromkeys(key for *_, params, _ in blocks for key in params))
     head = ["timestamp", "class_name", "phase", "worker", "block", "task", "sub_task", "termination_status"]
     episode = 0
@@ -111,7 +111,7 @@ def tree(
         for value in values:
             episode += 1
             for sub in range(sub_episodes):
-                # Sub-episodes lie as far above as below the episode's value, which is their mean.
+                # Sub-episodes are symmetric around the episode's value, which is their mean.
                 apart = sub - (sub_episodes - 1) / 2
                 cells = ["20191028T151844.716742", task, phase, 0, block, episode, sub, "DONE", value + apart]
                 line = [*cells, *(params.get(key, "") for key in names)]
@@ -126,20 +126,20 @@ def tree(
 # --- the command line ----------------------------------------------------------------------------
 
 
-def spoken(*arguments: object, status: int = 0) -> str:
-    """What `perdure …` prints, in a process of its own."""
+def run_command(*arguments: object, status: int = 0) -> str:
+    """Return the output of `perdure …`, run in a separate process."""
     call = [sys.executable, "-m", "perdure", *map(str, arguments)]
     done = subprocess.run(call, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == status, done.stderr + done.stdout
     return done.stdout
 
 
-def cli(*arguments: object, status: int = 0) -> Any:
-    """What `perdure … --json -` prints, as an object."""
-    return json.loads(spoken(*arguments, "--json", "-", "--quiet", status=status))
+def run_json(*arguments: object, status: int = 0) -> Any:
+    """Return the JSON of `perdure … --json -` as an object."""
+    return json.loads(run_command(*arguments, "--json", "-", "--quiet", status=status))
 
 
-# --- S000's words --------------------------------------------------------------------------------
+# --- formulas of New et al. 2022 -----------------------------------------------------------------
 
 
 def mean(values: Sequence[float]) -> float:
@@ -147,24 +147,24 @@ def mean(values: Sequence[float]) -> float:
 
 
 def contrast(after: float, before: float) -> float:
-    """S000 §3.3."""
+    """New et al. 2022, §3.3."""
     return (after - before) / (after + before)
 
 
 def terminal(values: Sequence[float]) -> float:
-    """S000 §2.4: "averaging performance over the last 10% of the LXs in a Learning Block"."""
+    """New et al. 2022, §2.4: "averaging performance over the last 10% of the LXs in a Learning Block"."""
     return mean(values[9 * len(values) // 10 :])
 
 
 def slope(values: Sequence[float]) -> float:
-    """The trend line of least squares."""
+    """Return the slope of the least-squares line."""
     middle, level = (len(values) - 1) / 2, mean(values)
-    above = sum((at - middle) * (value - level) for at, value in enumerate(values))
-    return above / sum((at - middle) ** 2 for at in range(len(values)))
+    above = sum((index - middle) * (value - level) for index, value in enumerate(values))
+    return above / sum((index - middle) ** 2 for index in range(len(values)))
 
 
 def theil_sen(values: Sequence[float]) -> float:
-    """S000 App. B.1 recommends it: the median of the slopes between all two points."""
+    """Return the median of the slopes between all pairs of points, as New et al. 2022, App. B.1 recommends."""
     return median((values[b] - values[a]) / (b - a) for b in range(len(values)) for a in range(b))
 
 
@@ -189,7 +189,7 @@ def smoothed(values: Sequence[float]) -> Values:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """With linear interpolation."""
+    """Return the percentile with linear interpolation."""
     ordered = sorted(values)
     place = share * (len(ordered) - 1)
     below = int(place)
@@ -198,5 +198,5 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def scaled(values: Sequence[float], low: float, high: float) -> Values:
-    """S000 App. A.3: clamped, and scaled from 1 to 101."""
-    return [1 + 100 * (min(max(one, low), high) - low) / (high - low) for one in values]
+    """New et al. 2022, App. A.3: clamp, and scale from 1 to 101."""
+    return [1 + 100 * (min(max(value, low), high) - low) / (high - low) for value in values]

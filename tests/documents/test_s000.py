@@ -1,4 +1,4 @@
-"""S000, Lifelong Learning Metrics (2022), recomputed by hand from its words and held against `perdure`."""
+"""New et al. 2022, Lifelong Learning Metrics, recomputed by hand from its text and compared with `perdure`."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any
 import pytest
 from tests.documents.by_hand import (
     Values,
-    cli,
     contrast,
-    log,
     mean,
     percentile,
+    run_command,
+    run_json,
     scaled,
     slope,
     smoothed,
-    spoken,
     terminal,
     theil_sen,
+    write_log,
 )
 
 import perdure
 
 SYLLABI = Path(__file__).parents[2] / "examples" / "syllabi"
 
-# Table 1: one task, a regime for each learning block, no evaluation block by design; a fourth regime makes three
-# recovery times, so that Theil and Sen have something to choose from.
+# Table 1: one task, a regime for each learning block, and no evaluation block by design. A fourth regime gives three
+# recovery times, which the Theil-Sen slope needs.
 REGIMES: list[dict[str, Any]] = [
     {"light": "noon", "weather": "fog"},
     {"light": "dusk", "weather": "rain"},
@@ -36,7 +36,7 @@ REGIMES: list[dict[str, Any]] = [
     {"light": "night", "weather": "sun"},
 ]
 DRIVES: list[Values] = [
-    [2.0 + 0.1 * at for at in range(60)],  # ends at 7.9
+    [2.0 + 0.1 * index for index in range(60)],  # ends at 7.9
     [3.0] * 6 + [5.0] * 20 + [8.5] * 14,
     [4.0] * 3 + [6.0] * 4 + [9.0] * 33,
     [1.0] * 12 + [9.25] * 28,
@@ -44,67 +44,69 @@ DRIVES: list[Values] = [
 
 
 def drives(folder: Path) -> Path:
-    return log(folder, "drives", [("train", "drive", one) for one in DRIVES], params=REGIMES)
+    return write_log(folder, "drives", [("train", "drive", drive) for drive in DRIVES], params=REGIMES)
 
 
 def one_by_one(prepared: list[Values], unsmoothed: list[Values]) -> tuple[Values, Values, Values]:
-    """§2.4: droop, recovery time and recovery rate of each learning block but the first."""
+    """§2.4: return droop, recovery time and recovery rate of each learning block but the first."""
     droops, times = [], []
     for number in range(1, len(prepared)):
         before, later = terminal(prepared[number - 1]), prepared[number]
         # "The drop in performance relative to the most recent TLP": of the block's first tenth, definitions §3.
         droops.append(before - mean(unsmoothed[number][: max(1, len(later) // 10)]))
-        reached = [at for at, value in enumerate(later) if value >= before - 1e-9 * max(1, abs(before))]
+        reached = [index for index, value in enumerate(later) if value >= before - 1e-9 * max(1, abs(before))]
         times.append(float(reached[0] if reached else len(later) + 1))
     return droops, times, [droop / time for droop, time in zip(droops, times, strict=True)]
 
 
 @pytest.mark.parametrize("prepared", [False, True])
-def test_a_single_task_drops_and_recovers_after_each_regime_as_its_text_says(tmp_path: Path, prepared: bool) -> None:
+def test_a_single_task_drops_and_recovers_after_each_regime_as_in_the_text(tmp_path: Path, prepared: bool) -> None:
     curves = unsmoothed = DRIVES
     if prepared:
-        smooth = [smoothed(one) for one in DRIVES]
-        low, high = (end(value for one in smooth for value in one) for end in (min, max))
-        # The range is of smoothed values, and does not clip the others.
+        smooth = [smoothed(drive) for drive in DRIVES]
+        low, high = (end(value for item in smooth for value in item) for end in (min, max))
+        # The range is that of the smoothed values, and does not clip the others.
         curves, unsmoothed = (
-            [[1 + 100 * (value - low) / (high - low) for value in one] for one in each] for each in (smooth, DRIVES)
+            [[1 + 100 * (value - low) / (high - low) for value in item] for item in each] for each in (smooth, DRIVES)
         )
     droops, times, rates = one_by_one(curves, unsmoothed)
     as_logged = () if prepared else ("--window", "none", "--scale", "none")
-    found = cli("score", drives(tmp_path), "--variants", "agnostic", *as_logged)["lifetimes"][0]["metrics"]
-    assert found["droop"]["by"]["drive"] == pytest.approx(droops)
-    assert found["recovery_time"]["by"]["drive"] == times
-    assert found["recovery_rate"]["by"]["drive"] == pytest.approx(rates)
+    result = run_json("score", drives(tmp_path), "--variants", "agnostic", *as_logged)["lifetimes"][0]["metrics"]
+    assert result["droop"]["by"]["drive"] == pytest.approx(droops)
+    assert result["recovery_time"]["by"]["drive"] == times
+    assert result["recovery_rate"]["by"]["drive"] == pytest.approx(rates)
     # App. B.1: the negative slope of recovery times over learning blocks.
-    assert found["performance_recovery"]["value"] == pytest.approx(-theil_sen(times))
+    assert result["performance_recovery"]["value"] == pytest.approx(-theil_sen(times))
     for name, values in (("droop", droops), ("recovery_time", times), ("recovery_rate", rates)):
-        assert found[name]["value"] == pytest.approx(mean(values)), name
-        assert found[name]["at"] == {"drive": [[0, 1], [1, 2], [2, 3]]}, "which blocks each value is read from"
+        assert result[name]["value"] == pytest.approx(mean(values)), name
+        assert result[name]["at"] == {"drive": [[0, 1], [1, 2], [2, 3]]}, "which blocks each value is read from"
     if not prepared:
         assert times == [26, 7, 12], "counted from the lists above"
 
 
-def test_whose_regimes_are_tasks_of_their_own_never_recovers_and_is_told_the_switch(tmp_path: Path) -> None:
+def test_regimes_as_separate_tasks_give_no_recovery_and_name_the_option(tmp_path: Path) -> None:
     path = drives(tmp_path)
-    found = cli("score", path, "--variants", "params")["lifetimes"][0]["metrics"]
+    result = run_json("score", path, "--variants", "params")["lifetimes"][0]["metrics"]
     for name in ("droop", "recovery_time", "recovery_rate", "performance_recovery"):
-        assert found[name]["value"] is None
-        assert "--variants agnostic" in found[name]["why"], name
-    # Table 1's question is answered at once where the log says one name: regimes are then one task.
-    assert cli("score", path)["lifetimes"][0]["metrics"]["recovery_time"]["value"] is not None
+        assert result[name]["value"] is None
+        assert "--variants agnostic" in result[name]["why"], name
+    # Table 1's question has an answer if the log uses one name: the regimes are then one task.
+    assert run_json("score", path)["lifetimes"][0]["metrics"]["recovery_time"]["value"] is not None
 
 
-def test_a_block_that_never_gets_back_takes_one_more_than_its_length_and_one_that_starts_above_takes_none(
+def test_recovery_takes_one_more_than_the_length_if_never_reached_and_zero_if_the_block_starts_above(
     tmp_path: Path,
 ) -> None:
-    path = log(tmp_path, "life", [("train", "a", [5.0] * 10), ("train", "a", [4.0] * 15), ("train", "a", [6.0] * 10)])
-    found = perdure.score(path, settings=perdure.Settings(window="none", scale="none")).metrics
-    assert found["recovery_time"].by == {"a": (16, 0)}
-    assert found["recovery_rate"].value is None, "a rate of what never came, and of no time, means nothing"
+    path = write_log(
+        tmp_path, "life", [("train", "a", [5.0] * 10), ("train", "a", [4.0] * 15), ("train", "a", [6.0] * 10)]
+    )
+    metrics = perdure.score(path, settings=perdure.Settings(window="none", scale="none")).metrics
+    assert metrics["recovery_time"].by == {"a": (16, 0)}
+    assert metrics["recovery_rate"].value is None, "a rate of what never came, and of no time, means nothing"
 
 
 # Table 2 and Figs. 7 and 9: two tasks, an evaluation of both before, between and after the learning blocks.
-def drawn(seed: int) -> list[tuple[str, str, Values]]:
+def draw_lifetime(seed: int) -> list[tuple[str, str, Values]]:
     chance = random.Random(seed)
     blocks: list[tuple[str, str, Values]] = []
 
@@ -115,7 +117,7 @@ def drawn(seed: int) -> list[tuple[str, str, Values]]:
     for task in ("blue", "green", "blue", "green", "green", "blue"):
         count = chance.choice([20, 25, 40])
         rise = chance.uniform(3, 9)
-        blocks.append(("train", task, [rise * at / count + chance.uniform(0, 2) for at in range(count)]))
+        blocks.append(("train", task, [rise * index / count + chance.uniform(0, 2) for index in range(count)]))
         evaluated()
     return blocks
 
@@ -127,39 +129,41 @@ def prepared_as_in_appendix_a(
     blocks: list[tuple[str, str, Values]], experts: list[tuple[str, Values]]
 ) -> tuple[list[tuple[str, str, Values]], list[tuple[str, Values]]]:
     smooth = [(mode, task, smoothed(values) if mode == "train" else values) for mode, task, values in blocks]
-    beside = [(task, smoothed(values)) for task, values in experts]
+    task_experts = [(task, smoothed(values)) for task, values in experts]
     limits = {}
     for task in {task for _, task, _ in blocks}:
         # A.2: "over the Lifelong Learning Agent and the STE".
-        pooled = [one for _, of, values in smooth if of == task for one in values]
-        pooled += [one for of, values in beside if of == task for one in values]
+        pooled = [value for _, of, values in smooth if of == task for value in values]
+        pooled += [value for of, values in task_experts if of == task for value in values]
         limits[task] = percentile(pooled, 0.1), percentile(pooled, 0.9)
     return (
         [(mode, task, scaled(values, *limits[task])) for mode, task, values in smooth],
-        [(task, scaled(values, *limits[task])) for task, values in beside],
+        [(task, scaled(values, *limits[task])) for task, values in task_experts],
     )
 
 
 @pytest.fixture(params=range(4))
 def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, list[tuple[str, str, Values]], Any]:
-    """What `perdure score --preset new-2022` says; the life and the experts as App. A prepares them."""
-    blocks = drawn(request.param)
+    """Return the result of `perdure score --preset new-2022`, and the lifetime and experts prepared as in App. A."""
+    blocks = draw_lifetime(request.param)
     chance = random.Random(100 + request.param)
     experts = [
-        (task, [8 * at / 70 + chance.uniform(0, 2) for at in range(70)])
+        (task, [8 * index / 70 + chance.uniform(0, 2) for index in range(70)])
         for task, count in EXPERTS.items()
         for _ in range(count)
     ]
-    life = log(tmp_path, "life", blocks)
+    lifetime = write_log(tmp_path, "life", blocks)
     for number, (task, values) in enumerate(experts):
-        log(tmp_path / "experts", f"{task}-{number}", [("train", task, values)], role="expert")
-    found = cli("score", life, "--experts", tmp_path / "experts", "--preset", "new-2022")["lifetimes"][0]["metrics"]
-    return found, *prepared_as_in_appendix_a(blocks, experts)
+        write_log(tmp_path / "experts", f"{task}-{number}", [("train", task, values)], role="expert")
+    result = run_json("score", lifetime, "--experts", tmp_path / "experts", "--preset", "new-2022")["lifetimes"][0][
+        "metrics"
+    ]
+    return result, *prepared_as_in_appendix_a(blocks, experts)
 
 
-def maintained(blocks: list[tuple[str, str, Values]]) -> dict[str, list[tuple[list[int], float]]]:
-    """§3.4.1: each later evaluation less the one after the task's most recent learning block; with their blocks."""
-    found: dict[str, list[tuple[list[int], float]]] = {}
+def maintenance_values(blocks: list[tuple[str, str, Values]]) -> dict[str, list[tuple[list[int], float]]]:
+    """§3.4.1: each later evaluation minus the one after the task's last learning block, with both blocks."""
+    results: dict[str, list[tuple[list[int], float]]] = {}
     for task in ("blue", "green"):
         reference = None
         learned = False
@@ -171,53 +175,53 @@ def maintained(blocks: list[tuple[str, str, Values]]) -> dict[str, list[tuple[li
             elif learned and reference is None:
                 reference = index
             elif learned and reference is not None:
-                found.setdefault(task, []).append(([reference, index], mean(values) - mean(blocks[reference][2])))
-    return found
+                results.setdefault(task, []).append(([reference, index], mean(values) - mean(blocks[reference][2])))
+    return results
 
 
-def transfers(blocks: list[tuple[str, str, Values]], backward: bool) -> dict[str, list[tuple[list[int], float]]]:
-    """§3.4.2 and §3.4.3: the contrast around a learning block of the other task, before or once a task is learned."""
-    found: dict[str, list[tuple[list[int], float]]] = {}
+def transfer_values(blocks: list[tuple[str, str, Values]], backward: bool) -> dict[str, list[tuple[list[int], float]]]:
+    """§3.4.2, §3.4.3: the contrast around a learning block of the other task, before or after a task is learned."""
+    results: dict[str, list[tuple[list[int], float]]] = {}
     learned: set[str] = set()
     for index, (mode, by, _) in enumerate(blocks):
         if mode != "train":
             continue
         of = "green" if by == "blue" else "blue"
         if (of in learned) == backward:
-            before = max(at for at in range(index) if blocks[at][:2] == ("test", of))
-            after = min(at for at in range(index, len(blocks)) if blocks[at][:2] == ("test", of))
+            before = max(position for position in range(index) if blocks[position][:2] == ("test", of))
+            after = min(position for position in range(index, len(blocks)) if blocks[position][:2] == ("test", of))
             value = contrast(mean(blocks[after][2]), mean(blocks[before][2]))
-            found.setdefault(f"{by}→{of}", []).append(([before, after], value))
+            results.setdefault(f"{by}→{of}", []).append(([before, after], value))
         learned.add(by)
-    return found
+    return results
 
 
 def test_maintenance_is_the_mean_maintenance_value_and_each_has_its_two_blocks(both: Any) -> None:
     found, blocks, _ = both
-    expected = maintained(blocks)
+    expected = maintenance_values(blocks)
     value = mean([value for values in expected.values() for _, value in values])
     assert found["performance_maintenance"]["value"] == pytest.approx(value)
     for task, values in expected.items():
         assert found["performance_maintenance"]["by"][task] == pytest.approx([value for _, value in values])
-        assert found["performance_maintenance"]["at"][task] == [at for at, _ in values]
+        assert found["performance_maintenance"]["at"][task] == [index for index, _ in values]
 
 
 @pytest.mark.parametrize(("name", "backward"), [("forward_transfer", False), ("backward_transfer", True)])
-def test_transfer_is_the_mean_of_each_pairs_first_contrast_and_later_ones_are_kept(
+def test_transfer_is_the_mean_of_each_pairs_first_contrast_and_later_ones_are_listed(
     both: Any, name: str, backward: bool
 ) -> None:
     found, blocks, _ = both
-    expected = transfers(blocks, backward)
+    expected = transfer_values(blocks, backward)
     assert found[name]["value"] == pytest.approx(mean([values[0][1] for values in expected.values()]))
     assert set(found[name]["by"]) == set(expected)
     for pair, values in expected.items():
         assert found[name]["by"][pair] == pytest.approx([value for _, value in values])
-        assert found[name]["at"][pair] == [at for at, _ in values]
+        assert found[name]["at"][pair] == [index for index, _ in values]
     assert backward == any(len(values) > 1 for values in expected.values()), "§3.4.3: only it has several for a pair"
 
 
 def joined(blocks: list[tuple[str, str, Values]], task: str) -> Values:
-    return [one for mode, of, values in blocks if (mode, of) == ("train", task) for one in values]
+    return [value for mode, of, values in blocks if (mode, of) == ("train", task) for value in values]
 
 
 def test_relative_performance_is_the_ratio_of_areas_over_the_minimal_number_of_experiences(both: Any) -> None:
@@ -225,9 +229,9 @@ def test_relative_performance_is_the_ratio_of_areas_over_the_minimal_number_of_e
     ratios = []
     for task in EXPERTS:
         own = joined(blocks, task)
-        beside = [values for of, values in experts if of == task]
+        task_experts = [values for of, values in experts if of == task]
         # A.4: "computing those metrics with respect to each Single Task Expert, then averaging the values".
-        ratios.append(mean([sum(own[: len(one)]) / sum(one[: len(own)]) for one in beside]))
+        ratios.append(mean([sum(own[: len(expert)]) / sum(expert[: len(own)]) for expert in task_experts]))
     assert found["relative_performance"]["value"] == pytest.approx(mean(ratios))
 
 
@@ -235,22 +239,23 @@ def test_sample_efficiency_is_the_ratio_of_maxima_times_the_ratio_of_experiences
     found, blocks, experts = both
     scores = []
     for task in EXPERTS:
-        own = exact(joined(blocks, task))
-        if slope(own) < 0:  # "only tasks which demonstrate a steady-state": what falls is left out, and that is said
-            said = [*found["sample_efficiency"]["flags"], found["sample_efficiency"]["why"]]
-            assert any("the learning curve falls" in one for one in said if one)
+        own = recompute_exactly(joined(blocks, task))
+        if slope(own) < 0:  # "only tasks which demonstrate a steady-state": falling curves are excluded with a note
+            message = [*found["sample_efficiency"]["flags"], found["sample_efficiency"]["why"]]
+            assert any("the learning curve falls" in item for item in message if item)
             continue
-        beside = [values for of, values in experts if of == task]
-        # Clamped values are equal at the top, so that the first of them is where saturation is achieved.
+        task_experts = [values for of, values in experts if of == task]
+        # Clamped values are equal at the top, so that saturation is achieved at the first of them.
         ratios = [
-            max(own) / max(one) * ((one.index(max(one)) + 1) / (own.index(max(own)) + 1)) for one in map(exact, beside)
+            max(own) / max(item) * ((item.index(max(item)) + 1) / (own.index(max(own)) + 1))
+            for item in map(recompute_exactly, task_experts)
         ]
         scores.append(mean(ratios))
     assert found["sample_efficiency"]["value"] == (pytest.approx(mean(scores)) if scores else None)
 
 
-def exact(values: Values) -> Values:
-    return [round(one, 9) for one in values]
+def recompute_exactly(values: Values) -> Values:
+    return [round(value, 9) for value in values]
 
 
 def test_gain_is_the_mean_sign_of_the_trend_of_each_learning_block(both: Any) -> None:
@@ -259,47 +264,50 @@ def test_gain_is_the_mean_sign_of_the_trend_of_each_learning_block(both: Any) ->
     assert found["cumulative_gain"]["value"] == pytest.approx(mean(gains))
 
 
-def test_learn_burn_is_the_mean_slope_after_a_change_over_the_slope_of_the_whole_life(tmp_path: Path) -> None:
-    blocks = [block for block in drawn(7) if block[0] == "train"]
-    made = perdure.score(log(tmp_path, "life", blocks), settings=perdure.Settings(window="none", scale="none")).metrics[
-        "learn_burn"
-    ]
-    # green follows green once: that is no change.
+def test_learn_burn_is_the_mean_slope_after_a_change_over_the_slope_of_the_whole_lifetime(tmp_path: Path) -> None:
+    blocks = [block for block in draw_lifetime(7) if block[0] == "train"]
+    metrics = perdure.score(
+        write_log(tmp_path, "life", blocks), settings=perdure.Settings(window="none", scale="none")
+    ).metrics["learn_burn"]
+    # green follows green once, which is not a change
     rates = [slope(values) for before, (_, task, values) in pairwise(blocks) if before[1] != task]
     assert len(rates) == 4
-    whole = [one for _, _, values in blocks for one in values]
-    assert made.value == pytest.approx(mean(rates) / slope(whole))
+    whole = [value for _, _, values in blocks for value in values]
+    assert metrics.value == pytest.approx(mean(rates) / slope(whole))
 
 
 @pytest.mark.parametrize("preset", ["standard", "new-2022"])
-def test_efficiency_of_a_task_that_has_not_saturated_is_flagged_and_not_left_out(tmp_path: Path, preset: str) -> None:
+def test_efficiency_of_an_unsaturated_task_is_flagged_and_not_excluded(tmp_path: Path, preset: str) -> None:
     # §3.4.5: "Only tasks which demonstrate a steady-state/saturated performance are eligible for this metric".
-    curves = {"rising": [float(at) for at in range(80)], "settled": [min(float(4 * at), 80.0) for at in range(80)]}
+    curves = {
+        "rising": [float(index) for index in range(80)],
+        "settled": [min(float(4 * index), 80.0) for index in range(80)],
+    }
     flags = {}
     for own, curve in curves.items():
-        life = log(tmp_path, own, [("train", "a", curve)])
-        expert = log(tmp_path, f"beside-{own}", [("train", "a", curves["settled"])], role="expert")
-        made = cli("score", life, "--experts", expert, "--preset", preset)["lifetimes"][0]["metrics"]
-        assert made["sample_efficiency"]["value"] is not None
-        flags[own] = [one for one in made["sample_efficiency"]["flags"] if "not saturated" in one]
+        lifetime = write_log(tmp_path, own, [("train", "a", curve)])
+        expert = write_log(tmp_path, f"expert-of-{own}", [("train", "a", curves["settled"])], role="expert")
+        result = run_json("score", lifetime, "--experts", expert, "--preset", preset)["lifetimes"][0]["metrics"]
+        assert result["sample_efficiency"]["value"] is not None
+        flags[own] = [item for item in result["sample_efficiency"]["flags"] if "not saturated" in item]
     assert (len(flags["rising"]), flags["settled"]) == (1, [])
 
 
-def test_values_over_time_are_shown_with_the_blocks_they_are_read_from(tmp_path: Path) -> None:
+def test_values_over_time_are_shown_with_their_blocks(tmp_path: Path) -> None:
     # §3.2: "It can also be informative to examine how these sub-metrics change over time".
-    path = log(tmp_path, "life", drawn(3))
-    scored = cli("score", path)["lifetimes"][0]["metrics"]
-    shown = cli("figure", "over-time", path, "--to", tmp_path / "over-time.svg")["data"]
+    path = write_log(tmp_path, "life", draw_lifetime(3))
+    scored = run_json("score", path)["lifetimes"][0]["metrics"]
+    shown = run_json("figure", "over-time", path, "--to", tmp_path / "over-time.svg")["data"]
     lines = {panel["metric"]: panel["lines"] for panel in shown["panels"]}
     assert {"performance_maintenance", "forward_transfer", "backward_transfer", "recovery_time"} <= set(lines)
-    for name, found in lines.items():
-        for line in found:
+    for name, match in lines.items():
+        for line in match:
             values, places = scored[name]["by"][line["key"]], scored[name]["at"][line["key"]]
-            assert [one["value"] for one in line["moments"]] == pytest.approx(values)
-            assert [one["blocks"] for one in line["moments"]] == places
-            assert [one["x"] for one in line["moments"]] == sorted(one["x"] for one in line["moments"])
-    said = spoken("score", path, "--over-time", "--metrics", "performance_maintenance")
-    assert "blue" in said
+            assert [cell["value"] for cell in line["moments"]] == pytest.approx(values)
+            assert [cell["blocks"] for cell in line["moments"]] == places
+            assert [cell["x"] for cell in line["moments"]] == sorted(cell["x"] for cell in line["moments"])
+    messages = run_command("score", path, "--over-time", "--metrics", "performance_maintenance")
+    assert "blue" in messages
     assert (tmp_path / "over-time.svg").stat().st_size > 1000
 
 
@@ -315,8 +323,6 @@ def test_values_over_time_are_shown_with_the_blocks_they_are_read_from(tmp_path:
         ),
     ],
 )
-def test_the_scenarios_of_tables_1_and_2_have_the_blocks_that_are_printed(
-    file: str, blocks: list[tuple[str, int]]
-) -> None:
-    found = [(one.mode, one.length) for one in perdure.read_syllabus(SYLLABI / f"{file}.json").scenario.blocks]
-    assert found == (blocks if "table1" in file else [*blocks, *blocks[:2]])
+def test_the_scenarios_of_tables_1_and_2_have_the_printed_blocks(file: str, blocks: list[tuple[str, int]]) -> None:
+    result = [(block.mode, block.length) for block in perdure.read_syllabus(SYLLABI / f"{file}.json").scenario.blocks]
+    assert result == (blocks if "table1" in file else [*blocks, *blocks[:2]])

@@ -1,4 +1,4 @@
-"""S002, the accuracy-matrix page: its listings run, beside `perdure.classic.matrix` and `perdure score`."""
+"""The accuracy-matrix page: its listings run and agree with `perdure.classic.matrix` and `perdure score`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.documents.by_hand import cli, document, listings, log, mean, spoken
+from tests.documents.by_hand import document, listings, mean, run_command, run_json, write_log
 
 import perdure.classic.matrix
 from perdure.classic.matrix import ContinualLearningMetrics
 
-# The matrix that the page prints, in the page's orientation: a row is a task, a column a training.
+# The matrix printed on the page, in the page's orientation: a row is a task, a column a training.
 PRINTED: list[list[float | None]] = [
     [98.5, 62.3, 55.1, 51.8, 49.2],
     [None, 97.8, 58.6, 52.4, 50.1],
@@ -32,7 +32,7 @@ KEYS = (
 
 
 class Tensor(np.ndarray[Any, Any]):
-    """As much of a tensor as the page's listings ask for."""
+    """The part of a tensor that the page's listings use."""
 
     def to(self, device: Any) -> Tensor:
         return self
@@ -46,7 +46,7 @@ def tensor(values: Any) -> Tensor:
 
 
 def torch() -> Any:
-    """As much of PyTorch as they ask for, so that they run where it is not installed."""
+    """Return the part of PyTorch that the listings use, so that they run without PyTorch."""
     return SimpleNamespace(
         manual_seed=lambda seed: None,
         no_grad=contextlib.nullcontext,
@@ -56,27 +56,27 @@ def torch() -> Any:
 
 @pytest.fixture(scope="module")
 def page() -> dict[str, Any]:
-    """Every definition that the page prints, run as printed; its imports are what a reader would add."""
+    """Run every definition printed on the page; its imports are those that a reader would add."""
     names: dict[str, Any] = {"np": np, "torch": torch()}
-    for one in listings(2):
-        if re.match(r"\s*(def|class) ", one):
-            exec(compile(one, "S002", "exec"), names)
+    for listing in listings(2):
+        if re.match(r"\s*(def|class) ", listing):
+            exec(compile(listing, "S002", "exec"), names)
     return names
 
 
-def drawn(seed: int, count: int) -> list[list[float | None]]:
+def draw_matrix(seed: int, count: int) -> list[list[float | None]]:
     chance = random.Random(seed)
     return [[None if j < i else chance.uniform(1, 100) for j in range(count)] for i in range(count)]
 
 
 def zero_filled(matrix: list[list[float | None]]) -> Any:
-    return np.array([[one or 0.0 for one in row] for row in matrix])
+    return np.array([[cell or 0.0 for cell in row] for row in matrix])
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("count", [1, 2, 3, 6])
-def test_the_class_says_what_the_pages_own_class_says(page: dict[str, Any], seed: int, count: int) -> None:
-    matrix = zero_filled(drawn(seed, count))
+def test_the_class_gives_the_results_of_the_pages_class(page: dict[str, Any], seed: int, count: int) -> None:
+    matrix = zero_filled(draw_matrix(seed, count))
     chance = [random.Random(-seed - 1).uniform(0, 30) for _ in range(count)]
     for baseline in (None, chance):
         theirs = page["ContinualLearningMetrics"](matrix, baseline).summary()
@@ -87,11 +87,11 @@ def test_the_class_says_what_the_pages_own_class_says(page: dict[str, Any], seed
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_every_metric_of_the_shell_is_the_pages_function(page: dict[str, Any], seed: int, tmp_path: Path) -> None:
-    matrix, chance = drawn(seed, 4), [10.0, 12.0, 9.0, 11.0]
+def test_every_metric_of_score_equals_the_pages_function(page: dict[str, Any], seed: int, tmp_path: Path) -> None:
+    matrix, chance = draw_matrix(seed, 4), [10.0, 12.0, 9.0, 11.0]
     file = tmp_path / "matrix.json"
     file.write_text(json.dumps({"matrix": matrix}))
-    found = cli("score", file, "--random-init", "10,12,9,11")["lifetimes"][0]["metrics"]
+    result = run_json("score", file, "--random-init", "10,12,9,11")["lifetimes"][0]["metrics"]
     full = zero_filled(matrix)
     expected = {
         "average_accuracy": page["average_accuracy"](full),
@@ -102,54 +102,54 @@ def test_every_metric_of_the_shell_is_the_pages_function(page: dict[str, Any], s
         "memory_stability": page["memory_stability"](full),
     }
     for name, value in expected.items():
-        assert found[name]["value"] == pytest.approx(value), name
-    # FM's formula, beside its code: the best until T − 1.
+        assert result[name]["value"] == pytest.approx(value), name
+    # FM by its formula, compared with its code: the best until T − 1.
     strict = [max(full[i, j] - full[i, 3] for j in range(i, 3)) for i in range(3)]
-    assert found["forgetting_strict"]["value"] == pytest.approx(mean(strict))
-    assert found["average_accuracy"]["value"] == pytest.approx(
-        found["learning_accuracy"]["value"] + found["bwt"]["value"] * 3 / 4
-    ), "what the page calls an approximation is exact with (T − 1)/T"
+    assert result["forgetting_strict"]["value"] == pytest.approx(mean(strict))
+    assert result["average_accuracy"]["value"] == pytest.approx(
+        result["learning_accuracy"]["value"] + result["bwt"]["value"] * 3 / 4
+    ), "the approximation of the page is exact with (T − 1)/T"
 
 
-def test_the_printed_matrix_is_read_as_it_is_printed(tmp_path: Path) -> None:
+def test_the_printed_matrix_is_read_unchanged(tmp_path: Path) -> None:
     text = document(2)
     printed = text[text.index("        After Training Task") : text.index("### Evaluation Procedure")]
     rows = re.findall(r"T\d\s+\[(.*?)\]", printed)
     assert len(rows) == 5
     file = tmp_path / "printed.csv"
     head = ",T0,T1,T2,T3,T4\n"
-    file.write_text(head + "\n".join(f"T{at}," + ",".join(row.split()) for at, row in enumerate(rows)) + "\n")
-    found = cli("score", file)["lifetimes"][0]["metrics"]
-    assert found["average_accuracy"]["value"] == pytest.approx(mean([49.2, 50.1, 53.7, 58.9, 98.1]))
-    assert found["bwt"]["value"] == pytest.approx(mean([49.2 - 98.5, 50.1 - 97.8, 53.7 - 98.2, 58.9 - 97.5]))
+    file.write_text(head + "\n".join(f"T{index}," + ",".join(row.split()) for index, row in enumerate(rows)) + "\n")
+    result = run_json("score", file)["lifetimes"][0]["metrics"]
+    assert result["average_accuracy"]["value"] == pytest.approx(mean([49.2, 50.1, 53.7, 58.9, 98.1]))
+    assert result["bwt"]["value"] == pytest.approx(mean([49.2 - 98.5, 50.1 - 97.8, 53.7 - 98.2, 58.9 - 97.5]))
 
 
-def test_zeros_below_the_diagonal_are_no_evaluations_and_as_given_they_are(tmp_path: Path) -> None:
-    # Definitions §4: a half wholly zero decides where T ≥ 3, and counts as missing unless --as-given.
+def test_zeros_below_the_diagonal_are_evaluations_only_with_as_given(tmp_path: Path) -> None:
+    # Definitions §4: a completely zero half decides if T ≥ 3, and counts as missing unless --as-given.
     file = tmp_path / "zeros.csv"
     full = zero_filled(PRINTED)
     file.write_text("\n".join(",".join(map(str, row)) for row in full) + "\n")
-    read = cli("score", file, "--random-init", "10")["lifetimes"][0]["metrics"]
+    read = run_json("score", file, "--random-init", "10")["lifetimes"][0]["metrics"]
     assert read["fwt"]["value"] is None, "nothing was evaluated before it was learned"
     assert read["learning_accuracy"]["value"] == pytest.approx(mean([98.5, 97.8, 98.2, 97.5, 98.1]))
-    measured = cli("score", file, "--random-init", "10", "--rows", "evaluated", "--as-given")
+    measured = run_json("score", file, "--random-init", "10", "--rows", "evaluated", "--as-given")
     assert measured["lifetimes"][0]["metrics"]["fwt"]["value"] == pytest.approx(-10.0)
     turned = tmp_path / "turned.csv"
     turned.write_text("\n".join(",".join(map(str, row)) for row in full.T) + "\n")
-    other = cli("score", turned)["lifetimes"][0]["metrics"]
+    other = run_json("score", turned)["lifetimes"][0]["metrics"]
     for name in ("average_accuracy", "learning_accuracy", "bwt", "forgetting", "memory_stability"):
         assert other[name]["value"] == pytest.approx(read[name]["value"]), name
 
 
-def test_one_task_is_as_the_page_has_it_in_its_class_and_without_a_value_in_score(tmp_path: Path) -> None:
-    made = ContinualLearningMetrics([[80.0]]).summary()
-    assert made == {**dict.fromkeys(KEYS, 0.0), **dict.fromkeys(KEYS[:2], 80.0), KEYS[3]: None, KEYS[6]: []}
+def test_one_task_has_the_pages_values_in_the_class_and_none_in_score(tmp_path: Path) -> None:
+    table = ContinualLearningMetrics([[80.0]]).summary()
+    assert table == {**dict.fromkeys(KEYS, 0.0), **dict.fromkeys(KEYS[:2], 80.0), KEYS[3]: None, KEYS[6]: []}
     (tmp_path / "one.json").write_text(json.dumps({"matrix": [[80.0]]}))
-    found = cli("score", tmp_path / "one.json")["lifetimes"][0]["metrics"]
-    assert found["average_accuracy"]["value"] == 80.0
+    result = run_json("score", tmp_path / "one.json")["lifetimes"][0]["metrics"]
+    assert result["average_accuracy"]["value"] == 80.0
     for name in ("bwt", "above_chance", "forgetting", "memory_stability"):
-        assert found[name]["value"] is None, name
-        assert "two learned tasks" in found[name]["why"], name
+        assert result[name]["value"] is None, name
+        assert "two learned tasks" in result[name]["why"], name
 
 
 # "Interpreting Metric Combinations": the first task's row and the second's own accuracy make LA, BWT and AA.
@@ -162,16 +162,16 @@ def test_one_task_is_as_the_page_has_it_in_its_class_and_without_a_value_in_scor
         ([[91.0, 99.0], [None, 97.0]], "Beneficial transfer"),
     ],
 )
-def test_the_four_combinations_are_called_what_the_page_calls_them(
+def test_the_four_combinations_have_the_names_of_the_page(
     matrix: list[list[float | None]], called: str, tmp_path: Path
 ) -> None:
     assert f"| {called} |" in document(2)
     (tmp_path / "m.json").write_text(json.dumps({"matrix": matrix}))
-    plain = " ".join(spoken("score", tmp_path / "m.json").split())
+    plain = " ".join(run_command("score", tmp_path / "m.json").split())
     assert called.lower() in plain
     assert called.lower() in ContinualLearningMetrics(matrix).report()
     report = tmp_path / "report.md"
-    spoken("report", tmp_path / "m.json", "--to", report)
+    run_command("report", tmp_path / "m.json", "--to", report)
     assert called.lower() in report.read_text()
 
 
@@ -183,18 +183,18 @@ def test_intransigence_and_omega_come_from_a_joint_run(how: str, tmp_path: Path)
     joint: list[list[float | None]] = [[91.0, 91.5, last[0]], [None, 90.0, last[1]], [None, None, last[2]]]
     place = tmp_path / ("runs" if how == "found by itself" else "aside") / "joint" / "seed0.json"
     perdure.classic.matrix.save_matrix(place, joint, learner="joint")
-    told = {"numbers": ("--joint", "92,91,93"), "place": ("--joint", place.parent), "found by itself": ()}[how]
-    lives = cli("score", tmp_path / "runs", *told)["lifetimes"]
-    found = next(one for one in lives if one["learner"] == "mine")["metrics"]
+    message = {"numbers": ("--joint", "92,91,93"), "place": ("--joint", place.parent), "found by itself": ()}[how]
+    lifetimes = run_json("score", tmp_path / "runs", *message)["lifetimes"]
+    result = next(lifetime for lifetime in lifetimes if lifetime["learner"] == "mine")["metrics"]
     # IM: mean over i ≥ 2 of A_joint − A_ii. Ω: Hayes et al. 2018, over j = 2 … T.
-    assert found["intransigence"]["value"] == pytest.approx(((91 - 85) + (93 - 88)) / 2)
-    assert found["omega_base"]["value"] == pytest.approx((80 / 92 + 70 / 92) / 2)
-    assert found["omega_new"]["value"] == pytest.approx((85 + 88) / 2)
+    assert result["intransigence"]["value"] == pytest.approx(((91 - 85) + (93 - 88)) / 2)
+    assert result["omega_base"]["value"] == pytest.approx((80 / 92 + 70 / 92) / 2)
+    assert result["omega_new"]["value"] == pytest.approx((85 + 88) / 2)
     seen = [(80 + 85) / 2 / ((92 + 91) / 2), (70 + 75 + 88) / 3 / ((92 + 91 + 93) / 3)]
-    assert found["omega_all"]["value"] == pytest.approx(mean(seen))
+    assert result["omega_all"]["value"] == pytest.approx(mean(seen))
 
 
-# A model that knows the answers of the tasks it was last trained on: train(a) makes it forget all but two.
+# A model that gives the right answers for the tasks of its last training: train(a) makes it forget all but two.
 class Model:
     def __init__(self) -> None:
         self.known: list[int] = []
@@ -208,24 +208,24 @@ class Model:
 
 
 def loaders(count: int) -> list[list[tuple[Tensor, Tensor]]]:
-    """Task i has eight examples of itself, and i of the task before it."""
-    made = []
+    """Return loaders in which task i has eight examples of itself and i of the task before it."""
+    results = []
     for task in range(count):
-        rows = [[task, at % 2] for at in range(8)] + [[max(task - 1, 0), at % 2] for at in range(task)]
-        made.append([(tensor(rows[:5]), tensor([one[1] for one in rows[:5]]))])
-        made[-1].append((tensor(rows[5:]), tensor([one[1] for one in rows[5:]])))
-    return made
+        rows = [[task, index % 2] for index in range(8)] + [[max(task - 1, 0), index % 2] for index in range(task)]
+        results.append([(tensor(rows[:5]), tensor([row[1] for row in rows[:5]]))])
+        results[-1].append((tensor(rows[5:]), tensor([row[1] for row in rows[5:]])))
+    return results
 
 
 def train(model: Model, loader: Any, epochs: int, device: Any) -> None:
     model.known = [*model.known, int(loader[0][0][0, 0])][-2:]
 
 
-def test_the_procedures_give_the_matrix_that_the_pages_give(page: dict[str, Any]) -> None:
+def test_the_procedures_give_the_matrix_of_the_pages_procedures(page: dict[str, Any]) -> None:
     tests = loaders(4)
     theirs = page["evaluate_continual_learning"](Model(), tests, tests, train, 1, None)
     ours = perdure.classic.matrix.evaluate_continual_learning(Model(), tests, tests, train, 1, None)
-    assert np.nan_to_num(ours) == pytest.approx(theirs), "what they leave 0 is NaN here"
+    assert np.nan_to_num(ours) == pytest.approx(theirs), "NaN here is 0 on the page"
     assert np.isnan(ours[np.tril_indices(4, -1)]).all()
     known = Model()
     train(known, tests[2], 1, None)
@@ -234,11 +234,11 @@ def test_the_procedures_give_the_matrix_that_the_pages_give(page: dict[str, Any]
         assert perdure.classic.matrix.evaluate_single_task(known, loader) == pytest.approx(expected)
 
 
-def test_runs_are_summed_up_as_the_page_sums_them_up_with_only_the_class_imported(page: dict[str, Any]) -> None:
-    stack = [zero_filled(drawn(seed, 3)) for seed in range(5)]
+def test_runs_have_the_summary_of_the_page_with_only_the_class_imported(page: dict[str, Any]) -> None:
+    stack = [zero_filled(draw_matrix(seed, 3)) for seed in range(5)]
     theirs = page["evaluate_with_confidence"](iter(stack).__next__, 5)
     # The same listing, with `from perdure.classic.matrix import ContinualLearningMetrics` in place of its own class.
-    listing = next(one for one in listings(2) if "def evaluate_with_confidence" in one)
+    listing = next(listing for listing in listings(2) if "def evaluate_with_confidence" in listing)
     names = {"np": np, "torch": torch(), "ContinualLearningMetrics": ContinualLearningMetrics}
     exec(compile(listing, "S002", "exec"), names)
     changed: Any = names["evaluate_with_confidence"]
@@ -247,27 +247,27 @@ def test_runs_are_summed_up_as_the_page_sums_them_up_with_only_the_class_importe
     assert {key: value for key, value in ours.items() if key.endswith(("_mean", "_std"))} == pytest.approx(theirs)
 
 
-def test_the_picture_has_the_pages_four_titles_in_one_file(tmp_path: Path) -> None:
+def test_the_figure_has_the_pages_four_titles_in_one_file(tmp_path: Path) -> None:
     figure = ContinualLearningMetrics(zero_filled(PRINTED)).plot_metrics(tmp_path / "m.png")
     assert (tmp_path / "m.png").read_bytes()[:4] == b"\x89PNG"
     for panel in ("Accuracy matrix", "Just learned, and at the end", "Trajectories", "Forgetting by task"):
         assert panel in figure.body
     lost = re.findall(r"<title>[^<]*, lost: ([0-9.]+)</title>", figure.body)
-    assert [float(one) for one in lost] == pytest.approx([49.3, 47.7, 44.5, 38.6]), "A_ii − A_iT, signed"
+    assert [float(item) for item in lost] == pytest.approx([49.3, 47.7, 44.5, 38.6]), "A_ii − A_iT, signed"
 
 
 @pytest.mark.parametrize(
     ("short", "name"),
     [("AA", "average_accuracy"), ("LA", "learning_accuracy"), ("BWT", "bwt"), ("FM", "forgetting")],
 )
-def test_the_pages_short_names_are_taken_where_an_id_is(short: str, name: str, tmp_path: Path) -> None:
+def test_the_pages_short_names_are_accepted_as_ids(short: str, name: str, tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text(json.dumps({"matrix": PRINTED}))
-    assert list(cli("score", tmp_path / "m.json", "--metrics", short)["lifetimes"][0]["metrics"]) == [name]
+    assert list(run_json("score", tmp_path / "m.json", "--metrics", short)["lifetimes"][0]["metrics"]) == [name]
 
 
-def test_the_good_values_of_the_summary_are_the_pages(tmp_path: Path) -> None:
+def test_the_good_values_of_the_summary_are_those_of_the_page(tmp_path: Path) -> None:
     text = document(2)
-    listed = {one["name"]: one for one in json.loads(spoken("list", "metrics", "--json", "-"))}
+    listed = {item["name"]: item for item in json.loads(run_command("list", "metrics", "--json", "-"))}
     for row, name in (("AA", "average_accuracy"), ("LA", "learning_accuracy"), ("FM", "forgetting")):
         good = re.search(rf"^\| {row} \|.*\| (.*?) \|$", text, re.MULTILINE)
         assert good is not None
@@ -277,13 +277,13 @@ def test_the_good_values_of_the_summary_are_the_pages(tmp_path: Path) -> None:
             assert above[0] in str(listed[name]["good"]), name
 
 
-def test_random_init_is_what_lives_are_evaluated_to_before_any_learning(tmp_path: Path) -> None:
-    # A column 0, or the evaluations that a life begins with, stand for A_rand.
+def test_random_init_is_the_accuracy_of_evaluations_before_any_learning(tmp_path: Path) -> None:
+    # A column 0, or the first evaluations of a lifetime, are A_rand.
     before = [[20.0, 90.0, 80.0], [30.0, 35.0, 95.0]]
     (tmp_path / "m.json").write_text(json.dumps({"matrix": before}))
-    found = cli("score", tmp_path / "m.json")["lifetimes"][0]["metrics"]
-    assert found["above_chance"]["value"] == pytest.approx(95.0 - 30.0)
-    assert found["fwt"]["value"] == pytest.approx(35.0 - 30.0)
+    result = run_json("score", tmp_path / "m.json")["lifetimes"][0]["metrics"]
+    assert result["above_chance"]["value"] == pytest.approx(95.0 - 30.0)
+    assert result["fwt"]["value"] == pytest.approx(35.0 - 30.0)
 
 
 def test_a_log_that_begins_with_evaluations_gives_the_pages_numbers_and_forward_transfer(tmp_path: Path) -> None:
@@ -296,13 +296,13 @@ def test_a_log_that_begins_with_evaluations_gives_the_pages_numbers_and_forward_
             blocks.append(("train", learned, [chance.random() for _ in range(12)]))
         tests.append({task: [chance.random() for _ in range(4)] for task in ("a", "b", "c")})
         blocks += [("test", task, values) for task, values in tests[-1].items()]
-    path = log(tmp_path, "life", blocks, measure="accuracy")
-    found = cli("score", path)["lifetimes"][0]["metrics"]
+    path = write_log(tmp_path, "life", blocks, measure="accuracy")
+    result = run_json("score", path)["lifetimes"][0]["metrics"]
     evaluated = [[mean(column[task]) for column in tests] for task in ("a", "b", "c")]  # a row per task, column 0 first
-    assert found["average_accuracy"]["value"] == pytest.approx(mean([row[3] for row in evaluated]))
-    assert found["learning_accuracy"]["value"] == pytest.approx(mean([evaluated[i][i + 1] for i in range(3)]))
-    assert found["bwt"]["value"] == pytest.approx(mean([evaluated[i][3] - evaluated[i][i + 1] for i in range(2)]))
-    assert found["above_chance"]["value"] == pytest.approx(
+    assert result["average_accuracy"]["value"] == pytest.approx(mean([row[3] for row in evaluated]))
+    assert result["learning_accuracy"]["value"] == pytest.approx(mean([evaluated[i][i + 1] for i in range(3)]))
+    assert result["bwt"]["value"] == pytest.approx(mean([evaluated[i][3] - evaluated[i][i + 1] for i in range(2)]))
+    assert result["above_chance"]["value"] == pytest.approx(
         mean([evaluated[i][i + 1] - evaluated[i][0] for i in (1, 2)])
     )
-    assert found["fwt"]["value"] == pytest.approx(mean([evaluated[i][i] - evaluated[i][0] for i in (1, 2)]))
+    assert result["fwt"]["value"] == pytest.approx(mean([evaluated[i][i] - evaluated[i][0] for i in (1, 2)]))

@@ -1,4 +1,4 @@
-"""S004, the draft of 2 December 2019: a window of a tenth, its log, its output, its two helper functions."""
+"""The draft of 2 December 2019: a window of a tenth, its log, its output and its two helper functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.documents.by_hand import Values, cli, document, listings, mean, spoken, tree
+from tests.documents.by_hand import Values, document, listings, mean, run_command, run_json, write_tree
 
 from perdure.classic.l2metrics2019 import AgentMetric, AgentMetricsReport, parse_blocks, read_log_data
 from perdure.errors import PerdureError
@@ -17,9 +17,9 @@ from perdure.errors import PerdureError
 SYLLABUS = Path(__file__).parents[2] / "examples" / "syllabi" / "s004-minigrid-continual.json"
 TASK = "minigrid5x5"
 BLOCKS: list[tuple[str, str, dict[str, Any], Values]] = [
-    ("1-1.train", TASK, {"agent_pos": 1}, [min(0.02 * at, 0.9) for at in range(60)]),
+    ("1-1.train", TASK, {"agent_pos": 1}, [min(0.02 * index, 0.9) for index in range(60)]),
     ("2-1.test", TASK, {"agent_pos": 1}, [0.8, 0.9, 0.7, 0.85]),
-    ("3-2.train", TASK, {"agent_pos": 3}, [0.1 * (at % 7) + 0.01 * at for at in range(30)]),
+    ("3-2.train", TASK, {"agent_pos": 3}, [0.1 * (index % 7) + 0.01 * index for index in range(30)]),
     ("4-2.test", TASK, {"agent_pos": 1}, [0.5] * 20),
 ]
 
@@ -31,47 +31,47 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def rolling(values: Values, width: int) -> Values:
-    return [sum(values[at : at + width]) / width for at in range(len(values) - width + 1)]
+    return [sum(values[index : index + width]) / width for index in range(len(values) - width + 1)]
 
 
 @pytest.mark.parametrize("sub_episodes", [1, 2])
 def test_saturation_is_the_best_rolling_average_over_a_tenth_of_the_block(data: Path, sub_episodes: int) -> None:
     # §2.3: "multiple rewards may be logged per episode, the mean is taken"; "a smoothing parameter, s (default, 0.1)".
-    name = tree(data, "log", BLOCKS, sub_episodes=sub_episodes)
-    found = cli("score", name, "--preset", "framework-2019", "--width", "0.1")["lifetimes"][0]["metrics"]
+    name = write_tree(data, "log", BLOCKS, sub_episodes=sub_episodes)
+    result = run_json("score", name, "--preset", "framework-2019", "--width", "0.1")["lifetimes"][0]["metrics"]
     curves = [rolling(values, len(values) // 10) for phase, *_, values in BLOCKS if phase.endswith("train")]
-    assert found["saturation"]["value"] == pytest.approx(mean([max(one) for one in curves]))
-    first = [next(at for at, one in enumerate(curve, 1) if one >= max(curve) - 1e-12) for curve in curves]
-    assert found["time_to_saturation"]["value"] == mean(first)
+    assert result["saturation"]["value"] == pytest.approx(mean([max(curve) for curve in curves]))
+    first = [next(index for index, value in enumerate(curve, 1) if value >= max(curve) - 1e-12) for curve in curves]
+    assert result["time_to_saturation"]["value"] == mean(first)
 
 
 def test_the_output_has_the_names_of_figure_4_1(data: Path) -> None:
-    name = tree(data, "log", BLOCKS)
+    name = write_tree(data, "log", BLOCKS)
     call = [sys.executable, "-m", "perdure.classic.l2metrics2019", "-syllabus_subtype=CL", f"-log_dir={name}"]
-    said = subprocess.run(call, capture_output=True, text=True, check=True).stdout
-    shown = dict(re.findall(r"'(\w+)': ([\d.eE+-]+)", said))
+    output = subprocess.run(call, capture_output=True, text=True, check=True).stdout
+    shown = dict(re.findall(r"'(\w+)': ([\d.eE+-]+)", output))
     # "An average of the scores achieved is reported in each phase/block": over all blocks, eleven at a time.
     best = [max(rolling(values, 11)) if len(values) >= 11 else mean(values) for *_, values in BLOCKS]
-    printed = next(one for one in listings(4) if "global_perf" in one)
+    printed = next(listing for listing in listings(4) if "global_perf" in listing)
     for key in re.findall(r"'(global_\w+)'", printed):
         assert key in shown, key
     for line in re.findall(r"^Metric: (.+)$", printed, re.MULTILINE):
-        assert f"Metric: {line}" in said
+        assert f"Metric: {line}" in output
     assert float(shown["global_within_block_saturation"]) == pytest.approx(mean(best))
-    assert float(shown["global_perf"]) == pytest.approx(mean([one for *_, values in BLOCKS for one in values]))
+    assert float(shown["global_perf"]) == pytest.approx(mean([value for *_, values in BLOCKS for value in values]))
 
 
-def test_the_log_has_the_columns_of_figure_1_3_and_they_come_back(data: Path) -> None:
-    rows = read_log_data(tree(data, "log", BLOCKS))
+def test_the_log_has_the_columns_of_figure_1_3_and_they_are_read_back(data: Path) -> None:
+    rows = read_log_data(write_tree(data, "log", BLOCKS))
     assert "| timestamp class  |" in document(4)
     for column in ("class_name", "phase", "worker", "block", "task", "reward", "agent_pos"):
         assert column in rows.columns, column
-    assert list(rows["reward"]) == pytest.approx([one for *_, values in BLOCKS for one in values])
+    assert list(rows["reward"]) == pytest.approx([value for *_, values in BLOCKS for value in values])
 
 
 def test_the_blocks_are_those_of_the_log_data(data: Path) -> None:
     # §4.2: "builds a pandas dataframe of the phase information contained in the log data".
-    name = tree(data, "log", BLOCKS, sub_episodes=2)
+    name = write_tree(data, "log", BLOCKS, sub_episodes=2)
     info, of_rows = parse_blocks(name), parse_blocks(read_log_data(name))
     assert list(info["phase"]) == [phase for phase, *_ in BLOCKS]
     assert list(info["phase_type"]) == ["train", "test", "train", "test"]
@@ -81,7 +81,7 @@ def test_the_blocks_are_those_of_the_log_data(data: Path) -> None:
         assert list(of_rows[column]) == list(info[column]), column
 
 
-def test_a_whole_syllabus_mean_is_a_metric_of_ones_own(data: Path) -> None:
+def test_a_mean_over_the_syllabus_is_a_custom_metric(data: Path) -> None:
     class Mine(AgentMetric):
         name = "An Average of Everything"
         capability = "continual_learning"
@@ -89,7 +89,7 @@ def test_a_whole_syllabus_mean_is_a_metric_of_ones_own(data: Path) -> None:
         def calculate(self, dataframe: Any, phase_info: Any, metrics_dict: dict[str, Any]) -> Any:
             return {"everything": sum(dataframe["reward"]) / len(dataframe["reward"])}
 
-    report = AgentMetricsReport(log_dir=tree(data, "log", BLOCKS), syllabus_subtype="CL")
+    report = AgentMetricsReport(log_dir=write_tree(data, "log", BLOCKS), syllabus_subtype="CL")
     report.add(Mine())
     report.calculate()
     assert report.values["An Average of Everything"]["everything"] == pytest.approx(
@@ -97,13 +97,13 @@ def test_a_whole_syllabus_mean_is_a_metric_of_ones_own(data: Path) -> None:
     )
 
 
-def test_without_a_reward_the_metrics_fail_and_say_so(data: Path) -> None:
+def test_without_a_reward_the_metrics_fail_with_a_message(data: Path) -> None:
     # §4.2: "the column in the data file must be named reward. Without this column, the metrics code will fail."
     with pytest.raises(PerdureError, match="reward"):
-        AgentMetricsReport(log_dir=tree(data, "log", BLOCKS, column="score"))
+        AgentMetricsReport(log_dir=write_tree(data, "log", BLOCKS, column="score"))
 
 
-def test_the_syllabus_of_figure_1_2_exercises_one_task_and_tests_what_was_trained() -> None:
-    said = spoken("lint", SYLLABUS, "--type", "CL")
-    assert "0 errors" in said
-    assert re.search(r"maintenance_on_test +[1-9]", said), "later test phases contain previously trained parameters"
+def test_the_syllabus_of_figure_1_2_has_one_task_and_tests_the_trained_variants() -> None:
+    messages = run_command("lint", SYLLABUS, "--type", "CL")
+    assert "0 errors" in messages
+    assert re.search(r"maintenance_on_test +[1-9]", messages), "later test phases contain previously trained parameters"

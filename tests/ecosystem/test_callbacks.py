@@ -1,4 +1,4 @@
-"""Callbacks for Lightning and Hugging Face, against the real libraries; `make test-ecosystem` installs them."""
+"""Callbacks for Lightning and Hugging Face, tested with the real libraries; `make test-ecosystem` installs them."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def data(task: str) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def _warnings_of_others_are_theirs() -> Any:
+def _ignore_warnings_of_the_libraries() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
-def lengths(life: Path) -> tuple[list[tuple[str, str]], dict[str, set[int | None]]]:
-    blocks = perdure.read(life).scenario.blocks
-    found: dict[str, set[int | None]] = {}
+def lengths(lifetime: Path) -> tuple[list[tuple[str, str]], dict[str, set[int | None]]]:
+    blocks = perdure.read(lifetime).scenario.blocks
+    results: dict[str, set[int | None]] = {}
     for block in blocks:
-        found.setdefault(block.mode, set()).add(block.length)
-    return [(block.mode, block.task) for block in blocks], found
+        results.setdefault(block.mode, set()).add(block.length)
+    return [(block.mode, block.task) for block in blocks], results
 
 
 @pytest.mark.parametrize("by_batch", [True, False])
@@ -97,7 +97,9 @@ def test_hugging_face_logs_are_experiences_and_evaluations_by_their_datasets(tmp
             outputs = self.net(inputs)
             return {"loss": torch.nn.functional.cross_entropy(outputs, labels), "logits": outputs}
 
-    sets = {task: [{"inputs": one, "labels": label} for one, label in zip(*data(task), strict=True)] for task in TASKS}
+    sets = {
+        task: [{"inputs": item, "labels": label} for item, label in zip(*data(task), strict=True)] for task in TASKS
+    }
     how = transformers.TrainingArguments(
         str(tmp_path / "out"), num_train_epochs=1, logging_steps=1, report_to=[], save_strategy="no", use_cpu=True
     )

@@ -1,4 +1,4 @@
-"""Trackers' own libraries read what we write there; `make test-ecosystem` installs them."""
+"""Trackers read our exports with their own libraries; `make test-ecosystem` installs them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from perdure.gather.trackers import send
 
 
 @pytest.fixture
-def own(life: Path) -> dict[str, float]:
+def own_scores(life: Path) -> dict[str, float]:
     return {name: value for name, value in perdure.score(life).values.items() if value is not None}
 
 
-def same(place: Path, own: dict[str, float]) -> None:
+def assert_same_scores(place: Path, own_scores: dict[str, float]) -> None:
     theirs = perdure.score(place).values
-    assert {name: theirs[name] for name in own} == pytest.approx(own, rel=1e-9)
+    assert {name: theirs[name] for name in own_scores} == pytest.approx(own_scores, rel=1e-9)
 
 
 def test_tensorboard_lists_our_scalars_with_their_values(tmp_path: Path, life: Path) -> None:
@@ -28,14 +28,14 @@ def test_tensorboard_lists_our_scalars_with_their_values(tmp_path: Path, life: P
     tensor_util = importlib.import_module("tensorboard.util.tensor_util")
 
     send(life, f"tensorboard:{tmp_path}")
-    found: Any = processing.EventMultiplexer()
-    found.AddRunsFromDirectory(str(tmp_path))
-    found.Reload()
-    ((run, about),) = found.Runs().items()
+    events: Any = processing.EventMultiplexer()
+    events.AddRunsFromDirectory(str(tmp_path))
+    events.Reload()
+    ((run, about),) = events.Runs().items()
     shown = {
-        (tag, one.step): float(tensor_util.make_ndarray(one.tensor_proto))
+        (tag, tensor.step): float(tensor_util.make_ndarray(tensor.tensor_proto))
         for tag in about["tensors"]
-        for one in found.Tensors(run, tag)
+        for tensor in events.Tensors(run, tag)
         if not tag.startswith("perdure/")
     }
     rows = perdure.read(life).experiences
@@ -43,27 +43,27 @@ def test_tensorboard_lists_our_scalars_with_their_values(tmp_path: Path, life: P
 
 
 def test_mlflow_keeps_a_run_that_scores_the_same(
-    tmp_path: Path, life: Path, own: dict[str, float], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, life: Path, own_scores: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("mlflow", reason="MLflow is not installed")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     send(life, f"mlflow:file:{tmp_path / 'mlruns'}")
-    same(tmp_path / "mlruns", own)
+    assert_same_scores(tmp_path / "mlruns", own_scores)
 
 
 def test_weights_and_biases_keeps_a_run_offline_that_scores_the_same(
-    tmp_path: Path, life: Path, own: dict[str, float], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, life: Path, own_scores: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wandb = pytest.importorskip("wandb", reason="wandb is not installed")
     monkeypatch.chdir(tmp_path)
     send(life, "wandb:paper")
-    wandb.teardown()  # its own process writes the file, and may still be at it
+    wandb.teardown()  # its own process writes the file, and may still be running
     (run,) = (tmp_path / "wandb").glob("offline-run-*")
-    same(run, own)
+    assert_same_scores(run, own_scores)
 
 
 def test_aim_keeps_every_number(tmp_path: Path, life: Path) -> None:
     aim = pytest.importorskip("aim", reason="Aim is not installed")
     send(life, f"aim:{tmp_path}")
-    found = [len(metric.values) for run in aim.Repo(str(tmp_path)).query_metrics().iter_runs() for metric in run]
-    assert sum(found) >= perdure.read(life).experiences.height
+    result = [len(metric.values) for run in aim.Repo(str(tmp_path)).query_metrics().iter_runs() for metric in run]
+    assert sum(result) >= perdure.read(life).experiences.height

@@ -1,4 +1,4 @@
-"""No fault may keep the tests waiting either."""
+"""A time limit for each test of faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learners that each do one bad thing, and processes that run them: what the tests of faults are made of."""
+"""Learners that misbehave in one way each, and processes that run them, for the tests of faults."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import polars as pl
 
 import perdure
 
-__all__ = ["LEARNERS", "Run", "children_of", "gone", "records", "until", "write_protocol"]
+__all__ = ["LEARNERS", "Run", "children_of", "has_ended", "records", "wait_until", "write_protocol"]
 
 LEARNERS = '''
-"""Learners that each do one bad thing."""
+"""Learners that misbehave in one way each."""
 import ctypes
 import os
 import shutil
@@ -28,7 +28,7 @@ from pathlib import Path
 
 
 class Still:
-    """Never moves, never learns; does its bad thing in the block `at`."""
+    """Never moves, never learns; misbehaves in the block `at`."""
 
     def __init__(self, seed=0, at=3, mark="", **more):
         self.seed, self.at, self.mark, self.more = seed, at, mark, more
@@ -59,7 +59,7 @@ class Hangs(Still):
 
 
 class HangsDeaf(Still):
-    """Hears no signal that can be ignored."""
+    """Ignores every signal that can be ignored."""
 
     def ill(self):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -69,7 +69,7 @@ class HangsDeaf(Still):
 
 
 class Slow(Still):
-    """Takes its time with each step, and can be kept."""
+    """Pauses in each step, and can be saved."""
 
     count = 0
 
@@ -91,7 +91,7 @@ class Slow(Still):
 
 
 class Forks(Still):
-    """Leaves a child behind that keeps everything it inherited open."""
+    """Leaves a child process that keeps every inherited file open."""
 
     def ill(self):
         child = os.fork()
@@ -104,14 +104,14 @@ class Forks(Still):
 
 
 class ForksAndReturns(Still):
-    """Forgets which of the two it is."""
+    """Continues in a forked child as if it were the parent."""
 
     def ill(self):
         self.note(os.fork())
 
 
 class Joined(Still):
-    """Has a process that Python would wait for at the end."""
+    """Starts a process that Python waits for at exit."""
 
     def ill(self):
         import multiprocessing
@@ -135,7 +135,7 @@ class Raises(Still):
 
 
 class Removes(Slow):
-    """Removes parts of its own log, as someone does who removes a folder that is being written to."""
+    """Removes parts of its own log while the run writes to it."""
 
     def ill(self):
         life = Path(self.mark).with_name("run") / "lives" / "life-000"
@@ -145,7 +145,7 @@ class Removes(Slow):
 
 
 class RaisesOddly(Still):
-    """What it raises is no Exception, cannot be encoded, and is long."""
+    """Raises an error that is not an Exception, cannot be encoded, and is long."""
 
     def ill(self):
         class Odd(BaseException):
@@ -155,7 +155,7 @@ class RaisesOddly(Still):
 
 
 class Lowers(Still):
-    """Leaves its process able to open nothing more."""
+    """Leaves its process unable to open further files."""
 
     def ill(self):
         import resource
@@ -164,7 +164,7 @@ class Lowers(Still):
 
 
 class Closes(Still):
-    """Closes what it prints to."""
+    """Closes its standard output."""
 
     def ill(self):
         self.note(os.getpid())
@@ -207,7 +207,7 @@ class Wanders(Still):
 
 
 class Asks(Still):
-    """Reads what it was not given."""
+    """Reads standard input."""
 
     def ill(self):
         if sys.stdin.readline() or os.read(0, 100):
@@ -233,7 +233,7 @@ ENDS = {
 
 
 class Fickle(Slow):
-    """Stops after so many blocks, unless the file `mended` is there; may fail to come back."""
+    """Stops after a number of blocks unless the file `mended` exists; may fail to restore."""
 
     def block_started(self, situation):
         if situation.block == self.at and not Path(self.more["mended"]).exists():
@@ -254,7 +254,7 @@ class Fickle(Slow):
 
 
 class Big(Slow):
-    """Saves more than there is room for after its third block, unless there is room."""
+    """Saves more than the disk has space for after its third block, unless there is space."""
 
     def save(self, folder):
         super().save(folder)
@@ -297,20 +297,22 @@ def write_protocol(
     learn: int = 4,
     more: str = "",
 ) -> Path:
-    """A protocol of one of the learners above, which stand beside it; each knows `folder/mark`."""
+    """Write a protocol of one of the learners above, whose module it writes next to it; each learner knows
+    `folder/mark`.
+    """
     (folder / "ill_toys.py").write_text(LEARNERS)
-    said = ", ".join(part for part in (f'mark = "{folder / "mark"}"', params) if part)
+    message = ", ".join(part for part in (f'mark = "{folder / "mark"}"', params) if part)
     file = folder / "protocol.toml"
     file.write_text(
         PROTOCOL.format(
-            use=f"ill_toys:{use}", params=said, lifetimes=lifetimes, experts=experts, learn=learn, more=more
+            use=f"ill_toys:{use}", params=message, lifetimes=lifetimes, experts=experts, learn=learn, more=more
         )
     )
     return file
 
 
 class Run:
-    """`perdure run` in a process, and a group, of its own."""
+    """A run of `perdure run` in a separate process group."""
 
     def __init__(self, *arguments: object, into: Path, workers: int = 2, quiet: bool = True) -> None:
         self.into = into
@@ -325,25 +327,25 @@ class Run:
         )
 
     def records(self) -> int:
-        """How many records there are so far."""
-        return sum(one.read_bytes().count(b"\n") for one in self.into.glob("lives/*/*/*/data-log.tsv"))
+        """Return the number of records written so far."""
+        return sum(path.read_bytes().count(b"\n") for path in self.into.glob("lives/*/*/*/data-log.tsv"))
 
     def end(self, timeout: float = 60) -> tuple[int, str, str]:
-        """Its status, and what it said and complained of."""
-        said, complained = self.process.communicate(timeout=timeout)
-        return self.process.returncode, said, complained
+        """Wait for the end; return the status, standard output and standard error."""
+        output, errors = self.process.communicate(timeout=timeout)
+        return self.process.returncode, output, errors
 
 
-def until(true: Callable[[], object], seconds: float = 60) -> None:
-    """Wait until something is so."""
+def wait_until(true: Callable[[], object], seconds: float = 60) -> None:
+    """Wait until the condition holds."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)
 
 
-def gone(number: int) -> bool:
-    """Whether no process of this number is at work; one that is only not yet buried does not count."""
+def has_ended(number: int) -> bool:
+    """Return whether no process of this number runs; a zombie counts as ended."""
     try:
         state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -356,20 +358,20 @@ def gone(number: int) -> bool:
 
 
 def records(folder: Path) -> dict[str, pl.DataFrame]:
-    """Every life and expert of a run folder by its path, times apart."""
-    places = sorted(one.parent for part in ("lives", "experts") for one in folder.glob(f"{part}/*/manifest.json"))
+    """Return every lifetime and expert of a run folder by path, without times."""
+    places = sorted(path.parent for part in ("lives", "experts") for path in folder.glob(f"{part}/*/manifest.json"))
     read = {place: perdure.read(place).experiences for place in places}
     return {str(place.relative_to(folder)): table.drop("timestamp") for place, table in read.items()}
 
 
 def children_of(process: int) -> list[int]:
-    """The processes that a process started, as Linux lists them."""
-    found = []
+    """Return the child processes of a process, as Linux lists them."""
+    results = []
     for place in Path("/proc").glob("[0-9]*/stat"):
         try:
             state, parent = place.read_text().rpartition(")")[2].split()[:2]
         except OSError:
             continue
         if int(parent) == process and state not in "ZX":
-            found.append(int(place.parent.name))
-    return found
+            results.append(int(place.parent.name))
+    return results

@@ -18,79 +18,79 @@ from typing import Any
 
 import pytest
 
-__all__ = ["NODES", "Nodes", "cluster", "disturbed"]
+__all__ = ["NODES", "Nodes", "cluster", "run_while_killing"]
 
 NODES = 3
 
 
 class Nodes:
-    """A cluster of several nodes on this machine, one core each, of which all but the first may be killed."""
+    """A cluster of several nodes on this machine, one core each; all but the first may be killed."""
 
-    def __init__(self, made: Any, client: str | None) -> None:
-        self.made = made
+    def __init__(self, ray_cluster: Any, client: str | None) -> None:
+        self.ray_cluster = ray_cluster
         self.client = client
-        self.address: str = made.address
+        self.address: str = ray_cluster.address
         self.others: list[Any] = []
 
     def add(self, **more: Any) -> None:
-        self.others.append(self.made.add_node(num_cpus=1, **more))
+        self.others.append(self.ray_cluster.add_node(num_cpus=1, **more))
 
     def kill(self, chance: random.Random) -> None:
-        """Kill one of the nodes, and put another in its place."""
-        self.made.remove_node(self.others.pop(chance.randrange(len(self.others))), allow_graceful=False)
+        """Kill one of the nodes and add another."""
+        self.ray_cluster.remove_node(self.others.pop(chance.randrange(len(self.others))), allow_graceful=False)
         self.add()
 
 
 @contextmanager
 def cluster(home: Path, count: int = NODES) -> Iterator[Nodes]:
-    """A cluster of `count` nodes, with a home folder of its own: Ray writes there."""
+    """Start a cluster of `count` nodes with its own home folder, because Ray writes there."""
     if "jax" in sys.modules:
         pytest.skip(
-            "JAX was loaded in this process: Ray forks, and a fork beside JAX's threads may hang; run this alone"
+            "JAX was loaded in this process: Ray forks, and a fork next to JAX's threads may hang; run this alone"
         )
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Ray's own
+        warnings.simplefilter("ignore")  # warnings of Ray itself
         patch.setenv("HOME", str(home))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         head: dict[str, Any] = {"num_cpus": 1, "include_dashboard": False}
         client = None
-        if find_spec("grpc"):  # what ray[client] adds
+        if find_spec("grpc"):  # part of ray[client]
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 head["ray_client_server_port"] = probe.getsockname()[1]
             client = f"ray://127.0.0.1:{head['ray_client_server_port']}"
-        made: Any = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=head)
+        ray_cluster: Any = import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=head)
         try:
-            nodes = Nodes(made, client)
+            nodes = Nodes(ray_cluster, client)
             for _ in range(count - 1):
                 nodes.add()
             yield nodes
         finally:
-            made.shutdown()
+            ray_cluster.shutdown()
 
 
 DRIVER = """
 import sys
 from perdure.runner.runner import run_learner
-told = lambda event: event.kind == "waiting" and print(event.why, flush=True)
-result = run_learner(sys.argv[1], sys.argv[2], engine="ray", address=sys.argv[3], tell=told)
+print_waiting = lambda event: event.kind == "waiting" and print(event.why, flush=True)
+result = run_learner(sys.argv[1], sys.argv[2], engine="ray", address=sys.argv[3], tell=print_waiting)
 sys.exit(str(result.failed) if result.failed else 0)
 """
 
 
-def disturbed(nodes: Nodes, file: Path, into: Path, kills: int, chance: random.Random) -> tuple[int, int]:
-    """Live a protocol while at most so many nodes are killed: how many were, and how many lives were lost by that."""
+def run_while_killing(nodes: Nodes, file: Path, into: Path, kills: int, chance: random.Random) -> tuple[int, int]:
+    """Run a protocol while up to `kills` nodes are killed; return the numbers of killed nodes and of lost lifetimes."""
     command = [sys.executable, "-c", DRIVER, str(file), str(into), nodes.address]
     killed = 0
-    # Into files: Ray says so much about each node that is lost that a pipe would be full.
-    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
-        driver = subprocess.Popen(command, stdout=said, stderr=complained)
+    # Into files: Ray reports so much about each lost node that a pipe would fill up.
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        driver = subprocess.Popen(command, stdout=output, stderr=errors)
         while driver.poll() is None:
             time.sleep(chance.uniform(0.2, 2.0))
             if killed < kills and any(into.glob("lives/*/blocks.jsonl")):
                 nodes.kill(chance)
                 killed += 1
-        said.seek(0)
-        complained.seek(0)
-        assert driver.returncode == 0, complained.read()
-        return killed, sum("was lost" in line for line in said)
+        output.seek(0)
+        errors.seek(0)
+        assert driver.returncode == 0, errors.read()
+        return killed, sum("was lost" in line for line in output)

@@ -1,4 +1,4 @@
-"""A life goes on from the last sound state of its learner, else from the one before, else from its seed."""
+"""Resuming a lifetime: from the learner's last valid state, else from the one before, else from its seed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faults.ill import Run, records, until, write_protocol
+from tests.faults.ill import Run, records, wait_until, write_protocol
 
 import perdure
 from perdure.errors import PerdureError, ProtocolError
@@ -21,8 +21,10 @@ from perdure.runner.runner import RunResult, run_learner
 Damage = Callable[[Path], object]
 
 
-def begun(folder: Path, how: str = "", workers: int = 0) -> Callable[[], RunResult]:
-    """A life in `run` that stopped after five blocks; what is given completes it. In `whole`, one that did not stop."""
+def begin_run(folder: Path, how: str = "", workers: int = 0) -> Callable[[], RunResult]:
+    """Stop a lifetime in `run` after five blocks, and complete another in `whole`; return a function that resumes
+    `run`.
+    """
     mended = folder / "mended"
     file = write_protocol(folder, "Fickle", f'at = 5, pause = 0.0, mended = "{mended}", how = "{how}"')
     stopped = run_learner(file, folder / "run", workers=workers)
@@ -41,13 +43,13 @@ def states(folder: Path) -> Path:
     return folder / "run" / ".run" / "states" / "life-000"
 
 
-def flipped(file: Path) -> None:
+def flip_bit(file: Path) -> None:
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
 
 
-def made_instead(place: Path, make: Callable[[Path], object]) -> None:
+def replace_by(place: Path, make: Callable[[Path], object]) -> None:
     if place.is_dir():
         shutil.rmtree(place)
     else:
@@ -55,13 +57,13 @@ def made_instead(place: Path, make: Callable[[Path], object]) -> None:
     make(place)
 
 
-def replaced(file: Path, what: str, instead: str) -> None:
+def replace_text(file: Path, what: str, instead: str) -> None:
     assert what in file.read_text()
     file.write_text(file.read_text().replace(what, instead))
 
 
 DAMAGES: dict[str, Damage] = {
-    "altered": lambda at: flipped(at / "after-5-blocks" / "count.txt"),
+    "altered": lambda at: flip_bit(at / "after-5-blocks" / "count.txt"),
     "emptied": lambda at: os.truncate(at / "after-5-blocks" / "count.txt", 0),
     "removed": lambda at: (at / "after-5-blocks" / "count.txt").unlink(),
     "folder removed": lambda at: shutil.rmtree(at / "after-5-blocks"),
@@ -71,19 +73,19 @@ DAMAGES: dict[str, Damage] = {
     "pointer removed": lambda at: (at / "after-5-blocks.json").unlink(),
     "pointer is not JSON": lambda at: (at / "after-5-blocks.json").write_bytes(b"\xff\x00[[["),
     "pointer nested deep": lambda at: (at / "after-5-blocks.json").write_bytes(b'{"x":' + b"[" * 100_000),
-    "pointer is a folder": lambda at: made_instead(at / "after-5-blocks.json", Path.mkdir),
-    "pointer is a pipe": lambda at: made_instead(at / "after-5-blocks.json", os.mkfifo),
-    "pointer says other seeds": lambda at: replaced(at / "after-5-blocks.json", '"learner"', '"lerner"'),
-    "pointer says more blocks": lambda at: replaced(at / "after-5-blocks.json", '"blocks": 5', '"blocks": 500'),
-    "pointer counts differently": lambda at: replaced(
+    "pointer is a folder": lambda at: replace_by(at / "after-5-blocks.json", Path.mkdir),
+    "pointer is a pipe": lambda at: replace_by(at / "after-5-blocks.json", os.mkfifo),
+    "pointer says other seeds": lambda at: replace_text(at / "after-5-blocks.json", '"learner"', '"lerner"'),
+    "pointer says more blocks": lambda at: replace_text(at / "after-5-blocks.json", '"blocks": 5', '"blocks": 500'),
+    "pointer counts differently": lambda at: replace_text(
         at / "after-5-blocks.json", '"experiences": ', '"experiences": 1'
     ),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_state_falls_back_to_the_one_before(tmp_path: Path, damage: str) -> None:
-    complete = begun(tmp_path)
+def test_a_damaged_state_falls_back_to_the_state_before(tmp_path: Path, damage: str) -> None:
+    complete = begin_run(tmp_path)
     DAMAGES[damage](states(tmp_path))
     result = complete()
     assert result.lived == ("life-000",)
@@ -101,13 +103,13 @@ LOGS: dict[str, Damage] = {
         b"".join((at / "blocks.jsonl").read_bytes().splitlines(True)[:2])
     ),
     "its manifest removed": lambda at: (at / "manifest.json").unlink(),
-    "a file in its place": lambda at: made_instead(at, Path.touch),
+    "a file in its place": lambda at: replace_by(at, Path.touch),
 }
 
 
 @pytest.mark.parametrize("damage", LOGS)
-def test_a_log_that_could_not_be_verified_at_its_end_is_not_gone_on_with(tmp_path: Path, damage: str) -> None:
-    complete = begun(tmp_path)
+def test_a_log_that_could_not_be_verified_at_its_end_is_not_continued(tmp_path: Path, damage: str) -> None:
+    complete = begin_run(tmp_path)
     LOGS[damage](tmp_path / "run" / "lives" / "life-000")
     result = complete()
     assert result.lived == ("life-000",)
@@ -117,8 +119,8 @@ def test_a_log_that_could_not_be_verified_at_its_end_is_not_gone_on_with(tmp_pat
 
 
 @pytest.mark.parametrize("make", [lambda mark: mark.write_bytes(b"\xff"), Path.mkdir, os.mkfifo])
-def test_a_damaged_mark_of_restoring_blocks_no_life(tmp_path: Path, make: Damage) -> None:
-    complete = begun(tmp_path)
+def test_a_damaged_restore_mark_blocks_no_lifetime(tmp_path: Path, make: Damage) -> None:
+    complete = begin_run(tmp_path)
     make(states(tmp_path) / "restoring")
     result = complete()
     assert (result.lived, result.notes) == (("life-000",), ())
@@ -126,11 +128,11 @@ def test_a_damaged_mark_of_restoring_blocks_no_life(tmp_path: Path, make: Damage
 
 
 @pytest.mark.parametrize("damage", ["both altered", "all removed"])
-def test_without_any_sound_state_a_life_starts_again_from_its_seed(tmp_path: Path, damage: str) -> None:
-    complete = begun(tmp_path)
+def test_without_a_valid_state_a_lifetime_starts_again_from_its_seed(tmp_path: Path, damage: str) -> None:
+    complete = begin_run(tmp_path)
     if damage == "both altered":
         for file in states(tmp_path).glob("*/count.txt"):
-            flipped(file)
+            flip_bit(file)
     else:
         shutil.rmtree(states(tmp_path))
     result = complete()
@@ -154,35 +156,35 @@ def test_without_any_sound_state_a_life_starts_again_from_its_seed(tmp_path: Pat
     ],
 )
 def test_any_failure_to_restore_falls_back_with_a_note(tmp_path: Path, how: str, notes: list[str]) -> None:
-    result = begun(tmp_path, how)()
+    result = begin_run(tmp_path, how)()
     assert result.lived == ("life-000",)
     assert len(result.notes) == len(notes)
     assert all(words in note for words, note in zip(notes, result.notes, strict=True))
     assert same(tmp_path)
 
 
-def test_a_state_that_kills_the_process_is_not_tried_a_second_time(tmp_path: Path) -> None:
-    result = begun(tmp_path, "crashes", workers=1)()
+def test_a_state_that_kills_the_process_is_not_tried_again(tmp_path: Path) -> None:
+    result = begin_run(tmp_path, "crashes", workers=1)()
     assert result.lived == ("life-000",)
     assert "the process died while its learner was restored" in result.notes[0]
     assert same(tmp_path)
 
 
-def test_a_record_altered_after_the_state_before_costs_one_block(tmp_path: Path) -> None:
-    complete = begun(tmp_path)
-    flipped(next((tmp_path / "run" / "lives" / "life-000").glob("*/4-t*/data-log.tsv")))
+def test_a_record_altered_after_the_earlier_state_costs_one_block(tmp_path: Path) -> None:
+    complete = begin_run(tmp_path)
+    flip_bit(next((tmp_path / "run" / "lives" / "life-000").glob("*/4-t*/data-log.tsv")))
     result = complete()
     assert len(result.notes) == 1
     assert "altered after it was written" in result.notes[0]
     assert same(tmp_path)
 
 
-def test_a_damaged_pre_deployed_learner_is_made_again(tmp_path: Path) -> None:
+def test_a_damaged_pre_deployed_learner_is_trained_again(tmp_path: Path) -> None:
     more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
     file = write_protocol(tmp_path, "Slow", "pause = 0.0", more=more)
     for folder in ("run", "whole"):
         run_learner(file, tmp_path / folder, workers=0)
-    flipped(next((tmp_path / "run" / ".run" / "pre-deployment-state").glob("*/count.txt")))
+    flip_bit(next((tmp_path / "run" / ".run" / "pre-deployment-state").glob("*/count.txt")))
     shutil.rmtree(tmp_path / "run" / "lives")
     result = run_learner(file, tmp_path / "run", workers=0)
     assert result.lived == ("life-000",)
@@ -193,7 +195,7 @@ def test_a_damaged_pre_deployed_learner_is_made_again(tmp_path: Path) -> None:
 # -- the disk --------------------------------------------------------------------------------------
 
 
-def test_a_disk_that_is_full_when_the_learner_is_kept_costs_nothing_that_was_kept(tmp_path: Path) -> None:
+def test_a_disk_that_fills_while_a_state_is_saved_costs_no_saved_state(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, "Big", "pause = 0.0")
     result = run_learner(file, tmp_path / "run", workers=0)
     why = result.failed["life-000"]
@@ -208,20 +210,18 @@ def test_a_disk_that_is_full_when_the_learner_is_kept_costs_nothing_that_was_kep
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["run", "run/lives/life-000", "run/.run/states"])
-def test_a_folder_that_is_removed_under_a_run_is_said_and_nothing_is_made_in_its_place(
-    tmp_path: Path, what: str
-) -> None:
+def test_a_folder_removed_during_a_run_is_reported_and_not_recreated(tmp_path: Path, what: str) -> None:
     file = write_protocol(tmp_path, "Slow", "pause = 0.01", learn=8)
     run = Run(file, into=tmp_path / "run", workers=1)
-    until(lambda: run.records() > 8)
-    removed(tmp_path / what)
-    status, said, complained = run.end()
-    assert "Traceback" not in complained
+    wait_until(lambda: run.records() > 8)
+    remove_folder(tmp_path / what)
+    status, output, stderr = run.end()
+    assert "Traceback" not in stderr
     if what != "run/.run/states":
         assert status == 1
-        assert "removed" in said
-        assert "that nothing removes it" in said
-        assert "are intact" not in said
+        assert "removed" in output
+        assert "that nothing removes it" in output
+        assert "are intact" not in output
     assert run_learner(file, tmp_path / "run", workers=0).missing == ()
     run_learner(file, tmp_path / "whole", workers=0)
     assert same(tmp_path)
@@ -235,7 +235,7 @@ def test_a_folder_that_is_removed_under_a_run_is_said_and_nothing_is_made_in_its
         ('"manifest.json"', "manifest.json"),
     ],
 )
-def test_a_lifetime_of_which_a_part_was_removed_while_it_ran_is_not_called_finished(
+def test_a_lifetime_that_lost_a_file_during_its_run_is_not_reported_as_finished(
     tmp_path: Path, parts: str, named: str
 ) -> None:
     file = write_protocol(tmp_path, "Removes", f"pause = 0.0, parts = [{parts}]")
@@ -248,32 +248,32 @@ def test_a_lifetime_of_which_a_part_was_removed_while_it_ran_is_not_called_finis
     assert same(tmp_path)
 
 
-def test_workers_that_find_their_run_folder_gone_say_that(tmp_path: Path) -> None:
+def test_workers_report_a_missing_run_folder(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, "ExitsAtOnce", "at = 3")
-    result = run_learner(file, tmp_path / "run", tell=lambda event: moved(event, tmp_path), workers=1)
+    result = run_learner(file, tmp_path / "run", tell=lambda event: move_folder(event, tmp_path), workers=1)
     assert "was removed during a run" in result.failed["life-000"]
 
 
-def moved(event: Event, folder: Path) -> None:
+def move_folder(event: Event, folder: Path) -> None:
     if event.kind == "begun" and (folder / "run").exists():
         (folder / "run").rename(folder / "moved")
 
 
-def removed(folder: Path) -> None:
-    """Remove a folder that someone is writing to."""
+def remove_folder(folder: Path) -> None:
+    """Remove a folder while another process writes to it."""
     end = time.monotonic() + 10
     while folder.exists() and time.monotonic() < end:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_can_only_be_read_is_said_for_real(tmp_path: Path) -> None:
+def test_a_folder_without_write_permission_is_reported(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir(mode=0o500)
     with pytest.raises(ProtocolError, match="Permission denied; make it writable, or choose another folder"):
         run_learner(write_protocol(tmp_path), tmp_path / "run", workers=0)
 
 
-def test_a_folder_that_can_only_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_folder_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.open
 
     def refused(path: Any, flags: int, *more: Any) -> int:
@@ -289,7 +289,7 @@ def test_a_folder_that_can_only_be_read_is_said(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("step", [-86_400, 86_400])
-def test_a_clock_that_is_set_while_a_life_is_lived_changes_nothing(
+def test_a_clock_change_during_a_lifetime_changes_no_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     file = write_protocol(tmp_path, "Slow", "pause = 0.0", more="[limits]\nseconds_per_life = 1000")
@@ -306,10 +306,10 @@ def test_a_clock_that_is_set_while_a_life_is_lived_changes_nothing(
     assert result.lived == ("life-000",)
     assert read[0] > 9
     assert same(tmp_path)
-    assert not [one for one in perdure.check(result.finished_lives[0]).problems if one.level == "error"]
+    assert not [problem for problem in perdure.check(result.finished_lives[0]).problems if problem.level == "error"]
 
 
-def test_what_is_called_intact_was_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lifetimes_reported_as_intact_were_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = perdure.Journal(tmp_path, "life")
     for number in range(3):
         journal.log(block_num=0, exp_num=number, block_type="train", task_name="a", reward=1.0)
@@ -333,8 +333,8 @@ def test_what_is_called_intact_was_looked_at(tmp_path: Path, monkeypatch: pytest
     journal.close()
 
 
-def test_states_of_nothing_are_none(tmp_path: Path) -> None:
-    kept = States(tmp_path / "none")
-    assert kept.latest() is None
-    assert not kept.is_sound()
-    assert not kept.drop_latest()
+def test_a_folder_without_states_has_no_states(tmp_path: Path) -> None:
+    states = States(tmp_path / "none")
+    assert states.latest() is None
+    assert not states.is_sound()
+    assert not states.drop_latest()

@@ -1,4 +1,4 @@
-"""A protocol that no one would write by mistake is answered at once, in words, like any other that is wrong."""
+"""Hostile protocols: each is refused immediately with a message, like any other invalid protocol."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
         ('layout = "condensed"', r'file = "a\u0000b"', "expected the name of a file"),
     ],
 )
-def test_a_hostile_protocol_is_answered_in_words(tmp_path: Path, what: str, instead: str, words: str) -> None:
+def test_a_hostile_protocol_is_refused_with_a_message(tmp_path: Path, what: str, instead: str, words: str) -> None:
     text = PROTOCOL.replace("experts = 1\n", "") if "power" in instead else PROTOCOL
     assert what in text
     if "superblocks" in instead:
@@ -122,13 +122,13 @@ PLACES: list[tuple[str | int, ...]] = [
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: ".".join(map(str, place)))
-def test_anything_in_any_place_is_taken_or_refused_in_words(place: tuple[str | int, ...]) -> None:
+def test_any_value_in_any_place_is_accepted_or_refused_with_a_message(place: tuple[str | int, ...]) -> None:
     for value in VALUES:
         document: Any = tomllib.loads(PROTOCOL)
-        at = document
+        index = document
         for key in place[:-1]:
-            at = at[key]
-        at[place[-1]] = copy.deepcopy(value)
+            index = index[key]
+        index[place[-1]] = copy.deepcopy(value)
         with suppress(PerdureError):
             protocol = parse_protocol(document)
             assert len(RunPlan(protocol).jobs) > 0

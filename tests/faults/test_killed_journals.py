@@ -1,4 +1,4 @@
-"""Journals that die with SIGKILL and are continued: every acknowledged record is read, checked and scored."""
+"""Journals that are killed with SIGKILL and continued: every acknowledged record is read, checked and scored."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ for count in itertools.count():
 def write_until_killed(
     into: Path, chance: random.Random, *, worker: str = "w", block: int = 0, number: int = 0, per_block: int = BLOCK
 ) -> list[int]:
-    """Log in a process of its own, which is killed at a random moment; return the acknowledged numbers."""
+    """Log in a separate process, which is killed at a random moment; return the acknowledged numbers."""
     into.mkdir(exist_ok=True)
     acknowledged = into / "acknowledged"
     with acknowledged.open("wb") as output:
@@ -60,12 +60,17 @@ def close_after(into: Path, block: int, number: int, *workers: str) -> list[int]
     """Join the lifetime, write two blocks and close it; return the numbers written."""
     numbers = list(range(number, number + 2 * BLOCK * len(workers)))
     with perdure.Journal(into, "lifetime", join=True) as journal:
-        for at, exp_num in enumerate(numbers):
-            there = block + at // (BLOCK * len(workers))
-            mode = "train" if there % 2 else "test"
-            worker = workers[at % len(workers)]
+        for index, exp_num in enumerate(numbers):
+            number_of_block = block + index // (BLOCK * len(workers))
+            mode = "train" if number_of_block % 2 else "test"
+            worker = workers[index % len(workers)]
             journal.log(
-                block_num=there, exp_num=exp_num, block_type=mode, task_name="a", worker_id=worker, reward=at / 3
+                block_num=number_of_block,
+                exp_num=exp_num,
+                block_type=mode,
+                task_name="a",
+                worker_id=worker,
+                reward=index / 3,
             )
     return numbers
 
@@ -75,7 +80,7 @@ def assert_all_usable(log: Path, acknowledged: list[int], kills: int) -> perdure
     lifetime = perdure.read(log)
     numbers = lifetime.experiences["exp_num"].to_list()
     assert set(acknowledged) <= set(numbers)
-    assert len(numbers) - len(acknowledged) <= kills  # a record that was written, and not yet acknowledged
+    assert len(numbers) - len(acknowledged) <= kills  # a record that was written and not yet acknowledged
     checked = run_verb("check", log)
     assert checked.exit_code == 0, checked.stdout
     scores = json.loads(run_verb("score", log, "--json", "-").stdout)
@@ -86,7 +91,7 @@ def assert_all_usable(log: Path, acknowledged: list[int], kills: int) -> perdure
 
 @pytest.mark.parametrize("kills", [1, 2])
 @pytest.mark.parametrize("later", [0, 1, 2], ids=["the same block", "the next block", "two blocks later"])
-def test_a_killed_journal_is_usable_when_it_is_continued_and_closed(tmp_path: Path, later: int, kills: int) -> None:
+def test_a_killed_journal_that_is_continued_and_closed_is_usable(tmp_path: Path, later: int, kills: int) -> None:
     chance = random.Random(10 * later + kills)
     into = tmp_path / "logs"
     acknowledged = write_until_killed(into, chance)
@@ -99,7 +104,7 @@ def test_a_killed_journal_is_usable_when_it_is_continued_and_closed(tmp_path: Pa
     assert lifetime.complete is True
 
 
-def test_one_of_several_workers_killed_in_its_first_block_spoils_no_record(tmp_path: Path) -> None:
+def test_a_worker_killed_in_its_first_block_spoils_no_record_of_others(tmp_path: Path) -> None:
     into = tmp_path / "logs"
     acknowledged = write_until_killed(into, random.Random(0), worker="dying", per_block=10**9)
     _, number = last_of(into, "dying")
@@ -114,7 +119,7 @@ def test_one_of_several_workers_killed_in_its_first_block_spoils_no_record(tmp_p
     assert lifetime.notes == ("not verified: 1 of 7 files, whose blocks blocks.jsonl has not closed",)
 
 
-def test_a_lifetime_whose_ledger_was_lost_is_usable_when_it_is_continued(tmp_path: Path) -> None:
+def test_a_continued_lifetime_with_a_lost_ledger_is_usable(tmp_path: Path) -> None:
     acknowledged = close_after(tmp_path, 0, 0, "a", "b")
     (tmp_path / "lifetime" / "blocks.jsonl").unlink()
     acknowledged += close_after(tmp_path, 2, len(acknowledged), "a")
@@ -146,9 +151,7 @@ def full(*_: Any) -> int:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_block_whose_end_a_full_disk_refused_to_note_is_noted_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_block_end_that_a_full_disk_refused_is_noted_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with perdure.Journal(tmp_path, "lifetime") as journal:
         log_block(journal, 0)
         with monkeypatch.context() as disk:
@@ -159,7 +162,7 @@ def test_a_block_whose_end_a_full_disk_refused_to_note_is_noted_later(
     assert assert_all_usable(tmp_path / "lifetime", [0, 1, 2, 10, 11, 12], 0).notes == ()
 
 
-def test_a_journal_whose_first_line_a_full_disk_refused_goes_on_when_there_is_room(
+def test_a_journal_whose_first_line_was_refused_continues_when_the_disk_has_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with perdure.Journal(tmp_path, "lifetime") as journal:

@@ -1,4 +1,4 @@
-"""Drivers and workers die at random moments, again and again; what is lived in the end is what would have been."""
+"""Drivers and workers that die repeatedly at random moments; the records equal those of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def test_random_deaths_lose_no_record(tmp_path: Path, seed: int) -> None:
     run_learner(file, tmp_path / "whole", workers=0)
     plan, folder = RunPlan(read_protocol(file)), RunFolder(tmp_path / "run")
     while any(not folder.is_finished(job) for job in plan.jobs):
-        disturbed(file, tmp_path / "run", chance)
+        run_disturbed(file, tmp_path / "run", chance)
     found, expected = records(tmp_path / "run"), records(tmp_path / "whole")
     assert found.keys() == expected.keys()
     assert all(found[key].equals(expected[key]) for key in found)
 
 
-def disturbed(file: Path, into: Path, chance: random.Random) -> None:
-    """One start of the run, to which one or two bad things happen."""
+def run_disturbed(file: Path, into: Path, chance: random.Random) -> None:
+    """Start the run once while one or two faults happen to it."""
     command = [sys.executable, "-c", DRIVER, str(file), str(into)]
     driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
     for _ in range(chance.randint(1, 2)):
@@ -76,35 +76,35 @@ name = "other"
 
 
 @pytest.mark.slow
-def test_several_learners_killed_again_and_again_leave_the_records_of_a_run_left_alone(tmp_path: Path) -> None:
+def test_several_learners_killed_repeatedly_leave_the_records_of_an_undisturbed_run(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, lifetimes=2, experts=1, learn=10)
     text = file.read_text()
     begin, end = text.index("[learner]"), text.index("[[scenarios]]")
     file.write_text(text[:begin] + LEARNERS + text[end:])
     whole, into = tmp_path / "whole", tmp_path / "run"
     assert Run(file, into=whole).end()[0] == 0
-    # Moments are counted in records, so that they fall into the work, and into both learners, on any machine.
-    moments = sorted(random.Random(3).sample(range(2, sum(written(whole).values()) - 10), KILLS))
+    # Moments are counted in records, so that they fall into the work of both learners on any machine.
+    moments = sorted(random.Random(3).sample(range(2, sum(count_lines(whole).values()) - 10), KILLS))
     for moment in moments:
         run = Run(file, into=into)
-        while sum(written(into).values()) < moment:
+        while sum(count_lines(into).values()) < moment:
             assert run.process.poll() is None, run.end()
             time.sleep(0.01)
         run.process.kill()
         assert "Traceback" not in run.end()[2]
     status, _, complained = Run(file, into=into).end()
     assert status == 0, complained
-    assert written(into) == written(whole)
+    assert count_lines(into) == count_lines(whole)
     for learner in ("one", "other"):
         found, expected = records(into / learner), records(whole / learner)
         assert found.keys() == expected.keys() != set()
         assert all(found[key].equals(expected[key]) for key in found)
 
 
-def written(folder: Path) -> dict[str, int]:
-    """How many lines each log below has so far."""
-    found = {}
-    with suppress(FileNotFoundError):  # of a life that just begins again
+def count_lines(folder: Path) -> dict[str, int]:
+    """Return the current number of lines of each log below the folder."""
+    results = {}
+    with suppress(FileNotFoundError):  # of a lifetime that is just starting again
         for log in folder.glob("*/*/*/*/*/data-log.tsv"):
-            found[str(log.relative_to(folder))] = log.read_bytes().count(b"\n")
-    return found
+            results[str(log.relative_to(folder))] = log.read_bytes().count(b"\n")
+    return results

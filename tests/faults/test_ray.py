@@ -1,4 +1,4 @@
-"""On a Ray cluster the same lives are lived, whatever happens to its machines; each test with a real cluster."""
+"""Runs on a real Ray cluster: the lifetimes are the same, whatever happens to its machines."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.faults.ill import Run, records, until, write_protocol
-from tests.faults.nodes import Nodes, cluster, disturbed
+from tests.faults.ill import Run, records, wait_until, write_protocol
+from tests.faults.nodes import Nodes, cluster, run_while_killing
 
 from perdure.errors import PerdureError
 from perdure.runner.engines import Event
@@ -19,7 +19,7 @@ from perdure.runner.folder import RunFolder
 from perdure.runner.runner import run_learner
 
 pytest.importorskip("ray")
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray's own
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # warnings of Ray itself
 
 SHIPS = '''
 """A learner that says from where it was imported."""
@@ -43,8 +43,8 @@ class Where:
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    with cluster(tmp_path_factory.mktemp("home")) as made:
-        yield made
+    with cluster(tmp_path_factory.mktemp("home")) as ray_nodes:
+        yield ray_nodes
 
 
 def same(one: Path, other: Path) -> bool:
@@ -56,15 +56,15 @@ def test_nodes_that_are_killed_cost_no_record(tmp_path: Path, nodes: Nodes) -> N
     file = write_protocol(tmp_path, "Slow", "pause = 0.01", lifetimes=3, experts=1, learn=10)
     run_learner(file, tmp_path / "one", workers=0)
     run_learner(file, tmp_path / "two", workers=2)
-    killed, _ = disturbed(nodes, file, tmp_path / "run", 3, random.Random(4))
+    killed, _ = run_while_killing(nodes, file, tmp_path / "run", 3, random.Random(4))
     assert killed > 0
     assert same(tmp_path / "one", tmp_path / "two")
     assert same(tmp_path / "one", tmp_path / "run")
-    left = {one.name for one in (tmp_path / "run" / ".run").rglob("*") if one.is_file()}
-    assert left <= {"lock"}  # no state, no part of a file
+    left = {path.name for path in (tmp_path / "run" / ".run").rglob("*") if path.is_file()}
+    assert left <= {"lock"}  # no state and no partial file
 
 
-def test_perdure_and_the_modules_beside_a_protocol_travel(tmp_path: Path, nodes: Nodes) -> None:
+def test_perdure_and_the_modules_next_to_a_protocol_are_sent(tmp_path: Path, nodes: Nodes) -> None:
     (tmp_path / "ships.py").write_text(SHIPS)
     (tmp_path / "beside_it.py").write_text("")
     file = write_protocol(tmp_path)
@@ -74,7 +74,7 @@ def test_perdure_and_the_modules_beside_a_protocol_travel(tmp_path: Path, nodes:
     places = (tmp_path / "mark").read_text().split()
     assert places
     assert all("perdure-actor-" in place for place in places)
-    assert not any(Path(place).exists() for place in places)  # gone with the life
+    assert not any(Path(place).exists() for place in places)  # removed with the lifetime
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,9 @@ def test_perdure_and_the_modules_beside_a_protocol_travel(tmp_path: Path, nodes:
         ("Leaks", "[limits]\ngigabytes_per_life = 0.6", "more than gigabytes_per_life = 0.6"),
     ],
 )
-def test_a_life_fails_there_as_it_does_here(tmp_path: Path, nodes: Nodes, use: str, more: str, why: str) -> None:
+def test_a_lifetime_fails_on_a_cluster_as_it_does_locally(
+    tmp_path: Path, nodes: Nodes, use: str, more: str, why: str
+) -> None:
     file = write_protocol(tmp_path, use, more=more)
     result = run_learner(file, tmp_path / "run", engine="ray", address=nodes.address)
     assert result.failed.keys() == {"life-000"}
@@ -97,7 +99,7 @@ def test_a_life_fails_there_as_it_does_here(tmp_path: Path, nodes: Nodes, use: s
         assert "in ill" in traceback.read_text()
 
 
-def test_where_all_fail_alike_the_rest_is_not_begun(tmp_path: Path, nodes: Nodes) -> None:
+def test_if_all_fail_the_same_way_the_rest_is_not_started(tmp_path: Path, nodes: Nodes) -> None:
     events: list[Event] = []
     file = write_protocol(tmp_path, "Raises", "at = 0", lifetimes=9)
     result = run_learner(file, tmp_path / "run", engine="ray", address=nodes.address, workers=2, tell=events.append)
@@ -107,11 +109,11 @@ def test_where_all_fail_alike_the_rest_is_not_begun(tmp_path: Path, nodes: Nodes
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_driver_that_is_stopped_goes_on_where_it_was(tmp_path: Path, nodes: Nodes, number: signal.Signals) -> None:
+def test_a_stopped_driver_resumes_its_run(tmp_path: Path, nodes: Nodes, number: signal.Signals) -> None:
     file = write_protocol(tmp_path, "Slow", "pause = 0.02", lifetimes=2, learn=10)
     run_learner(file, tmp_path / "whole", workers=0)
     run = Run(file, "--engine", "ray", "--address", nodes.address, into=tmp_path / "run")
-    until(lambda: any((tmp_path / "run").glob(".run/states/*/*.json")))
+    wait_until(lambda: any((tmp_path / "run").glob(".run/states/*/*.json")))
     run.process.send_signal(number)
     status, _, complained = run.end()
     assert status == (-9 if number == signal.SIGKILL else 128 + number)
@@ -121,7 +123,9 @@ def test_a_driver_that_is_stopped_goes_on_where_it_was(tmp_path: Path, nodes: No
     assert same(tmp_path / "run", tmp_path / "whole")
 
 
-def test_a_life_goes_where_its_resources_are(tmp_path: Path, nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lifetime_runs_on_a_node_with_its_resources(
+    tmp_path: Path, nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RAY_ADDRESS", nodes.address)
     nodes.add(num_gpus=1, resources={"bench": 2})
     more = "[resources]\ncpus = 0.5\ngpus = 1\ngigabytes = 0.1\ncustom = { bench = 2 }"
@@ -130,7 +134,7 @@ def test_a_life_goes_where_its_resources_are(tmp_path: Path, nodes: Nodes, monke
     assert len(records(tmp_path / "run")) == 2
 
 
-def test_pre_deployment_travels_too(tmp_path: Path, nodes: Nodes) -> None:
+def test_the_pre_deployed_learner_is_sent_too(tmp_path: Path, nodes: Nodes) -> None:
     more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
     file = write_protocol(tmp_path, "Slow", "pause = 0.0", lifetimes=1, more=more)
     run_learner(file, tmp_path / "whole", workers=0)
@@ -139,9 +143,7 @@ def test_pre_deployment_travels_too(tmp_path: Path, nodes: Nodes) -> None:
     assert RunFolder(tmp_path / "run").pre_deployed.is_sound()
 
 
-def test_a_lifetime_whose_learner_changed_starts_again_there_or_continues_where_that_is_asked_for(
-    tmp_path: Path, nodes: Nodes
-) -> None:
+def test_a_lifetime_with_a_changed_learner_starts_again_unless_asked_to_continue(tmp_path: Path, nodes: Nodes) -> None:
     file = write_protocol(tmp_path, "Fickle", f'at = 5, pause = 0.0, mended = "{tmp_path / "mended"}"')
     for into in ("run", "accepted"):
         assert "stopped" in run_learner(file, tmp_path / into, engine="ray", address=nodes.address).failed["life-000"]
@@ -162,7 +164,7 @@ def test_a_lifetime_whose_learner_changed_starts_again_there_or_continues_where_
     assert " then ill_toys@" in manifest
 
 
-def test_a_client_of_a_cluster_lives_the_same_lives(tmp_path: Path, nodes: Nodes) -> None:
+def test_a_client_of_a_cluster_runs_the_same_lifetimes(tmp_path: Path, nodes: Nodes) -> None:
     if nodes.client is None:
         pytest.skip("needs ray[client]")
     file = write_protocol(tmp_path, lifetimes=1)
@@ -171,6 +173,6 @@ def test_a_client_of_a_cluster_lives_the_same_lives(tmp_path: Path, nodes: Nodes
     assert same(tmp_path / "run", tmp_path / "whole")
 
 
-def test_a_cluster_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_an_unreachable_cluster_is_reported(tmp_path: Path) -> None:
     with pytest.raises(PerdureError, match="no Ray cluster could be joined at nowhere"):
         run_learner(write_protocol(tmp_path), tmp_path / "run", engine="ray", address="nowhere")

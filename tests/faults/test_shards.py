@@ -1,11 +1,11 @@
-"""Several runs share one folder, each its own part; together they live every life once, and only together."""
+"""Several runs that share one folder: each runs its shard, and together they run every lifetime once."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from tests.faults.ill import Run, records, until, write_protocol
+from tests.faults.ill import Run, records, wait_until, write_protocol
 
 from perdure.errors import ProtocolError
 from perdure.runner.folder import RunFolder
@@ -24,12 +24,12 @@ def test_shards_take_every_job_once(tmp_path: Path, count: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "3", "0/4", "5/4", "1/0", "-1/4", "a/b", "1/2/3", "1/" + "9" * 50])
-def test_what_is_no_shard_is_refused(text: str) -> None:
+def test_an_invalid_shard_is_refused(text: str) -> None:
     with pytest.raises(ProtocolError, match="expected a part and a count, from 1/16 to 16/16"):
         Shard.of(text)
 
 
-def test_shards_one_after_the_other_and_one_run_to_finish_give_the_records_of_one_run(tmp_path: Path) -> None:
+def test_shards_in_turn_and_a_finishing_run_give_the_records_of_one_run(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, "Slow", "pause = 0.0", lifetimes=4, experts=1)
     run_learner(file, tmp_path / "whole", workers=0)
     first = run_learner(file, tmp_path / "run", workers=0, shard=Shard.of("1/3"))
@@ -46,11 +46,11 @@ def test_shards_one_after_the_other_and_one_run_to_finish_give_the_records_of_on
 
 
 @pytest.mark.slow
-def test_shards_at_once_are_killed_and_run_again_to_the_records_of_one_run(tmp_path: Path) -> None:
+def test_killed_parallel_shards_resume_to_the_records_of_one_run(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, "Slow", "pause = 0.003", lifetimes=4, experts=1, learn=6)
     run_learner(file, tmp_path / "whole", workers=0)
-    runs = [Run(file, "--shard", f"{one}/3", into=tmp_path / "run", workers=1) for one in (1, 2, 3)]
-    until(lambda: runs[0].records() > 20)
+    runs = [Run(file, "--shard", f"{number}/3", into=tmp_path / "run", workers=1) for number in (1, 2, 3)]
+    wait_until(lambda: runs[0].records() > 20)
     runs[1].process.kill()
     runs[1].end()
     again = Run(file, "--shard", "2/3", into=tmp_path / "run", workers=1)
@@ -65,7 +65,9 @@ def test_shards_at_once_are_killed_and_run_again_to_the_records_of_one_run(tmp_p
     assert all(found[key].equals(expected[key]) for key in found)
 
 
-def test_who_would_live_the_same_lives_at_once_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_run_of_the_same_lifetimes_at_the_same_time_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("perdure.runner.folder._PATIENCE_S", 0.1)
     file, into = write_protocol(tmp_path, lifetimes=4), tmp_path / "run"
     folder = RunFolder(into)
@@ -89,7 +91,7 @@ def test_who_would_live_the_same_lives_at_once_is_refused(tmp_path: Path, monkey
         run_learner(file, into, workers=0, shard=Shard(3, 4))
 
 
-def test_pre_deployment_comes_before_the_shards_and_by_itself(tmp_path: Path) -> None:
+def test_pre_deployment_runs_alone_before_the_shards(tmp_path: Path) -> None:
     more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
     file = write_protocol(tmp_path, "Slow", "pause = 0.0", lifetimes=2, more=more)
     with pytest.raises(ProtocolError, match="run it once, with --only pre-deployment, and then the shards"):
@@ -99,7 +101,7 @@ def test_pre_deployment_comes_before_the_shards_and_by_itself(tmp_path: Path) ->
     assert run_learner(file, tmp_path / "run", workers=0, shard=Shard(1, 2)).lived == ("life-000",)
 
 
-def test_a_drive_without_locks_is_used_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drive_without_locks_is_still_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import errno
 
     def unknown(descriptor: int, how: int) -> None:

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C end everything, at every stage, in words and with the status that shells expect."""
+"""SIGTERM and Ctrl-C: at every stage they end the command with a message and the conventional status."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.faults.ill import Run, gone, records, until, write_protocol
+from tests.faults.ill import Run, has_ended, records, wait_until, write_protocol
 
 from perdure.runner.runner import run_learner
 
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 SIGNALS = [pytest.param(signal.SIGINT, id="ctrl-c"), pytest.param(signal.SIGTERM, id="sigterm")]
 
-# The signal comes so long after the command made itself ready, which is its first line.
+# The signal comes this long after the first line of output, with which the command reports that it is ready.
 TIMED = """
 import os, sys, threading
 import perdure.__main__ as command
@@ -32,13 +32,13 @@ command.main()
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_run_with_learners_that_hear_nothing_ends_and_leaves_nothing_behind(
+def test_a_run_with_learners_that_ignore_signals_ends_and_leaves_no_process(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     file = write_protocol(tmp_path, "HangsDeaf", lifetimes=2)
     run = Run(file, into=tmp_path / "run")
     mark = tmp_path / "mark"
-    until(lambda: mark.exists() and len(mark.read_text().split()) == 2)
+    wait_until(lambda: mark.exists() and len(mark.read_text().split()) == 2)
     sent = time.monotonic()
     run.process.send_signal(number)
     status, _, complained = run.end(30)
@@ -47,17 +47,15 @@ def test_a_run_with_learners_that_hear_nothing_ends_and_leaves_nothing_behind(
     assert complained.startswith("perdure: stopped; 2 left to run in ")
     assert "run the same command again to continue" in complained
     assert complained.count("\n") == 1
-    assert all(gone(int(process)) for process in mark.read_text().split())
+    assert all(has_ended(int(process)) for process in mark.read_text().split())
 
 
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_run_that_was_stopped_goes_on_to_the_same_records(
-    tmp_path: Path, number: signal.Signals, workers: int
-) -> None:
+def test_a_stopped_run_resumes_to_the_same_records(tmp_path: Path, number: signal.Signals, workers: int) -> None:
     file = write_protocol(tmp_path, "Slow", "pause = 0.005", learn=6)
     run = Run(file, into=tmp_path / "run", workers=workers)
-    until(lambda: run.records() > 5)
+    wait_until(lambda: run.records() > 5)
     run.process.send_signal(number)
     status, _, complained = run.end(30)
     assert status == STATUS[number], complained
@@ -83,12 +81,14 @@ def test_at_every_stage_a_signal_ends_the_command_with_its_status_and_no_traceba
     assert "Traceback" not in done.stderr
     assert "ignored in" not in done.stderr
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if " finished, " not in line]  # beside progress
-        assert said in ([], ["perdure: stopped"]) or (len(said) == 1 and said[0].startswith("perdure: stopped; "))
+        lines = [
+            line for line in done.stderr.splitlines() if " finished, " not in line
+        ]  # in addition to progress lines
+        assert lines in ([], ["perdure: stopped"]) or (len(lines) == 1 and lines[0].startswith("perdure: stopped; "))
     assert run_learner(file, tmp_path / "run", workers=0).missing == ()
 
 
-def test_a_signal_that_no_python_code_can_see_ends_the_command_all_the_same(tmp_path: Path) -> None:
+def test_a_signal_during_compiled_code_still_ends_the_command(tmp_path: Path) -> None:
     deep = "import ctypes, perdure.stopping as s; s.stop_on_signals(); s._PATIENCE_S = 0.3; print(flush=True)\n"
     process = subprocess.Popen(
         [sys.executable, "-c", deep + "ctypes.CDLL(None).pause() or [ctypes.CDLL(None).sleep(60) for _ in range(9)]"],

@@ -1,4 +1,4 @@
-"""Nobody waits forever: workers are watched as processes, and whatever a learner does is its own life's matter."""
+"""Supervision of workers: no run waits forever, and a misbehaving learner affects only its own lifetime."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.faults.ill import Run, children_of, gone, until, write_protocol
+from tests.faults.ill import Run, children_of, has_ended, wait_until, write_protocol
 
 import perdure
 from perdure.errors import ProtocolError
@@ -18,40 +18,40 @@ from perdure.runner.folder import RunFolder
 from perdure.runner.runner import run_learner
 
 
-def marked(folder: Path) -> list[int]:
-    """The processes that learners wrote down."""
+def read_process_ids(folder: Path) -> list[int]:
+    """Return the process ids that learners wrote to the mark file."""
     return [int(line) for line in (folder / "mark").read_text().split()] if (folder / "mark").exists() else []
 
 
 @pytest.mark.parametrize("use", ["Hangs", "HangsDeaf"])
-def test_a_learner_that_hangs_is_ended_from_outside_and_says_where_it_hung(tmp_path: Path, use: str) -> None:
+def test_a_learner_that_hangs_is_ended_and_its_place_is_reported(tmp_path: Path, use: str) -> None:
     file = write_protocol(tmp_path, use, more="[limits]\nseconds_per_life = 0.5")
     result = run_learner(file, tmp_path / "run", workers=1)
     why = result.failed["life-000"]
     assert "took longer than seconds_per_life = 0.5" in why
     assert "it was at ill_toys.py:" in why
     assert "in ill" in why
-    (process,) = marked(tmp_path)
-    assert gone(process)
+    (process,) = read_process_ids(tmp_path)
+    assert has_ended(process)
 
 
 @pytest.mark.parametrize("use", ["Forks", "Joined"])
 @pytest.mark.parametrize("deaf", ["false", "true"])
-def test_a_child_that_a_learner_leaves_behind_delays_nobody(tmp_path: Path, use: str, deaf: str) -> None:
+def test_a_child_process_left_by_a_learner_does_not_delay_the_run(tmp_path: Path, use: str, deaf: str) -> None:
     file = write_protocol(tmp_path, use, f"deaf = {deaf}", lifetimes=2)
     result = run_learner(file, tmp_path / "run", workers=1)
     assert result.lived == ("life-000", "life-001")
     try:
         if deaf == "false" or use == "Joined":
-            until(lambda: all(map(gone, marked(tmp_path))), 10)
+            wait_until(lambda: all(map(has_ended, read_process_ids(tmp_path))), 10)
         assert run_learner(file, tmp_path / "run", workers=1).lived == ()  # and holds no lock
     finally:
-        for process in marked(tmp_path):
-            if not gone(process):
+        for process in read_process_ids(tmp_path):
+            if not has_ended(process):
                 os.kill(process, signal.SIGKILL)
 
 
-def test_a_forked_child_that_goes_on_as_the_learner_writes_nothing(tmp_path: Path) -> None:
+def test_a_forked_child_that_continues_as_the_learner_writes_nothing(tmp_path: Path) -> None:
     result = run_learner(write_protocol(tmp_path, "ForksAndReturns"), tmp_path / "run", workers=1)
     assert result.lived == ("life-000",)
     assert not perdure.check(result.finished_lives[0]).problems
@@ -68,10 +68,10 @@ def test_a_forked_child_that_goes_on_as_the_learner_writes_nothing(tmp_path: Pat
         ("NotANumber", "ill_toys"),
     ],
 )
-def test_what_a_learner_does_to_itself_is_said_and_costs_its_own_life_alone(
+def test_a_learner_that_breaks_its_process_is_reported_and_loses_only_its_lifetime(
     tmp_path: Path, use: str, words: str
 ) -> None:
-    # Experts have one block, so that only the life reaches the block in which the bad thing is done.
+    # Experts have one block, so that only the lifetime reaches the block with the fault.
     result = run_learner(write_protocol(tmp_path, use, experts=1), tmp_path / "run", workers=2)
     if use == "NotANumber":
         assert all("nan" in why.lower() for why in result.failed.values())
@@ -84,7 +84,7 @@ def test_what_a_learner_does_to_itself_is_said_and_costs_its_own_life_alone(
 
 @pytest.mark.parametrize("workers", [0, 1])
 @pytest.mark.parametrize("use", ["Wanders", "Asks"])
-def test_a_learner_that_leaves_its_folder_or_reads_input_finds_its_way_to_the_end(
+def test_a_learner_that_changes_folder_or_reads_input_completes(
     tmp_path: Path, use: str, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if use == "Asks" and workers == 0:
@@ -99,7 +99,7 @@ def test_a_learner_that_leaves_its_folder_or_reads_input_finds_its_way_to_the_en
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_whatever_a_learner_raises_is_said_at_a_length_that_can_be_read(tmp_path: Path, workers: int) -> None:
+def test_any_error_of_a_learner_is_reported_at_a_readable_length(tmp_path: Path, workers: int) -> None:
     result = run_learner(write_protocol(tmp_path, "RaisesOddly", lifetimes=2), tmp_path / "run", workers=workers)
     assert set(result.failed) == {"life-000", "life-001"}
     for why in result.failed.values():
@@ -108,22 +108,22 @@ def test_whatever_a_learner_raises_is_said_at_a_length_that_can_be_read(tmp_path
         assert len(why) < 3000
 
 
-def test_what_a_learner_did_to_its_process_before_it_failed_is_no_matter_of_the_next_one(tmp_path: Path) -> None:
+def test_a_learner_does_not_inherit_the_process_of_a_failed_learner(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, "Lowers", lifetimes=3)
     result = run_learner(file, tmp_path / "run", workers=1)
     assert len(result.failed) == 3
-    for life, why in result.failed.items():  # each fails at its own deed, in its fourth block
-        assert f"{life}/worker-default/" in why
+    for lifetime, why in result.failed.items():  # each fails by its own fault, in its fourth block
+        assert f"{lifetime}/worker-default/" in why
         assert "3-t" in why
 
 
 def test_a_learner_that_closes_its_output_ends_no_worker(tmp_path: Path) -> None:
     result = run_learner(write_protocol(tmp_path, "Closes", lifetimes=3), tmp_path / "run", workers=1)
     assert len(result.lived) == 3
-    assert len(set(marked(tmp_path))) == 1
+    assert len(set(read_process_ids(tmp_path))) == 1
 
 
-def test_an_action_that_no_machine_word_holds_is_not_in_its_space(tmp_path: Path) -> None:
+def test_an_action_too_large_for_a_machine_integer_is_not_in_its_space(tmp_path: Path) -> None:
     (why,) = run_learner(write_protocol(tmp_path, "Huge"), tmp_path / "run", workers=0).failed.values()
     assert "the learner's action … (int) is not in Discrete(3)" in why
 
@@ -143,7 +143,7 @@ def test_an_environment_that_never_ends_is_cut_and_noted(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_where_the_first_lives_all_fail_alike_the_rest_is_not_begun(tmp_path: Path, workers: int) -> None:
+def test_if_the_first_lifetimes_fail_the_same_way_the_rest_is_not_started(tmp_path: Path, workers: int) -> None:
     events: list[Event] = []
     file = write_protocol(tmp_path, "Raises", "at = 0", lifetimes=12, experts=1)
     result = run_learner(file, tmp_path / "run", workers=workers, tell=events.append)
@@ -156,17 +156,17 @@ def test_where_the_first_lives_all_fail_alike_the_rest_is_not_begun(tmp_path: Pa
     assert sum(event.kind == "begun" for event in events) == len(result.failed)
 
 
-def test_lives_that_fail_later_or_differently_stop_nobody(tmp_path: Path) -> None:
+def test_lifetimes_that_fail_later_or_differently_do_not_stop_the_rest(tmp_path: Path) -> None:
     result = run_learner(write_protocol(tmp_path, "Raises", lifetimes=5), tmp_path / "run", workers=0)
     assert result.stopped is None
     assert len(result.failed) == 5
 
 
-def test_a_killed_worker_is_replaced_at_once(tmp_path: Path) -> None:
+def test_a_killed_worker_is_replaced_immediately(tmp_path: Path) -> None:
     killed: list[float] = []
     begun: list[float] = []
 
-    def told(event: Event) -> None:
+    def kill_worker_once(event: Event) -> None:
         if event.kind == "begun":
             begun.append(time.monotonic())
         elif event.kind == "progress" and not killed:
@@ -175,8 +175,8 @@ def test_a_killed_worker_is_replaced_at_once(tmp_path: Path) -> None:
             killed.append(time.monotonic())
 
     file = write_protocol(tmp_path, "Slow", "pause = 0.01")
-    before = set(children_of(os.getpid()))  # other tests may have left some
-    result = run_learner(file, tmp_path / "run", workers=1, tell=told)
+    before = set(children_of(os.getpid()))  # processes that other tests may have left
+    result = run_learner(file, tmp_path / "run", workers=1, tell=kill_worker_once)
     assert result.lived == ("life-000",)
     assert len(begun) == 2
 
@@ -184,15 +184,15 @@ def test_a_killed_worker_is_replaced_at_once(tmp_path: Path) -> None:
 def test_workers_end_and_free_the_folder_when_their_driver_is_killed(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, "HangsDeaf", lifetimes=2)
     run = Run(file, into=tmp_path / "run")
-    until(lambda: len(marked(tmp_path)) == 2)
+    wait_until(lambda: len(read_process_ids(tmp_path)) == 2)
     run.process.kill()
     run.end()
-    until(lambda: all(map(gone, marked(tmp_path))), 30)
+    wait_until(lambda: all(map(has_ended, read_process_ids(tmp_path))), 30)
     with RunFolder(tmp_path / "run").locked():
         pass
 
 
-def test_the_lock_names_who_holds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lock_names_its_holder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perdure.runner.folder._PATIENCE_S", 0.1)
     folder = RunFolder(tmp_path / "run")
     with folder.locked(), pytest.raises(ProtocolError, match=rf"active here \(process {os.getpid()} on \S+, since 2"):

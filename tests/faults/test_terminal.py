@@ -1,4 +1,4 @@
-"""No name, message or path reaches a terminal as anything but text."""
+"""Terminal output: every name, message and path is printed as text, without control sequences."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ ALLOWED = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[lh]|\x1b\[2K|\x1b\[1?A|\r")
 Shown = Callable[..., tuple[int, str]]
 
 
-def on_terminal(*arguments: object, cwd: Path) -> tuple[int, str]:
-    """`perdure …` as a person sees it: standard output and error are one terminal."""
+def run_on_terminal(*arguments: object, cwd: Path) -> tuple[int, str]:
+    """Run `perdure …` with standard output and error connected to one terminal."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "150"}
     command = [sys.executable, "-m", "perdure", *map(str, arguments)]
@@ -37,15 +37,15 @@ def on_terminal(*arguments: object, cwd: Path) -> tuple[int, str]:
     try:
         while chunk := os.read(ours, 65536):
             shown += chunk
-    except OSError:  # Linux says so when the last one closes it
+    except OSError:  # Linux reports this when the last process closes the terminal
         pass
     os.close(ours)
     return process.wait(60), shown.decode("utf-8", "replace")
 
 
 @pytest.fixture
-def hostile(tmp_path: Path) -> Path:
-    """Lifetimes whose learner, scenario, task and folders are called what a terminal would obey."""
+def hostile_logs(tmp_path: Path) -> Path:
+    """Log lifetimes whose learner, scenario, task and folder names contain terminal control sequences."""
     folder = tmp_path / "logs"
     for number in range(3):
         place = write(tmp_path, f"life-{number}", BLOCKS)
@@ -64,8 +64,8 @@ def hostile(tmp_path: Path) -> Path:
 
 def refuse_escapes(shown: str) -> None:
     left = ALLOWED.sub("", shown)
-    found = re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", left)
-    assert found is None, ascii(left[max(0, found.start() - 100) : found.end() + 100])
+    match = re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", left)
+    assert match is None, ascii(left[max(0, match.start() - 100) : match.end() + 100])
     assert "\x1b]" not in shown
 
 
@@ -86,30 +86,30 @@ VERBS: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_terminal_is_given_text(tmp_path: Path, hostile: Path, verb: str) -> None:
+def test_a_terminal_gets_no_control_sequences(tmp_path: Path, hostile_logs: Path, verb: str) -> None:
     (tmp_path / f"sylla{TITLE}bus.json").write_text(json.dumps({NAME: [{"$phase": NAME}]}))
-    status, shown = on_terminal(*VERBS[verb], cwd=tmp_path)
+    status, shown = run_on_terminal(*VERBS[verb], cwd=tmp_path)
     refuse_escapes(shown)
-    assert "pwned" in shown or verb in ("correlate", "watch")  # which name none of it, or cut it short
+    assert "pwned" in shown or verb in ("correlate", "watch")  # these print no such name, or shorten it
     assert "internal error" not in shown
     assert status in (0, 1, 2)
 
 
-def test_what_a_learner_raises_and_prints_is_text_too(tmp_path: Path) -> None:
+def test_errors_and_output_of_a_learner_contain_no_control_sequences(tmp_path: Path) -> None:
     file = write_protocol(tmp_path, "PrintsBinary", "at = 0")
-    status, shown = on_terminal("run", file, "--into", f"run{TITLE}", "--workers", "1", cwd=tmp_path)
+    status, shown = run_on_terminal("run", file, "--into", f"run{TITLE}", "--workers", "1", cwd=tmp_path)
     assert status == 1
     assert "ZeroDivisionError: \\u001b]0;pwned" in shown
     refuse_escapes(shown)
 
 
-def test_json_stays_json_with_the_same_names() -> None:
+def test_json_output_keeps_the_names_unchanged() -> None:
     facts = {"name": NAME, "more": "\x85\u2028\t\n\udcff"}
     assert json.loads(clean(json.dumps(facts, ensure_ascii=False))) == facts
 
 
-def test_colours_of_our_own_are_shown(tmp_path: Path, life: Path) -> None:
-    _, shown = on_terminal("score", life, cwd=tmp_path)
+def test_colours_of_perdure_are_shown(tmp_path: Path, life: Path) -> None:
+    _, shown = run_on_terminal("score", life, cwd=tmp_path)
     assert "\x1b[" in shown
-    _, shown = on_terminal("score", "--help", cwd=tmp_path)
+    _, shown = run_on_terminal("score", "--help", cwd=tmp_path)
     assert "\x1b[" in shown

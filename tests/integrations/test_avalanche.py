@@ -1,4 +1,4 @@
-"""A strategy of Avalanche is logged batch by batch, and what Avalanche itself writes is read."""
+"""Avalanche: a strategy is logged batch by batch, and Avalanche's own files are read."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def test_a_block_is_an_experience_and_a_row_a_batch(tmp_path: Path) -> None:
             logger.before_training_exp(strategy(experience))
             for batch in range(3):
                 logger.after_forward(strategy(experience, batch / 10))
-    life = perdure.read(tmp_path / "life")
-    assert (life.learner, life.seed, life.complete) == ("naive", 3, True)
-    assert [(block.mode, block.task, block.length) for block in life.scenario.blocks] == [
+    lifetime = perdure.read(tmp_path / "life")
+    assert (lifetime.learner, lifetime.seed, lifetime.complete) == ("naive", 3, True)
+    assert [(block.mode, block.task, block.length) for block in lifetime.scenario.blocks] == [
         ("evaluate", "exp0", 1),
         ("evaluate", "exp1", 1),
         ("learn", "exp0", 3),
@@ -40,7 +40,7 @@ def test_a_block_is_an_experience_and_a_row_a_batch(tmp_path: Path) -> None:
     ]
 
 
-def test_an_evaluation_amid_learning_divides_it(tmp_path: Path) -> None:
+def test_an_evaluation_during_learning_splits_the_block(tmp_path: Path) -> None:
     with PerdureLogger(tmp_path, "life", score=lambda one: one.score) as logger:
         logger.before_training_exp(strategy(0))
         logger.after_forward(strategy(0))
@@ -50,38 +50,38 @@ def test_an_evaluation_amid_learning_divides_it(tmp_path: Path) -> None:
     assert [block.mode for block in perdure.read(tmp_path / "life").scenario.blocks] == ["learn", "evaluate", "learn"]
 
 
-# --- with Avalanche itself, where make test-avalanche runs this ---------------------------------------------
+# --- with Avalanche itself, if make test-avalanche runs this -------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """A naive strategy over three tasks of made-up numbers, logged by Avalanche and by us."""
+def avalanche_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """Train a naive strategy on three tasks of synthetic numbers, logged by Avalanche and by us."""
     torch: Any = pytest.importorskip("torch", reason="make test-avalanche installs it")
     if import_module("importlib.util").find_spec("avalanche") is None:
         pytest.skip("Avalanche is not here; make test-avalanche installs it")
     _import_torchvision(torch)
     folder = tmp_path_factory.mktemp("avalanche")
-    return folder, _live(folder, torch)
+    return folder, _train(folder, torch)
 
 
 def _import_torchvision(torch: Any) -> None:
-    """Its build for CUDA does not import beside a torch without CUDA, for want of two operators that nobody calls."""
+    """Import torchvision, whose CUDA build lacks two unused operators if torch has no CUDA."""
     try:
         import_module("torchvision")
     except RuntimeError:
-        for name in [one for one in sys.modules if one.partition(".")[0] == "torchvision"]:
+        for name in [module for module in sys.modules if module.partition(".")[0] == "torchvision"]:
             del sys.modules[name]
         for name in ("nms", "qnms"):
             torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 
-def _live(folder: Path, torch: Any) -> dict[str, Any]:
+def _train(folder: Path, torch: Any) -> dict[str, Any]:
     module: Any = import_module
     torch.manual_seed(0)
 
     def tasks() -> list[Any]:
         drawn = [torch.randn(120, 8) for _ in range(3)]
-        return [(inputs, (inputs[:, at] > 0).long()) for at, inputs in enumerate(drawn)]
+        return [(inputs, (inputs[:, index] > 0).long()) for index, inputs in enumerate(drawn)]
 
     benchmark = module("avalanche.benchmarks").tensors_benchmark(
         train_tensors=tasks(), test_tensors=tasks(), task_labels=[0, 0, 0]
@@ -108,21 +108,21 @@ def _live(folder: Path, torch: Any) -> dict[str, Any]:
         for experience in benchmark.train_stream:
             naive.train(experience)
             naive.eval(benchmark.test_stream)
-    found: dict[str, Any] = evaluator.get_all_metrics()
-    (folder / "all.json").write_text(json.dumps(found))
-    return found
+    result: dict[str, Any] = evaluator.get_all_metrics()
+    (folder / "all.json").write_text(json.dumps(result))
+    return result
 
 
-def accuracies(found: dict[str, Any]) -> list[list[float]]:
-    """As Avalanche keeps them: of each task, before learning and after each experience."""
-    return [found[f"Top1_Acc_Exp/eval_phase/test_stream/Task000/Exp{at:03}"][1] for at in range(3)]
+def accuracies(measured: dict[str, Any]) -> list[list[float]]:
+    """Return Avalanche's accuracies of each task, before learning and after each experience."""
+    return [measured[f"Top1_Acc_Exp/eval_phase/test_stream/Task000/Exp{index:03}"][1] for index in range(3)]
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_our_log_has_the_accuracies_of_avalanche(lived: tuple[Path, dict[str, Any]]) -> None:
-    folder, found = lived
-    life = perdure.read(folder / "logs" / "naive-0")
-    passage = life.passage()
+def test_our_log_has_the_accuracies_of_avalanche(avalanche_run: tuple[Path, dict[str, Any]]) -> None:
+    folder, measured = avalanche_run
+    lifetime = perdure.read(folder / "logs" / "naive-0")
+    passage = lifetime.passage()
     seen: dict[str, list[float]] = {}
     for index, block in enumerate(passage.scenario.blocks):
         values = passage.values[passage.starts[index] : passage.starts[index + 1]]
@@ -131,18 +131,20 @@ def test_our_log_has_the_accuracies_of_avalanche(lived: tuple[Path, dict[str, An
             seen.setdefault(block.task, []).append(float(values.mean()))
         else:
             assert block.length == 3 * 120 / 12
-    assert [seen[f"exp{at}"] for at in range(3)] == [pytest.approx(one, abs=1e-6) for one in accuracies(found)]
+    assert [seen[f"exp{index}"] for index in range(3)] == [
+        pytest.approx(accuracy, abs=1e-6) for accuracy in accuracies(measured)
+    ]
     assert perdure.score(folder / "logs" / "naive-0")["performance_maintenance"] is not None
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("file", ["csv/eval_results.csv", "all.json"])
-def test_what_avalanche_wrote_is_the_matrix_that_it_measured(lived: tuple[Path, dict[str, Any]], file: str) -> None:
-    folder, found = lived
-    first = accuracies(found)
-    made = perdure.score(folder / file)
-    assert (made.measure, made.identity.unit) == ("accuracy", "fraction")
-    # After the last experience; and each task after its own, against that.
-    assert made["average_accuracy"] == pytest.approx(sum(one[-1] for one in first) / 3, abs=1e-4)
-    lost = sum(one[-1] - one[at + 1] for at, one in enumerate(first[:-1])) / 2
-    assert made["bwt"] == pytest.approx(lost, abs=1e-4)
+def test_avalanches_file_is_read_as_the_measured_matrix(avalanche_run: tuple[Path, dict[str, Any]], file: str) -> None:
+    folder, measured = avalanche_run
+    first = accuracies(measured)
+    scores = perdure.score(folder / file)
+    assert (scores.measure, scores.identity.unit) == ("accuracy", "fraction")
+    # After the last experience, compared with each task after its own.
+    assert scores["average_accuracy"] == pytest.approx(sum(item[-1] for item in first) / 3, abs=1e-4)
+    lost = sum(item[-1] - item[index + 1] for index, item in enumerate(first[:-1])) / 2
+    assert scores["bwt"] == pytest.approx(lost, abs=1e-4)

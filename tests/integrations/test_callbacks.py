@@ -1,6 +1,5 @@
-"""What trainers tell a callback reaches the journal, block by block; against their documented calls, not the libraries.
-
-The libraries themselves are tried in tests/ecosystem.
+"""Callbacks of trainers: their calls reach the journal, block by block. These tests follow the documented calls;
+tests/ecosystem runs the libraries.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ import perdure
 from perdure import Recorder
 
 
-def callback(monkeypatch: pytest.MonkeyPatch, library: str, base: str, ours: str) -> Any:
-    """Our module over a library that has nothing but the class we derive from."""
-    made = ModuleType(library)
-    setattr(made, base, object)
+def import_callback(monkeypatch: pytest.MonkeyPatch, library: str, base: str, ours: str) -> Any:
+    """Import our module with a stand-in library that has only the base class."""
+    module = ModuleType(library)
+    setattr(module, base, object)
     for name in (library.partition(".")[0], library):
-        monkeypatch.setitem(sys.modules, name, made)
+        monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.delitem(sys.modules, ours, raising=False)
-    found = importlib.import_module(ours)
+    result = importlib.import_module(ours)
     monkeypatch.delitem(sys.modules, ours)
-    return next(kind for name, kind in vars(found).items() if name.endswith("Callback") and kind.__module__ == ours)
+    return next(kind for name, kind in vars(result).items() if name.endswith("Callback") and kind.__module__ == ours)
 
 
-def blocks(life: Path) -> list[tuple[str, str, int | None]]:
-    return [(block.mode, block.task, block.length) for block in perdure.read(life).scenario.blocks]
+def blocks(lifetime: Path) -> list[tuple[str, str, int | None]]:
+    return [(block.mode, block.task, block.length) for block in perdure.read(lifetime).scenario.blocks]
 
 
-def test_a_recorder_opens_a_block_where_mode_or_task_changes_or_when_asked(tmp_path: Path) -> None:
+def test_a_recorder_opens_a_block_at_a_change_of_mode_or_task_or_on_request(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life") as journal:
         recorder = Recorder(journal)
         for mode, task in (("evaluate", "a"), ("learn", "a"), ("learn", "a"), ("learn", "b")):
@@ -48,44 +47,44 @@ def test_a_recorder_opens_a_block_where_mode_or_task_changes_or_when_asked(tmp_p
 
 
 @pytest.mark.parametrize("by_batch", [True, False])
-def test_lightning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_batch: bool) -> None:
-    made = callback(monkeypatch, "lightning.pytorch", "Callback", "perdure.integrations.lightning")
+def test_lightning_hooks_are_logged_as_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_batch: bool) -> None:
+    recorder = import_callback(monkeypatch, "lightning.pytorch", "Callback", "perdure.integrations.lightning")
     trainer = SimpleNamespace(callback_metrics={"accuracy": 0.5}, sanity_checking=False)
     with perdure.Journal(tmp_path, "life", measures=["accuracy"]) as journal:
-        one = made(journal, ["a", "b"])
+        item = recorder(journal, ["a", "b"])
         with pytest.raises(perdure.PerdureError, match="set its learning = TASK before fit"):
-            one.on_train_batch_end(trainer, None, None, None, 0)
-        one.learning = "a"
+            item.on_train_batch_end(trainer, None, None, None, 0)
+        item.learning = "a"
         for _ in range(2):
-            one.on_train_batch_end(trainer, None, None, None, 0)
+            item.on_train_batch_end(trainer, None, None, None, 0)
         trainer.callback_metrics = {f"accuracy/dataloader_idx_{number}": 0.25 for number in (0, 1)}
         with pytest.raises(perdure.PerdureError, match="'accuracy' is not logged in training"):
-            one.on_train_batch_end(trainer, None, None, None, 0)
+            item.on_train_batch_end(trainer, None, None, None, 0)
         for sane in (True, False):
             trainer.sanity_checking = sane
             for number in (0, 1):
                 for _ in range(3):
                     outputs = {"accuracy": 1.0} if by_batch else None
-                    one.on_validation_batch_end(trainer, None, outputs, None, 0, number)
-            one.on_validation_end(trainer, None)
+                    item.on_validation_batch_end(trainer, None, outputs, None, 0, number)
+            item.on_validation_end(trainer, None)
         if by_batch:
             with pytest.raises(perdure.PerdureError, match="validation loader 2 has no name"):
-                one.on_validation_batch_end(trainer, None, {"accuracy": 1.0}, None, 0, 2)
+                item.on_validation_batch_end(trainer, None, {"accuracy": 1.0}, None, 0, 2)
     length = 3 if by_batch else 1
     assert blocks(tmp_path / "life") == [("learn", "a", 2), ("evaluate", "a", length), ("evaluate", "b", length)]
 
 
-def test_hugging_face(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = callback(monkeypatch, "transformers", "TrainerCallback", "perdure.integrations.huggingface")
+def test_hugging_face_events_are_logged_as_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder = import_callback(monkeypatch, "transformers", "TrainerCallback", "perdure.integrations.huggingface")
     with perdure.Journal(tmp_path, "life", measures={"loss": "lower"}) as journal:
-        one = made(journal)
+        item = recorder(journal)
         with pytest.raises(perdure.PerdureError, match="set its learning = TASK before train"):
-            one.on_log(None, None, None, logs={"loss": 1.0})
-        one.learning = "my task"
-        one.on_log(None, None, None, logs={"loss": 1.0})
-        one.on_log(None, None, None, logs={"train_runtime": 1.0})
-        one.on_evaluate(None, None, None, metrics={"eval_my task_loss": 0.5, "eval_my task_runtime": 1.0})
-        one.on_evaluate(None, None, None, metrics={"eval_loss": 0.5})
+            item.on_log(None, None, None, logs={"loss": 1.0})
+        item.learning = "my task"
+        item.on_log(None, None, None, logs={"loss": 1.0})
+        item.on_log(None, None, None, logs={"train_runtime": 1.0})
+        item.on_evaluate(None, None, None, metrics={"eval_my task_loss": 0.5, "eval_my task_runtime": 1.0})
+        item.on_evaluate(None, None, None, metrics={"eval_loss": 0.5})
     assert blocks(tmp_path / "life") == [("learn", "my task", 1), ("evaluate", "my task", 1)]
 
 
@@ -93,7 +92,7 @@ def test_hugging_face(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("library", "ours"),
     [("lightning", "perdure.integrations.lightning"), ("transformers", "perdure.integrations.huggingface")],
 )
-def test_a_library_that_is_absent_is_named(monkeypatch: pytest.MonkeyPatch, library: str, ours: str) -> None:
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, library: str, ours: str) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     monkeypatch.delitem(sys.modules, ours, raising=False)
     with pytest.raises(perdure.PerdureError, match=f"pip install .*'{library}>="):

@@ -1,4 +1,4 @@
-"""A learner is found by name or by path, and refused in words."""
+"""Finding a learner by name or by path; unknown ones are refused with a message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perdure.learners.interface import LearnerError
 
 
 @pytest.mark.parametrize("name", [name for name in REFERENCE if name != "ppo"])
-def test_every_reference_learner_is_there(name: str) -> None:
+def test_every_reference_learner_is_registered(name: str) -> None:
     assert callable(find_learner(name))
     assert callable(make_learner(name, 1, {}).act)
 
@@ -42,7 +42,7 @@ def test_an_unknown_name_in_a_module_offers_only_classes_defined_there() -> None
         find_learner("math:Learner")
 
 
-def test_what_is_no_learner_is_refused() -> None:
+def test_an_object_that_is_not_a_learner_is_refused() -> None:
     with pytest.raises(LearnerError, match="is not callable"):
         find_learner("math:pi")
     with pytest.raises(LearnerError, match="takes no 'seed'"):

@@ -1,4 +1,4 @@
-"""The reference learners learn; some forget and some do not, which is what they are for."""
+"""Reference learners: they learn, and by design some forget and some do not."""
 
 from __future__ import annotations
 
@@ -26,25 +26,28 @@ SCRAMBLED = Task("digits", "scrambled", params={"permutation": 7})
 def evaluations(
     folder: Path, use: str, tasks: tuple[Task, ...], learn: int, evaluate: int, **params: Any
 ) -> list[float]:
-    """The first task's mean at each of its evaluations: before any learning, after its own, after each further task."""
+    """Return the first task's mean at each evaluation: before learning, after its own learning, after each further
+    task.
+    """
     first = tasks[0].label
     blocks = [Block("evaluate", first, evaluate)]
     for task in tasks:
         blocks += [Block("learn", task.label, learn), Block("evaluate", first, evaluate)]
     described = {task.label: task for task in tasks}
     blocks = [
-        Block(one.mode, one.task, one.length, described[one.task].params, group=at) for at, one in enumerate(blocks)
+        Block(block.mode, block.task, block.length, described[block.task].params, group=index)
+        for index, block in enumerate(blocks)
     ]
     learner = make_learner(use, 1, params)
     lead(run_lifetime(Scenario.of("test", blocks, tasks), folder, use, seed=2, learner=learner), learner)
     passage = perdure.read(folder / use).passage()
     return [
-        float(passage.values[passage.starts[at] : passage.starts[at + 1]].mean())
-        for at in passage.scenario.where("evaluate", first)
+        float(passage.values[passage.starts[index] : passage.starts[index + 1]].mean())
+        for index in passage.scenario.where("evaluate", first)
     ]
 
 
-def test_one_table_for_all_tasks_is_overwritten_and_one_for_each_is_not(tmp_path: Path) -> None:
+def test_a_shared_table_is_overwritten_and_a_table_per_task_is_not(tmp_path: Path) -> None:
     before, learned, later = evaluations(tmp_path, "q-learning", (PONG, INVERTED), 100, 20)
     assert learned > before + 0.5
     assert later < learned - 1.0
@@ -53,7 +56,7 @@ def test_one_table_for_all_tasks_is_overwritten_and_one_for_each_is_not(tmp_path
     assert later > learned - 0.8
 
 
-def test_what_was_learned_last_meets_a_similar_task(tmp_path: Path) -> None:
+def test_a_similar_task_starts_from_the_last_learned_values(tmp_path: Path) -> None:
     first, after_its_own = evaluations(tmp_path, "q-learning-per-task", (BREAKOUT,), 100, 20)
     scenario = compose("condensed", [PONG], learn=100, evaluate=0, seed=0)
     learner = make_learner("q-learning-per-task", 1, {})
@@ -67,23 +70,23 @@ def test_what_was_learned_last_meets_a_similar_task(tmp_path: Path) -> None:
     assert after_its_own > first + 1.0
 
 
-def test_a_table_per_task_that_begins_empty_learns_as_if_alone(tmp_path: Path) -> None:
+def test_an_empty_table_per_task_learns_as_in_a_single_task(tmp_path: Path) -> None:
     def table(tasks: tuple[Task, ...], name: str) -> Any:
         learner = make_learner("q-learning-independent", 1, {})
-        blocks = [Block("learn", task.label, 20, task.params, group=at) for at, task in enumerate(tasks)]
+        blocks = [Block("learn", task.label, 20, task.params, group=index) for index, task in enumerate(tasks)]
         lead(run_lifetime(Scenario.of("test", blocks, tasks), tmp_path, name, seed=2, learner=learner), learner)
         return learner.tables
 
     alone, among = table((PONG,), "alone"), table((PONG, INVERTED, BREAKOUT), "among")
-    assert (among[PONG.label] == alone[PONG.label]).all()  # what came after took nothing from it
+    assert (among[PONG.label] == alone[PONG.label]).all()  # later tasks did not change its table
     assert set(among) == {PONG.label, INVERTED.label, BREAKOUT.label}
     unlearned = make_learner("q-learning-independent", 1, {})
     unlearned.tables = among
-    assert not unlearned._initial_table().size  # and what comes next begins with nothing
+    assert not unlearned._initial_table().size  # the next task begins with an empty table
 
 
 @pytest.mark.parametrize(("use", "params"), [("replay", {"capacity": 2000, "recalled": 96}), ("joint", {})])
-def test_who_rehearses_keeps_and_who_does_not_forgets(tmp_path: Path, use: str, params: dict[str, Any]) -> None:
+def test_learners_that_rehearse_remember_and_others_forget(tmp_path: Path, use: str, params: dict[str, Any]) -> None:
     tasks = (UPRIGHT, TILTED, SCRAMBLED)
     before, learned, *_, later = evaluations(tmp_path, "naive", tasks, 50, 6, rate=0.2)
     assert learned > before + 0.4
@@ -93,7 +96,7 @@ def test_who_rehearses_keeps_and_who_does_not_forgets(tmp_path: Path, use: str, 
     assert later > learned - 0.1
 
 
-def test_springs_hold_what_was_learned(tmp_path: Path) -> None:
+def test_the_ewc_penalty_preserves_earlier_tasks(tmp_path: Path) -> None:
     tasks = (UPRIGHT, TILTED)
     _, learned, later = evaluations(tmp_path, "ewc", tasks, 50, 6, rate=0.2, strength=500.0)
     _, naively, forgotten = evaluations(tmp_path, "naive", tasks, 50, 6, rate=0.2)
@@ -140,7 +143,7 @@ def test_a_reservoir_gives_early_and_late_examples_the_same_chance() -> None:
     assert abs(halves[0] - halves[1]) < 0.1 * sum(halves)
 
 
-def test_the_slope_of_the_network_is_what_small_steps_measure() -> None:
+def test_the_gradient_of_the_network_equals_finite_differences() -> None:
     from perdure.learners.classifiers import Network, gradient, new_network, scores
 
     rng = np.random.default_rng(0)
@@ -153,15 +156,15 @@ def test_the_slope_of_the_network_is_what_small_steps_measure() -> None:
         return float(np.mean(np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(6), labels]))
 
     slope = gradient(network, inputs, labels)
-    for at, part in enumerate(network.parts):
+    for index, part in enumerate(network.parts):
         for place in np.ndindex(part.shape):
-            shifted = [one.copy() for one in network.parts]
-            shifted[at][place] += 1e-6
+            shifted = [part.copy() for part in network.parts]
+            shifted[index][place] += 1e-6
             measured = (loss(Network(*shifted)) - loss(network)) / 1e-6
-            assert abs(measured - slope.parts[at][place]) < 1e-4
+            assert abs(measured - slope.parts[index][place]) < 1e-4
 
 
-def test_an_action_space_without_numbers_is_refused_in_words(tmp_path: Path) -> None:
+def test_an_action_space_without_numbers_is_refused_with_a_message(tmp_path: Path) -> None:
     from perdure.learners.interface import LearnerError
 
     learner = make_learner("q-learning", 1, {})

@@ -1,4 +1,4 @@
-"""PPO lives too: on MiniGrid, from its own loop, and in words where the extra is absent."""
+"""Stable-Baselines3: PPO learns MiniGrid with its own loop, and a missing extra is reported."""
 
 from __future__ import annotations
 
@@ -33,12 +33,14 @@ from perdure.scenario.model import Task
     ],
     ids=str,
 )
-def test_a_flat_observation_is_as_long_as_its_space_says(space: spaces.Space[object]) -> None:
+def test_a_flat_observation_has_the_length_of_its_space(space: spaces.Space[object]) -> None:
     space.seed(0)
     assert flattened(space.sample(), space).shape == (flat_size(space),)
 
 
-def test_its_absence_gives_the_command_that_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_sb3_is_reported_with_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
     learner = PPOLearner()
     syllabus = compose("single", [Task("pong", params={"points": 1})], learn=1, evaluate=0)
@@ -54,7 +56,9 @@ def test_ppo_learns_a_grid(tmp_path: Path) -> None:
     syllabus = compose("single", ["minigrid5x5"], learn=150, evaluate=3)
     lead(run_lifetime(syllabus, tmp_path, "grid", 1, learner=learner), learner)
     passage = perdure.read(tmp_path / "grid").passage()
-    first, learned, last = (passage.values[passage.starts[at] : passage.starts[at + 1]].mean() for at in range(3))
+    first, learned, last = (
+        passage.values[passage.starts[index] : passage.starts[index + 1]].mean() for index in range(3)
+    )
     assert first < 0.5
     assert learned > first
     assert last > 0.8
@@ -73,14 +77,14 @@ PENDULUM = (Task("light", env="Pendulum-v1", params={"g": 5.0}), Task("heavy", e
         ("sb3:SAC", PENDULUM, {"learning_starts": 300, "train_freq": 50, "batch_size": 16}),
     ],
 )
-def test_a_life_that_broke_off_goes_on_bit_for_bit_on_policy_and_off(
+def test_an_interrupted_lifetime_resumes_bit_for_bit_on_policy_and_off(
     use: str, tasks: Sequence[Task], params: dict[str, Any]
 ) -> None:
     pytest.importorskip("stable_baselines3", reason="stable-baselines3 is an extra")
     check_learner(use, tasks, params=params)
 
 
-def test_an_algorithm_that_there_is_not_offers_the_nearest_and_one_that_cannot_act_there_says_so(
+def test_an_unknown_algorithm_offers_the_nearest_and_an_unsuited_one_is_refused(
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("stable_baselines3", reason="stable-baselines3 is an extra")

@@ -1,4 +1,4 @@
-"""Every way a log can be bad: the check names file and line, and reading refuses or leaves out, never lies."""
+"""Bad logs: the check names file and line, and reading refuses the log or skips the line."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def row(block: object = 0, number: object = 0, kind: str = "train", reward: obje
     return "\t".join(map(str, (block, number, worker, kind, subtype, task, params, status, stamp, reward)))
 
 
-def log(folder: Path, files: dict[str, bytes | list[str]]) -> Path:
-    """A log of these files; a list of lines gets the header and newlines."""
+def write_log(folder: Path, files: dict[str, bytes | list[str]]) -> Path:
+    """Write a log of these files; a list of lines gets the header and newlines."""
     folder.mkdir()
     (folder / "logger_info.json").write_text('{"metrics_columns": ["reward"], "log_format_version": "1.1"}')
     (folder / "scenario_info.json").write_text("{}")
@@ -47,14 +47,14 @@ def log(folder: Path, files: dict[str, bytes | list[str]]) -> Path:
     return folder
 
 
-def found(folder: Path) -> list[tuple[str, str, int | None]]:
-    return [(one.level, one.file, one.line) for one in check_l2logger(folder).problems]
+def problems_of(folder: Path) -> list[tuple[str, str, int | None]]:
+    return [(problem.level, problem.file, problem.line) for problem in check_l2logger(folder).problems]
 
 
 FILE = "w/0-train/data-log.tsv"
 GOOD = [row(0, 0), row(0, 1), row(0, 2)]
 
-# What is wrong, the lines of the file, the line that the check must name, and a word it must say.
+# The problem, the lines of the file, the line that the check must name, and a word of its message.
 LINES: dict[str, tuple[list[str], int, str]] = {
     "a torn line in the middle": ([GOOD[0], "0\t1\tw\ttra", GOOD[2]], 3, "4 fields where the header has 10"),
     "two lines run together": ([GOOD[0], "0\t1\tw\ttra" + GOOD[1], GOOD[2]], 3, "13 fields"),
@@ -87,11 +87,13 @@ LINES: dict[str, tuple[list[str], int, str]] = {
 
 @pytest.mark.parametrize("what", LINES)
 def test_the_check_names_the_line(tmp_path: Path, what: str) -> None:
-    lines, number, said = LINES[what]
-    problems = check_l2logger(log(tmp_path / "log", {FILE: lines})).problems
-    named = [one for one in problems if (one.file, one.line) == (FILE, number) and one.level == "error"]
+    lines, number, message_part = LINES[what]
+    problems = check_l2logger(write_log(tmp_path / "log", {FILE: lines})).problems
+    named = [
+        problem for problem in problems if (problem.file, problem.line) == (FILE, number) and problem.level == "error"
+    ]
     assert named, problems
-    assert any(said in f"{one.what}; {one.fix}" for one in named), named
+    assert any(message_part in f"{item.what}; {item.fix}" for item in named), named
 
 
 READABLE = {"a task name that climbs", "parameters that are no JSON", "parameters that are no object"}
@@ -100,48 +102,48 @@ READABLE |= {"a worker id that climbs", "a worker id with a path"}
 
 
 @pytest.mark.parametrize("what", sorted(LINES.keys() - READABLE))
-def test_reading_refuses_what_cannot_be_trusted_and_names_the_line(tmp_path: Path, what: str) -> None:
-    lines, number, said = LINES[what]
+def test_reading_refuses_a_line_that_cannot_be_trusted_and_names_it(tmp_path: Path, what: str) -> None:
+    lines, number, message_part = LINES[what]
     with pytest.raises(LogError) as caught:
-        perdure.read(log(tmp_path / "log", {FILE: lines}))
+        perdure.read(write_log(tmp_path / "log", {FILE: lines}))
     assert f"{FILE}:{number}: " in str(caught.value)
-    assert said in str(caught.value)
+    assert message_part in str(caught.value)
 
 
 @pytest.mark.parametrize("what", sorted(READABLE))
-def test_what_does_no_harm_to_the_numbers_is_read(tmp_path: Path, what: str) -> None:
+def test_a_problem_that_does_not_affect_the_numbers_is_read(tmp_path: Path, what: str) -> None:
     lines, _, _ = LINES[what]
-    assert perdure.read(log(tmp_path / "log", {FILE: lines})).experiences.height == len(lines)
+    assert perdure.read(write_log(tmp_path / "log", {FILE: lines})).experiences.height == len(lines)
 
 
 def test_columns_in_another_order_are_read_by_name(tmp_path: Path) -> None:
     names = HEADER.split("\t")[::-1]
     body = "\n".join("\t".join(line.split("\t")[::-1]) for line in GOOD)
-    folder = log(tmp_path / "log", {FILE: ("\t".join(names) + "\n" + body + "\n").encode()})
+    folder = write_log(tmp_path / "log", {FILE: ("\t".join(names) + "\n" + body + "\n").encode()})
     assert perdure.read(folder).experiences["exp_num"].to_list() == [0, 1, 2]
-    assert found(folder) == [("warning", FILE, 1)]
+    assert problems_of(folder) == [("warning", FILE, 1)]
 
 
 def test_missing_columns_are_named(tmp_path: Path) -> None:
-    folder = log(tmp_path / "log", {FILE: b"block_num\texp_num\treward\n0\t0\t1\n"})
+    folder = write_log(tmp_path / "log", {FILE: b"block_num\texp_num\treward\n0\t0\t1\n"})
     with pytest.raises(LogError, match="no worker_id, block_type, task_name"):
         perdure.read(folder)
-    assert ("error", FILE, 1) in found(folder)
+    assert ("error", FILE, 1) in problems_of(folder)
 
 
 def test_a_missing_measure_offers_the_nearest_column(tmp_path: Path) -> None:
-    folder = log(tmp_path / "log", {FILE: GOOD})
+    folder = write_log(tmp_path / "log", {FILE: GOOD})
     (folder / "logger_info.json").write_text('{"metrics_columns": ["rewards"]}')
     with pytest.raises(LogError, match="did you mean 'reward'"):
         perdure.read(folder)
-    assert ("error", FILE, 1) in found(folder)
+    assert ("error", FILE, 1) in problems_of(folder)
 
 
-def test_a_header_that_repeats_itself_is_refused(tmp_path: Path) -> None:
-    folder = log(tmp_path / "log", {FILE: (HEADER + "\treward\n" + row() + "\t1\n").encode()})
+def test_a_repeated_column_is_refused(tmp_path: Path) -> None:
+    folder = write_log(tmp_path / "log", {FILE: (HEADER + "\treward\n" + row() + "\t1\n").encode()})
     with pytest.raises(LogError, match="'reward' more than once"):
         perdure.read(folder)
-    assert ("error", FILE, 1) in found(folder)
+    assert ("error", FILE, 1) in problems_of(folder)
 
 
 @pytest.mark.parametrize(
@@ -152,76 +154,76 @@ def test_a_header_that_repeats_itself_is_refused(tmp_path: Path) -> None:
     ],
     ids=["a NUL byte", "a byte that is not UTF-8"],
 )
-def test_bytes_that_are_no_text_are_named(tmp_path: Path, content: bytes, line: int) -> None:
-    folder = log(tmp_path / "log", {FILE: content})
-    assert ("error", FILE, line) in found(folder)
+def test_bytes_that_are_not_text_are_named(tmp_path: Path, content: bytes, line: int) -> None:
+    folder = write_log(tmp_path / "log", {FILE: content})
+    assert ("error", FILE, line) in problems_of(folder)
     with pytest.raises(LogError, match=re.escape(f"{FILE}:{line}: ")):
         perdure.read(folder)
 
 
-def test_crlf_is_read_and_remarked_on(tmp_path: Path) -> None:
-    folder = log(tmp_path / "log", {FILE: ("\r\n".join([HEADER, *GOOD]) + "\r\n").encode()})
+def test_crlf_is_read_with_a_warning(tmp_path: Path) -> None:
+    folder = write_log(tmp_path / "log", {FILE: ("\r\n".join([HEADER, *GOOD]) + "\r\n").encode()})
     assert perdure.read(folder).experiences["reward"].to_list() == [0.5] * 3
-    assert found(folder) == [("warning", FILE, 1)]
+    assert problems_of(folder) == [("warning", FILE, 1)]
 
 
-def test_empty_files_and_bare_headers_cost_nothing(tmp_path: Path) -> None:
+def test_empty_files_and_bare_headers_are_harmless(tmp_path: Path) -> None:
     files: dict[str, bytes | list[str]] = {FILE: GOOD, "w/1-test/data-log.tsv": b"", "w/2-train/data-log.tsv": []}
-    folder = log(tmp_path / "log", files)
+    folder = write_log(tmp_path / "log", files)
     lifetime = perdure.read(folder)
     assert lifetime.experiences.height == 3
     assert any("an empty file" in note for note in lifetime.notes)
-    assert {level for level, _, _ in found(folder)} == {"warning"}
+    assert {level for level, _, _ in problems_of(folder)} == {"warning"}
 
 
 @pytest.mark.parametrize("files", [{}, {FILE: b""}, {FILE: []}], ids=["no file", "an empty file", "a header only"])
-def test_a_log_without_records_is_said_to_have_none(tmp_path: Path, files: dict[str, bytes | list[str]]) -> None:
+def test_a_log_without_records_is_refused(tmp_path: Path, files: dict[str, bytes | list[str]]) -> None:
     with pytest.raises(LogError, match=r"no record|nothing was logged"):
-        perdure.read(log(tmp_path / "log", files))
+        perdure.read(write_log(tmp_path / "log", files))
 
 
-def test_values_that_are_not_finite_are_kept_counted_and_remarked_on(tmp_path: Path) -> None:
+def test_values_that_are_not_finite_are_read_with_a_warning(tmp_path: Path) -> None:
     rewards = ["nan", "inf", "-inf", "", 0.5]
-    folder = log(tmp_path / "log", {FILE: [row(0, at, reward=one) for at, one in enumerate(rewards)]})
+    folder = write_log(tmp_path / "log", {FILE: [row(0, index, reward=item) for index, item in enumerate(rewards)]})
     lifetime = perdure.read(folder)
     assert lifetime.experiences.height == 5
     assert lifetime.passage().values.tolist() == [0.5]
     assert dict(lifetime.passage().dropped) == {"incomplete": 0, "missing": 2, "not finite": 2}
-    assert found(folder) == [("warning", FILE, 2), ("warning", FILE, 3), ("warning", FILE, 4)]
+    assert problems_of(folder) == [("warning", FILE, 2), ("warning", FILE, 3), ("warning", FILE, 4)]
 
 
 def test_a_block_that_is_both_train_and_test_is_named(tmp_path: Path) -> None:
-    folder = log(tmp_path / "log", {FILE: [row(0, 0)], "w/0-test/data-log.tsv": [row(0, 1, "test")]})
-    assert [(level, line) for level, _, line in found(folder)] == [("error", 2)]
+    folder = write_log(tmp_path / "log", {FILE: [row(0, 0)], "w/0-test/data-log.tsv": [row(0, 1, "test")]})
+    assert [(level, line) for level, _, line in problems_of(folder)] == [("error", 2)]
     assert "block 0 is both train and test" in check_l2logger(folder).problems[0].what
 
 
 def test_two_lines_that_complete_one_experience_are_averaged_with_a_warning(tmp_path: Path) -> None:
-    folder = log(tmp_path / "log", {FILE: [row(0, 0, reward=1), row(0, 0, reward=3), row(0, 1, reward=5)]})
+    folder = write_log(tmp_path / "log", {FILE: [row(0, 0, reward=1), row(0, 0, reward=3), row(0, 1, reward=5)]})
     assert perdure.read(folder).passage().values.tolist() == [2.0, 5.0]
-    assert found(folder) == [("warning", FILE, 3)]
+    assert problems_of(folder) == [("warning", FILE, 3)]
 
 
-def test_workers_that_share_a_number_are_remarked_on(tmp_path: Path) -> None:
+def test_workers_that_share_a_number_give_a_warning(tmp_path: Path) -> None:
     files: dict[str, bytes | list[str]] = {
         "a/0-train/data-log.tsv": [row(0, 0, worker="a")],
         "b/0-train/data-log.tsv": [row(0, 0, worker="b")],
     }
-    assert found(log(tmp_path / "log", files)) == [("warning", "b/0-train/data-log.tsv", 2)]
+    assert problems_of(write_log(tmp_path / "log", files)) == [("warning", "b/0-train/data-log.tsv", 2)]
 
 
 def test_a_field_of_ten_megabytes_is_read(tmp_path: Path) -> None:
     long = '"{""text"":""' + "x" * 10_000_000 + '""}"'
-    folder = log(tmp_path / "log", {FILE: [row(params=long), row(0, 1)]})
+    folder = write_log(tmp_path / "log", {FILE: [row(params=long), row(0, 1)]})
     assert perdure.read(folder).experiences["task_params"].str.len_bytes()[0] > 10_000_000
-    assert found(folder) == []
+    assert problems_of(folder) == []
 
 
 def test_ten_thousand_tiny_files_are_one_log(tmp_path: Path) -> None:
     files: dict[str, bytes | list[str]] = {
         f"w/{block}-train/data-log.tsv": [row(block, block)] for block in range(10_000)
     }
-    folder = log(tmp_path / "log", files)
+    folder = write_log(tmp_path / "log", files)
     lifetime = perdure.read(folder)
     assert lifetime.experiences["block_num"].to_list() == list(range(10_000))
     assert len(lifetime.scenario.blocks) == 10_000
@@ -229,8 +231,8 @@ def test_ten_thousand_tiny_files_are_one_log(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["file", "folder"])
 def test_a_link_out_of_the_log_is_refused(tmp_path: Path, target: str) -> None:
-    elsewhere = log(tmp_path / "elsewhere", {FILE: GOOD})
-    folder = log(tmp_path / "log", {FILE: GOOD})
+    elsewhere = write_log(tmp_path / "elsewhere", {FILE: GOOD})
+    folder = write_log(tmp_path / "log", {FILE: GOOD})
     if target == "file":
         (folder / "w" / "1-test").mkdir()
         (folder / "w" / "1-test" / "data-log.tsv").symlink_to(elsewhere / FILE)
@@ -238,11 +240,11 @@ def test_a_link_out_of_the_log_is_refused(tmp_path: Path, target: str) -> None:
         (folder / "v").symlink_to(elsewhere / "w")
     with pytest.raises(LogError, match="a link that leads out of the log"):
         perdure.read(folder)
-    assert any(level == "error" for level, _, _ in found(folder))
+    assert any(level == "error" for level, _, _ in problems_of(folder))
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message_part"),
     [
         ("logger_info.json", None, "missing"),
         ("logger_info.json", "{", "not JSON"),
@@ -255,25 +257,25 @@ def test_a_link_out_of_the_log_is_refused(tmp_path: Path, target: str) -> None:
         ("manifest.json", "nope", "not JSON"),
     ],
 )
-def test_broken_facts_are_named(tmp_path: Path, name: str, content: str | None, said: str) -> None:
-    folder = log(tmp_path / "log", {FILE: GOOD})
+def test_broken_facts_are_named(tmp_path: Path, name: str, content: str | None, message_part: str) -> None:
+    folder = write_log(tmp_path / "log", {FILE: GOOD})
     if content is None:
         (folder / name).unlink()
     else:
         (folder / name).write_text(content)
-    with pytest.raises(LogError, match=said) as caught:
+    with pytest.raises(LogError, match=message_part) as caught:
         perdure.read(folder)
     assert name in str(caught.value)
-    assert ("error", name) in [(level, file) for level, file, _ in found(folder)]
+    assert ("error", name) in [(level, file) for level, file, _ in problems_of(folder)]
 
 
-def test_measures_can_be_named_where_logger_info_is_lost(tmp_path: Path) -> None:
-    folder = log(tmp_path / "log", {FILE: GOOD})
+def test_measures_can_be_named_if_logger_info_is_lost(tmp_path: Path) -> None:
+    folder = write_log(tmp_path / "log", {FILE: GOOD})
     (folder / "logger_info.json").unlink()
     assert perdure.read(folder, measures=["reward"]).experiences.height == 3
 
 
-def test_an_altered_file_is_told_from_what_the_journal_wrote(life: Path) -> None:
+def test_an_altered_file_is_distinguished_from_the_journals_file(life: Path) -> None:
     assert check_l2logger(life).problems == ()
     file = life / "worker-default" / "1-train" / "data-log.tsv"
     file.write_text(file.read_text().replace("1.5", "9.5"))
@@ -286,7 +288,7 @@ def test_an_altered_file_is_told_from_what_the_journal_wrote(life: Path) -> None
 
 
 def test_a_hundred_problems_of_a_kind_are_shown_and_the_rest_counted(tmp_path: Path) -> None:
-    folder = log(tmp_path / "log", {FILE: [row(0, at, reward="bad") for at in range(250)]})
+    folder = write_log(tmp_path / "log", {FILE: [row(0, index, reward="bad") for index in range(250)]})
     problems = check_l2logger(folder).problems
     assert len(problems) == 101
     assert problems[-1].what == "150 more lines with the same problem"
@@ -305,22 +307,22 @@ except perdure.PerdureError as problem:
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
-def test_a_folder_without_read_permission_is_an_error_in_words(tmp_path: Path) -> None:
-    folder = log(tmp_path / "log", {FILE: GOOD})
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user")
+def test_a_folder_without_read_permission_gives_an_error_message(tmp_path: Path) -> None:
+    folder = write_log(tmp_path / "log", {FILE: GOOD})
     for place in (folder, *folder.parents):
         if place.owner() == "root" and "pytest" in str(place):
             place.chmod(0o755)
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", READ_AS_NOBODY, str(folder)], capture_output=True, text=True, timeout=60, check=True
     ).stdout
     (folder / "w").chmod(0o755)
-    assert said.startswith("LogError")
-    assert "Permission denied" in said
+    assert output.startswith("LogError")
+    assert "Permission denied" in output
 
 
 def test_no_bad_log_shows_a_traceback(tmp_path: Path, run_cli: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    folder = log(tmp_path / "log", {FILE: [*GOOD, row(0, 3, reward="high")]})
+    folder = write_log(tmp_path / "log", {FILE: [*GOOD, row(0, 3, reward="high")]})
     checked = run_cli("check", folder)
     assert (checked.returncode, checked.stderr) == (1, "")
     assert f"{FILE}:5  error: reward is 'high'" in checked.stdout
@@ -335,13 +337,16 @@ def test_no_bad_log_shows_a_traceback(tmp_path: Path, run_cli: Callable[..., sub
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda life: (life / "loop").symlink_to("loop"),
-        lambda life: (life / "logger_info.json").write_text("[" * 100_000),
-        lambda life: (life / "blocks.jsonl").write_text('{"event": "block", "worker": "w", "bytes": null}\n'),
-        lambda life: (life / "blocks.jsonl").write_text('{"event": "block"}\n'),
-        lambda life: ((life / "blocks.jsonl").unlink(), (life / "blocks.jsonl").mkdir()),
-        lambda life: (life / "/".join(["deep"] * 200)).mkdir(parents=True),
-        lambda life: ((life / "manifest.json").unlink(), (life / "manifest.json").symlink_to("/etc/hostname")),
+        lambda lifetime: (lifetime / "loop").symlink_to("loop"),
+        lambda lifetime: (lifetime / "logger_info.json").write_text("[" * 100_000),
+        lambda lifetime: (lifetime / "blocks.jsonl").write_text('{"event": "block", "worker": "w", "bytes": null}\n'),
+        lambda lifetime: (lifetime / "blocks.jsonl").write_text('{"event": "block"}\n'),
+        lambda lifetime: ((lifetime / "blocks.jsonl").unlink(), (lifetime / "blocks.jsonl").mkdir()),
+        lambda lifetime: (lifetime / "/".join(["deep"] * 200)).mkdir(parents=True),
+        lambda lifetime: (
+            (lifetime / "manifest.json").unlink(),
+            (lifetime / "manifest.json").symlink_to("/etc/hostname"),
+        ),
     ],
     ids=[
         "a link to itself",
@@ -353,9 +358,9 @@ def test_no_bad_log_shows_a_traceback(tmp_path: Path, run_cli: Callable[..., sub
         "a link out",
     ],
 )
-def test_what_surrounds_the_records_can_be_damaged_too(life: Path, damage: Callable[[Path], object]) -> None:
+def test_damage_to_the_files_around_the_records_is_an_error(life: Path, damage: Callable[[Path], object]) -> None:
     damage(life)
-    assert any(level == "error" for level, _, _ in found(life))
+    assert any(level == "error" for level, _, _ in problems_of(life))
     with contextlib.suppress(LogError):
         perdure.read(life)
 

@@ -1,4 +1,4 @@
-"""Where blocks begin and end, and which rows count."""
+"""Blocks: where they begin and end, and which rows count."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perdure.log.model import STANDARD_COLUMNS, Lifetime
 
 
 def lifetime(rows: list[dict[str, Any]]) -> Lifetime:
-    """A life in memory from rows that say only what matters to the test."""
+    """Return a lifetime in memory from rows that give only the columns of interest."""
     usual = {
         "block_num": 0,
         "worker_id": "w",
@@ -29,7 +29,7 @@ def lifetime(rows: list[dict[str, Any]]) -> Lifetime:
         "timestamp": None,
         "reward": 1.0,
     }
-    full = [{"exp_num": at, **usual, **row} for at, row in enumerate(rows)]
+    full = [{"exp_num": index, **usual, **row} for index, row in enumerate(rows)]
     frame = pl.DataFrame(full, schema={**STANDARD_COLUMNS, "reward": pl.Float64()})
     return Lifetime("test", in_order(frame), {"reward": "higher"})
 
@@ -77,19 +77,19 @@ def test_rows_that_do_not_count_are_dropped_before_blocks_are_formed() -> None:
     assert passage.dropped_rows == 4
 
 
-def test_a_life_in_which_nothing_counts_has_no_blocks() -> None:
+def test_a_lifetime_in_which_nothing_counts_has_no_blocks() -> None:
     passage = lifetime([{"reward": None}]).passage()
     assert passage.scenario.blocks == ()
     assert passage.values.size == 0
 
 
-def test_variants_fold_into_their_task_when_asked() -> None:
+def test_variants_become_their_task_on_request() -> None:
     life = lifetime([{"task_name": "my_pong_wide"}, {"task_name": "my_pong_slim"}, {"task_name": "plain"}])
     assert [block.task for block in life.passage(variants="agnostic").scenario.blocks] == ["my_pong", "plain"]
     assert [block.task for block in life.passage().scenario.blocks] == ["my_pong_wide", "my_pong_slim", "plain"]
 
 
-def test_tasks_stand_in_the_order_of_first_learning() -> None:
+def test_tasks_are_in_the_order_of_first_learning() -> None:
     life = lifetime(
         [
             {"block_num": 0, "block_type": "test", "task_name": "never"},
@@ -111,12 +111,12 @@ def test_tasks_stand_in_the_order_of_first_learning() -> None:
     st.randoms(use_true_random=False),
 )
 def test_the_passage_does_not_depend_on_the_order_of_rows(rows: list[Any], random: Any) -> None:
-    # One row per block, experience and worker, so that the order is fully said by the rows themselves.
+    # One row per block, experience and worker, so that the rows themselves fix the order.
     unique = list({row[:3]: row for row in rows}.values())
-    made = [dict(zip(("block_num", "exp_num", "worker_id", "reward"), row, strict=True)) for row in unique]
-    shuffled = list(made)
+    result = [dict(zip(("block_num", "exp_num", "worker_id", "reward"), row, strict=True)) for row in unique]
+    shuffled = list(result)
     random.shuffle(shuffled)
-    one, other = lifetime(made).passage(), lifetime(shuffled).passage()
+    one, other = lifetime(result).passage(), lifetime(shuffled).passage()
     assert np.array_equal(one.values, other.values)
     assert np.array_equal(one.starts, other.starts)
 
@@ -142,7 +142,7 @@ def test_an_experience_is_the_mean_of_its_rows(rows: list[tuple[int, int, float]
 
 
 def two_measures() -> Lifetime:
-    """Pong is measured by its reward, battle by units lost, which a log leaves blank where they say nothing."""
+    """Return a lifetime in which reward measures pong, and units lost, blank elsewhere, measure battle."""
     schema = {**STANDARD_COLUMNS, "reward": pl.Float64(), "units": pl.Float64()}
     tasks = ["pong_1", "pong_1", "battle_1", "battle_1", "pong_1"]
     columns = {
@@ -161,17 +161,17 @@ def two_measures() -> Lifetime:
     return Lifetime("two", pl.DataFrame(columns, schema=schema), {"reward": "higher", "units": "lower"})
 
 
-def test_each_task_counts_for_its_own_measure() -> None:
-    life = two_measures()
-    assert len(life.passage("reward").scenario.blocks) == 2  # battle has no reward
-    found = life.passage({"Pong": "reward", "battle_1": "units"})
-    assert [block.task for block in found.scenario.blocks] == ["pong_1", "battle_1", "pong_1"]
-    assert found.values.tolist() == [1.0, 2.0, 10.0, 20.0, 3.0]
-    assert found.measures == {"pong_1": "reward", "battle_1": "units"}
-    assert found.measure == "pong_1=reward, battle_1=units"
+def test_each_task_is_scored_by_its_own_measure() -> None:
+    lifetime = two_measures()
+    assert len(lifetime.passage("reward").scenario.blocks) == 2  # battle has no reward
+    curve = lifetime.passage({"Pong": "reward", "battle_1": "units"})
+    assert [block.task for block in curve.scenario.blocks] == ["pong_1", "battle_1", "pong_1"]
+    assert curve.values.tolist() == [1.0, 2.0, 10.0, 20.0, 3.0]
+    assert curve.measures == {"pong_1": "reward", "battle_1": "units"}
+    assert curve.measure == "pong_1=reward, battle_1=units"
 
 
-def test_one_measure_for_every_task_is_that_measure() -> None:
+def test_a_mapping_of_every_task_to_one_measure_equals_that_measure() -> None:
     life = lifetime([{}, {"block_num": 1, "task_name": "b_1"}, {"block_num": 1, "task_name": "b_1", "reward": None}])
     one, each = life.passage("reward"), life.passage({"a": "reward", "b": "reward"})
     assert each.values.tolist() == one.values.tolist()
@@ -179,14 +179,14 @@ def test_one_measure_for_every_task_is_that_measure() -> None:
     assert each.dropped == one.dropped
 
 
-def test_a_label_comes_before_the_task_without_its_variant() -> None:
+def test_the_measure_of_a_label_overrides_the_measure_of_its_task() -> None:
     assert two_measures().measured({"pong": "units", "pong_1": "reward", "battle": "units"}) == {
         "pong_1": "reward",
         "battle_1": "units",
     }
 
 
-def test_a_task_without_a_measure_and_a_measure_that_is_none_are_named() -> None:
+def test_a_task_without_a_measure_and_an_unknown_measure_are_named() -> None:
     with pytest.raises(LogError, match=r"no measure is named for task 'battle_1' \(named: pong\)"):
         two_measures().passage({"pong": "reward"})
     with pytest.raises(UnknownNameError, match="did you mean 'units'"):
@@ -194,9 +194,9 @@ def test_a_task_without_a_measure_and_a_measure_that_is_none_are_named() -> None
 
 
 def test_variants_that_are_one_task_have_one_measure() -> None:
-    life = two_measures()
+    lifetime = two_measures()
     renamed = pl.col("task_name").cast(pl.String).replace({"battle_1": "pong_2"}).cast(pl.Categorical())
-    mixed = replace(life, experiences=life.experiences.with_columns(renamed))
+    mixed = replace(lifetime, experiences=lifetime.experiences.with_columns(renamed))
     assert mixed.passage({"pong_1": "reward", "pong_2": "units"}).measures == {"pong_1": "reward", "pong_2": "units"}
     with pytest.raises(LogError, match="the variants of 'pong' are measured by 'reward' and 'units'"):
         mixed.passage({"pong_1": "reward", "pong_2": "units"}, "agnostic")

@@ -1,4 +1,4 @@
-"""check_reader: a good reader passes, and each breach of the contract is said in words."""
+"""check_reader: a good reader passes, and each breach of the contract is reported."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def log(tmp_path: Path) -> Path:
     return file
 
 
-def test_the_example_reader_keeps_the_contract_in_sixty_lines(log: Path) -> None:
+def test_the_example_reader_keeps_the_contract(log: Path) -> None:
     check_reader(example(), log)
     assert len((ROOT / "examples" / "reader" / "json_lines.py").read_text().splitlines()) <= 60
 
@@ -64,12 +64,12 @@ def test_the_example_reader_names_a_bad_line(bad: str, log: Path) -> None:
 def test_the_l2logger_reader_keeps_the_contract(log_folder: str) -> None:
     path = ROOT.parent / "shared" / "data" / "l2metrics-examples" / log_folder
     if not path.exists():
-        pytest.skip("the shared example logs are not beside this checkout")
+        pytest.skip("the shared example logs are not next to this checkout")
     check_reader(L2LOGGER, path)
 
 
 class Broken:
-    """The example reader with one thing done wrong."""
+    """The example reader with one mistake."""
 
     name = "broken"
     summary = "a log that is read wrongly"
@@ -133,7 +133,7 @@ def test_a_reader_that_writes_into_the_log_is_caught(tmp_path: Path, log: Path) 
         check_reader(Broken(touch), log)
 
 
-def test_a_reader_whose_answers_differ_is_caught(log: Path) -> None:
+def test_a_reader_with_changing_results_is_caught(log: Path) -> None:
     answers = iter((1.0, 2.0))
     shifted = rows(lambda frame: frame.with_columns(pl.col("return") + next(answers)))
     with pytest.raises(AssertionError, match="twice gave two different lifetimes"):
@@ -141,7 +141,7 @@ def test_a_reader_whose_answers_differ_is_caught(log: Path) -> None:
 
 
 class Careless(Broken):
-    """Attributes and methods that a subclass of one line breaks."""
+    """A base class for readers that break the contract in one line."""
 
     def __init__(self) -> None:
         super().__init__(lambda lifetime: lifetime)
@@ -202,7 +202,7 @@ def test_a_careless_reader_is_caught(kind: type[Careless], message: str, log: Pa
         check_reader(kind(), log)
 
 
-def test_an_object_without_the_methods_is_no_reader(log: Path) -> None:
+def test_an_object_without_the_methods_is_not_a_reader(log: Path) -> None:
     class Half:
         name = "half"
         summary = "only words"
@@ -213,12 +213,12 @@ def test_an_object_without_the_methods_is_no_reader(log: Path) -> None:
         check_reader(half, log)
 
 
-def test_a_log_that_is_not_there_is_the_callers_mistake(tmp_path: Path) -> None:
+def test_a_missing_log_is_the_callers_mistake(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="no such log"):
         check_reader(example(), tmp_path / "nothing.jsonl")
 
 
-def test_require_says_its_message() -> None:
+def test_require_raises_its_message() -> None:
     require(True, "never said")
     with pytest.raises(AssertionError, match=r"^said$"):
         require(False, "said")

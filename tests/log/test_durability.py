@@ -1,4 +1,4 @@
-"""No returned record is lost: to a kill at any moment, to a full disk, to a refused write."""
+"""Durability: no acknowledged record is lost to a kill, a full disk or a refused write."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ for number in range(10**9):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_killed_writer_loses_no_returned_record(tmp_path: Path, seed: int) -> None:
-    said = tmp_path / "said"
-    with said.open("wb") as output:
+    output_file = tmp_path / "records-seen"
+    with output_file.open("wb") as output:
         child = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=output)
-        while not said.stat().st_size:  # wait until it writes, then kill it at some moment
+        while not output_file.stat().st_size:  # wait until it writes, then kill it at some moment
             time.sleep(0.001)
         time.sleep(random.Random(seed).uniform(0.0, 0.3))
         child.send_signal(signal.SIGKILL)
         child.wait()
-    acknowledged = said.read_bytes().count(b"\n")
+    acknowledged = output_file.read_bytes().count(b"\n")
     lifetime = perdure.read(tmp_path / "life")
     numbers = lifetime.experiences["exp_num"].to_list()
     assert numbers[:acknowledged] == list(range(acknowledged))
-    assert len(numbers) - acknowledged <= 1  # the one that was written and not yet said to be
+    assert len(numbers) - acknowledged <= 1  # one record was written and not yet acknowledged
     assert lifetime.experiences["reward"].to_list() == [number / 7 for number in numbers]
     assert lifetime.complete is False
-    # What a kill leaves is clean, or has a torn last line, or a file that was made and not yet written to.
+    # A kill leaves complete files, a torn last line, or a file that was created and not yet written.
     problems = check_l2logger(tmp_path / "life").problems
     assert all("torn" in problem.what or "an empty file" in problem.what for problem in problems), problems
 
@@ -66,10 +66,10 @@ def test_a_torn_tail_is_dropped_at_every_byte(tmp_path: Path) -> None:
         assert "data-log.tsv:4: the last line is torn" in torn
         assert unverified == "not verified: there is no blocks.jsonl to compare the records with"
         problems = check_l2logger(tmp_path / "life").problems
-        assert [(one.level, one.line) for one in problems] == [("error", 4)], content[start:cut]
+        assert [(problem.level, problem.line) for problem in problems] == [("error", 4)], content[start:cut]
 
 
-def test_a_refused_write_leaves_whole_records_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_write_is_reported_and_leaves_whole_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with perdure.Journal(tmp_path, "life") as journal:
         for number in range(5):
             journal.log(block_num=0, exp_num=number, block_type="train", task_name="a_1", reward=1.0)
@@ -106,19 +106,19 @@ except perdure.PerdureError as problem:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no file size limit to run into")
-def test_a_file_that_can_grow_no_more_keeps_every_record(tmp_path: Path) -> None:
-    said = subprocess.run(
+def test_a_file_at_its_size_limit_keeps_every_record(tmp_path: Path) -> None:
+    output = subprocess.run(
         [sys.executable, "-c", FILLER, str(tmp_path)], capture_output=True, text=True, timeout=60, check=True
     ).stdout
-    number = int(said.split()[0])
+    number = int(output.split()[0])
     assert number > 100
-    assert f"the {number} earlier records of this file, and all earlier blocks, are intact" in said
+    assert f"the {number} earlier records of this file, and all earlier blocks, are intact" in output
     lifetime = perdure.read(tmp_path / "life")
     assert lifetime.experiences["exp_num"].to_list() == list(range(number))
     assert lifetime.notes == ("not verified: 1 of 1 files, whose blocks blocks.jsonl has not closed",)
 
 
-def test_what_is_logged_reaches_the_platter_within_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_logged_record_is_synced_to_disk_within_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[float] = []
     fsync = os.fsync
 
@@ -138,7 +138,7 @@ def test_what_is_logged_reaches_the_platter_within_a_second(tmp_path: Path, monk
         assert len(synced) > before, "a block's end was not synced"
 
 
-def test_a_disk_that_fails_to_sync_is_not_kept_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_sync_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = perdure.Journal(tmp_path, "life")
     journal.log(block_num=0, exp_num=0, block_type="train", task_name="a_1", reward=1.0)
 

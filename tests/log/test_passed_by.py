@@ -1,4 +1,4 @@
-"""Nothing in a folder that was given is passed by in silence because it is damaged, and no column or record is."""
+"""Damage in a given folder: no damaged log, column or record is skipped silently."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import perdure
 from perdure.errors import LogError
 
 
-def tables(folder: Path, count: int = 3) -> list[Path]:
+def write_tables(folder: Path, count: int = 3) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     rows = [({"learner": "q", "seed": seed}, experience_values(seed), BLOCKS) for seed in range(count)]
     return [as_table(folder / f"{number}.csv", [row]) for number, row in enumerate(rows)]
 
 
 @pytest.mark.parametrize("damage", ["a cut gzip", "a wrong checksum", "a cut Parquet file", "a journal without data"])
-def test_what_is_damaged_in_a_folder_is_left_out_with_a_reason(tmp_path: Path, damage: str) -> None:
-    *_, last = tables(tmp_path / "logs")
+def test_a_damaged_log_in_a_folder_is_skipped_with_a_reason(tmp_path: Path, damage: str) -> None:
+    *_, last = write_tables(tmp_path / "logs")
     packed = gzip.compress(last.read_bytes())
     if damage == "a cut Parquet file":
         lifetime = perdure.read(last)
@@ -42,7 +42,7 @@ def test_what_is_damaged_in_a_folder_is_left_out_with_a_reason(tmp_path: Path, d
 
 
 def test_a_column_with_too_few_numbers_for_a_measure_is_named(tmp_path: Path) -> None:
-    (file,) = tables(tmp_path, 1)
+    (file,) = write_tables(tmp_path, 1)
     lines = file.read_text().splitlines()
     cells = [line if number % 5 else f"{line.rpartition(',')[0]},n/a" for number, line in enumerate(lines[1:])]
     cells = [line if number % 5 < 2 else f"{line.rpartition(',')[0]},n/a" for number, line in enumerate(cells)]
@@ -53,8 +53,8 @@ def test_a_column_with_too_few_numbers_for_a_measure_is_named(tmp_path: Path) ->
 
 @pytest.mark.parametrize("times", [2, 3])
 @pytest.mark.parametrize("running", [False, True], ids=["plain", "with a running index"])
-def test_rows_that_are_there_several_times_are_reported(tmp_path: Path, times: int, running: bool) -> None:
-    (file,) = tables(tmp_path, 1)
+def test_repeated_rows_are_reported(tmp_path: Path, times: int, running: bool) -> None:
+    (file,) = write_tables(tmp_path, 1)
     header, *lines = file.read_text().splitlines()
     rows = [f"{line},{number}" if running else line for number, line in enumerate(lines * times)]
     file.write_text("\n".join([f"{header},step" if running else header, *rows]) + "\n")
@@ -63,7 +63,7 @@ def test_rows_that_are_there_several_times_are_reported(tmp_path: Path, times: i
     assert f"{file.name}:{len(lines) + 2}" in check.said
 
 
-def test_experience_numbers_that_begin_again_in_each_block_are_no_repetition(tmp_path: Path) -> None:
+def test_experience_numbers_that_restart_in_each_block_are_not_repeated_rows(tmp_path: Path) -> None:
     rows = "".join(f"a,{mode},{number},{number % 2}\n" for mode in ("test", "train", "test") for number in range(30))
     file = tmp_path / "runs.csv"
     file.write_text(f"task_name,block_type,exp_num,reward\n{rows}")
@@ -92,7 +92,7 @@ def test_a_journal_is_not_continued_as_another_learner_seed_or_role(tmp_path: Pa
         perdure.Journal(tmp_path, "log", join=True, **other)  # type: ignore[arg-type]
 
 
-def test_a_learner_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_learner_that_is_not_text_is_refused(tmp_path: Path) -> None:
     log = as_journal(tmp_path, "log", experience_values(0), learner="q")
     (log / "blocks.jsonl").unlink()
     manifest = log / "manifest.json"

@@ -1,4 +1,4 @@
-"""What stands in a file's place and is none: pipes, links that lead out, headers of gigabytes."""
+"""Files that are not regular files: pipes, links that lead outside, headers of gigabytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import perdure
 from perdure.errors import LogError
 from perdure.log.read import find
 
-ANSWERED_WITHIN_S = 60  # generous: what is tested is that it does not wait for ever
+ANSWERED_WITHIN_S = 60  # generous: the test is that the command does not wait for ever
 
 
 FILES = [
@@ -27,10 +27,10 @@ FILES = [
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no named pipes in folders")
 @pytest.mark.parametrize("name", FILES)
-def test_a_pipe_in_a_files_place_is_answered_at_once(life: Path, name: str) -> None:
+def test_a_pipe_in_place_of_a_file_is_refused_immediately(life: Path, name: str) -> None:
     (life / name).unlink()
     os.mkfifo(life / name)
-    # One process for the verbs that read: what waits for a pipe cannot be stopped from within.
+    # One process for all verbs that read, because a process that waits for a pipe cannot be stopped from inside.
     script = (
         "import sys; from typer.testing import CliRunner; from perdure.cli.app import application\n"
         "for verb in ('score', 'check', 'lint'):\n"
@@ -51,7 +51,7 @@ def test_a_pipe_in_a_files_place_is_answered_at_once(life: Path, name: str) -> N
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no named pipes in folders")
 @pytest.mark.parametrize("name", ["table.csv", "table.parquet", "matrix.json", "matrix.npz", "info.json", "run.toml"])
-def test_a_pipe_as_an_argument_is_answered_at_once(tmp_path: Path, name: str) -> None:
+def test_a_pipe_as_an_argument_is_refused_immediately(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)
     verbs = {"info.json": ["score", ".", "--experts"], "run.toml": ["run"]}.get(name, ["score"])
     done = subprocess.run(
@@ -95,14 +95,14 @@ def test_the_argument_and_lifetime_folders_may_be_links(life: Path, tmp_path: Pa
     assert [place.name for place in find(tmp_path / "argument")] == ["one"]
 
 
-def test_a_link_to_a_lifetime_that_lies_beside_it_is_no_second_one(life: Path) -> None:
+def test_a_link_to_a_lifetime_in_the_same_folder_is_not_a_second_lifetime(life: Path) -> None:
     (life.parent / "alias").symlink_to(life)
     (life.parent / "loop").symlink_to(life.parent)
     assert [place.name for place in find(life.parent)] == ["small"]
 
 
 @pytest.mark.parametrize("name", [*FILES, "worker-default/2-test", "worker-default"])
-def test_nothing_inside_a_lifetime_may_lead_out_of_it(life: Path, tmp_path: Path, name: str) -> None:
+def test_no_link_inside_a_lifetime_may_lead_out_of_it(life: Path, tmp_path: Path, name: str) -> None:
     (life / name).rename(tmp_path / "aside")
     (life / name).symlink_to(tmp_path / "aside")
     with pytest.raises(LogError, match="leads out of the log"):

@@ -1,4 +1,4 @@
-"""Logs elsewhere: a URL, in either spelling, is its copy here, under its own last name."""
+"""Remote logs: a URL, in either spelling, is a local copy under its last name."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def test_a_scheme_makes_a_url_in_either_spelling(url: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["runs", "a/b", "/a/b", "C:/runs", "c:\\runs", "a:b", "//host/x", "://x", "s3:"])
-def test_a_path_is_no_url(path: str) -> None:
+def test_a_path_is_not_a_url(path: str) -> None:
     assert not is_url(path)
 
 
-def test_a_file_url_is_the_path_and_no_copy(tmp_path: Path) -> None:
+def test_a_file_url_is_the_path_without_a_copy(tmp_path: Path) -> None:
     file = tmp_path / "my runs.csv"
     file.write_text(TEXT)
     for url in (file.as_uri(), f"file:{file}", f"file://{file}"):
@@ -55,7 +55,7 @@ def memory() -> Iterator[Any]:
     files.rm("/", recursive=True)
 
 
-def journal(folder: Path) -> Path:
+def write_journal(folder: Path) -> Path:
     with Journal(folder, "life", measures=["reward"]) as writing:
         for number in range(10):
             block = number // 5
@@ -73,7 +73,7 @@ def test_a_remote_table_is_read_under_its_own_name(memory: Any) -> None:
     assert locate("memory://bucket/ewc/runs.csv") == locate("memory:/bucket/ewc/runs.csv")  # copied once
 
 
-def test_a_remote_folder_is_searched_like_one_here(memory: Any) -> None:
+def test_a_remote_folder_is_searched_like_a_local_one(memory: Any) -> None:
     for name in ("ewc/seed0.csv", "der/seed0.csv", "notes.txt", ".cache/x.csv"):
         memory.pipe(f"/runs/{name}", TEXT.encode())
     place = locate("memory://runs")
@@ -81,36 +81,36 @@ def test_a_remote_folder_is_searched_like_one_here(memory: Any) -> None:
     assert [path.relative_to(place).as_posix() for path in find(place)] == ["der/seed0.csv", "ewc/seed0.csv"]
 
 
-def test_a_remote_lifetime_is_the_lifetime(memory: Any, tmp_path: Path) -> None:
-    here = journal(tmp_path)
+def test_a_remote_lifetime_equals_the_local_one(memory: Any, tmp_path: Path) -> None:
+    here = write_journal(tmp_path)
     memory.put(str(here), "/logs/life", recursive=True)
-    there = locate("memory://logs/life")
-    (one,) = lifetimes(there, Options())
-    assert there.name == "life"
+    copy = locate("memory://logs/life")
+    (one,) = lifetimes(copy, Options())
+    assert copy.name == "life"
     assert one.experiences.equals(read(here).experiences)
 
 
-def test_what_is_not_there_is_said(memory: Any) -> None:
+def test_a_missing_remote_log_is_reported(memory: Any) -> None:
     with pytest.raises(NotALogError, match="memory://nowhere: no such file or folder"):
         locate("memory://nowhere")
 
 
-def test_a_scheme_that_nobody_knows_is_said(memory: Any) -> None:
+def test_an_unknown_scheme_is_reported(memory: Any) -> None:
     with pytest.raises(LogError, match="no file system for 'gopher'"):
         locate("gopher://host/runs")
 
 
 @pytest.mark.parametrize("url", ["http://[x]/a", "http://[", "https://[::1/log", "s3://[x"])
-def test_an_address_that_is_none_is_said(memory: Any, url: str) -> None:
+def test_an_invalid_url_is_reported(memory: Any, url: str) -> None:
     with pytest.raises(LogError, match="no file system for"):
         locate(url)
 
 
-def test_a_name_that_leads_out_of_its_folder_is_not_written(memory: Any) -> None:
+def test_a_remote_name_that_leads_out_of_its_folder_is_not_written(memory: Any) -> None:
     from perdure.log.places import _within
 
-    found = {f"root/{name}": {"type": "file", "size": 1} for name in ("a.csv", "../evil.csv", "b/../../evil.csv")}
-    assert [relative for relative, _ in _within(found, "root")] == [("a.csv",)]
+    result = {f"root/{name}": {"type": "file", "size": 1} for name in ("a.csv", "../evil.csv", "b/../../evil.csv")}
+    assert [relative for relative, _ in _within(result, "root")] == [("a.csv",)]
 
 
 def test_logs_in_a_bucket_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_logs_in_a_bucket_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         files = s3fs.S3FileSystem(skip_instance_cache=True)
         files.mkdir("bucket")
         files.pipe("bucket/runs/ewc.csv", TEXT.encode())
-        here = journal(tmp_path)
+        here = write_journal(tmp_path)
         files.put(str(here), "bucket/lives/life", recursive=True)
         assert read("s3://bucket/runs/ewc.csv").id == "ewc"
         assert [path.name for path in find(locate(Path("s3://bucket/runs")))] == ["ewc.csv"]

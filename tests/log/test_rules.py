@@ -1,4 +1,4 @@
-"""What is written is never refused afterwards: the writers, the reader and `check` stand on one table of rules."""
+"""Rules for records: the writers, the reader and `check` use one table, so that no written record is refused later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from perdure.log.rules import MEASURE, RULES, Rule
 RECORD: dict[str, Any] = {"block_num": 0, "exp_num": 0, "block_type": "train", "task_name": "pong", "reward": 1.0}
 EVERY = (*RULES.values(), MEASURE)
 
-# Texts that nearly are what each field wants, besides those that are anything at all.
+# Texts that are almost valid for each field, in addition to arbitrary ones.
 NEARLY = st.one_of(
     st.text(max_size=12),
     st.text(alphabet="0123456789+-. eE_naifNT", max_size=24),
@@ -48,13 +48,13 @@ VALUES = st.one_of(
 @settings(deadline=None)
 @given(texts=st.lists(NEARLY, min_size=1, max_size=20))
 @example(texts=["1\n", "20240102T030405.000000\n", "w\n"])
-def test_a_rule_says_the_same_of_a_text_and_of_a_column(rule: Rule, texts: list[str]) -> None:
+def test_a_rule_gives_the_same_verdict_for_a_text_and_a_column(rule: Rule, texts: list[str]) -> None:
     broken = [not (rule.sound(text) if text else rule.blank is not None) for text in texts]
     assert rule.broken(pl.Series(texts, dtype=pl.String)).to_list() == broken
 
 
 def errors_of(problems: tuple[Problem, ...]) -> Iterator[Problem]:
-    return (one for one in problems if one.level == "error")
+    return (problem for problem in problems if problem.level == "error")
 
 
 @pytest.mark.parametrize("field", [field for field in RULES if field != "timestamp"] + ["reward", "other"])
@@ -65,7 +65,7 @@ def errors_of(problems: tuple[Problem, ...]) -> Iterator[Problem]:
 @example(value=2**63 - 1)
 @example(value=2**63)
 @example(value="\ud800")
-def test_what_is_written_is_checked_and_read_without_a_word(field: str, many: bool, value: Any) -> None:
+def test_written_records_are_checked_and_read_without_problems(field: str, many: bool, value: Any) -> None:
     with TemporaryDirectory() as folder:
         journal = perdure.Journal(folder, "life")
         try:
@@ -86,7 +86,7 @@ def test_what_is_written_is_checked_and_read_without_a_word(field: str, many: bo
 @pytest.mark.parametrize("rule", EVERY, ids=lambda rule: rule.field)
 @settings(max_examples=60, deadline=None)
 @given(text=NEARLY)
-def test_what_the_reader_refuses_is_refused_by_the_check_at_its_line(rule: Rule, text: str) -> None:
+def test_check_refuses_every_line_that_the_reader_refuses(rule: Rule, text: str) -> None:
     cells = dict.fromkeys(("block_num", "exp_num"), "0") | {"worker_id": "w", "block_type": "train"}
     cells |= {"block_subtype": "wake", "task_name": "pong", "task_params": "{}", "exp_status": "complete"}
     cells |= {"timestamp": "", "reward": "1"}
@@ -97,6 +97,6 @@ def test_what_the_reader_refuses_is_refused_by_the_check_at_its_line(rule: Rule,
         (log / "w" / "0-train").mkdir(parents=True)
         lines = ["\t".join(cells), "\t".join(cells.values())]
         (log / "w" / "0-train" / "data-log.tsv").write_text("\n".join(lines) + "\n", newline="")
-        refused = {one.line for one in errors_of(check_l2logger(log).problems)}
+        refused = {error.line for error in errors_of(check_l2logger(log).problems)}
         if refused != {2}:
             assert perdure.read(log).experiences.height == 1

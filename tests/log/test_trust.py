@@ -1,4 +1,4 @@
-"""The files beside the records are believed only as their writer wrote them: manifest, logger_info, scenario_info."""
+"""Files next to the records: manifest, logger_info and scenario_info are trusted only as their writer left them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_LEDGER = "not verified: there is no blocks.jsonl to compare the records with"
 
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three lifetimes that differ; their manifests give the bounds of each task."""
+    """Write three different lifetimes whose manifests give the bounds of each task."""
     folder = tmp_path_factory.mktemp("pristine") / "logs"
     scenario = Scenario("two", (Task("a", "1", bounds=(0.0, 5.0)), Task("b", "1", bounds=(0.0, 7.0))), ())
     for seed in range(3):
@@ -45,21 +45,21 @@ def alter(file: Path, change: Change) -> None:
     file.write_text(json.dumps(facts, indent=2) + "\n")
 
 
-def renamed(old: str, new: str) -> Change:
+def rename_key(old: str, new: str) -> Change:
     return lambda facts: facts.update({new: facts.pop(old)})
 
 
-def other_bounds(manifest: dict[str, Any]) -> None:
+def change_bounds(manifest: dict[str, Any]) -> None:
     manifest["scenario"]["tasks"][0]["bounds"] = [0.0, 50.0]
 
 
 ALTERED: dict[str, tuple[str, Change]] = {
     "another direction": ("manifest.json", lambda facts: facts["measures"].update(reward="lower")),
-    "another bound": ("manifest.json", other_bounds),
+    "another bound": ("manifest.json", change_bounds),
     "another learner": ("manifest.json", lambda facts: facts.update(learner="p")),
     "another seed": ("manifest.json", lambda facts: facts.update(seed=7)),
     "another role": ("manifest.json", lambda facts: facts.update(role="expert")),
-    "a misspelt key": ("manifest.json", renamed("learner", "lerner")),
+    "a misspelt key": ("manifest.json", rename_key("learner", "lerner")),
     "an unknown key": ("manifest.json", lambda facts: facts.update(remark="mine")),
     "another scenario type": ("scenario_info.json", lambda facts: facts.update(scenario_type="dispersed")),
     "a missing key": ("scenario_info.json", lambda facts: facts.pop("complexity")),
@@ -71,7 +71,7 @@ ALTERED: dict[str, tuple[str, Change]] = {
 def assert_refused(logs: Path, name: str) -> None:
     """Assert that `score` leaves out the second of three logs, that `check` fails, and that both name the file."""
     status, facts = scored(logs)
-    assert [life["id"] for life in facts["lifetimes"]] == ["logs/l0", "logs/l2"]
+    assert [lifetime["id"] for lifetime in facts["lifetimes"]] == ["logs/l0", "logs/l2"]
     assert status == 1
     (left_out,) = facts["left_out"]
     assert left_out["path"] == str(logs / "l1")
@@ -101,7 +101,7 @@ def test_a_journal_with_a_missing_file_is_refused_and_the_file_is_named(logs: Pa
     assert_refused(logs, name)
 
 
-def test_an_altered_manifest_can_be_believed_on_purpose_and_a_note_says_so(logs: Path) -> None:
+def test_an_altered_manifest_can_be_accepted_explicitly_with_a_note(logs: Path) -> None:
     alter(logs / "l1" / "manifest.json", lambda facts: facts.update(learner="p"))
     assert outcome("score", logs / "l1").status == 2
     status, facts = scored(logs / "l1", "--unverified")
@@ -109,14 +109,14 @@ def test_an_altered_manifest_can_be_believed_on_purpose_and_a_note_says_so(logs:
     assert any(note.startswith("unverified: manifest.json") for note in facts["lifetimes"][0]["notes"])
 
 
-def test_files_that_nobody_touched_are_believed_without_a_word(logs: Path) -> None:
+def test_unaltered_files_are_accepted_without_a_note(logs: Path) -> None:
     status, facts = scored(logs)
     assert (status, len(facts["lifetimes"]), facts["left_out"]) == (0, 3, [])
-    assert not any("verified" in note for life in facts["lifetimes"] for note in life["notes"])
+    assert not any("verified" in note for lifetime in facts["lifetimes"] for note in lifetime["notes"])
     assert outcome("check", logs / "l0") == (0, "18 records, no errors, no warnings\n")
 
 
-def test_several_workers_of_one_lifetime_are_believed(tmp_path: Path) -> None:
+def test_files_of_several_workers_of_one_lifetime_are_accepted(tmp_path: Path) -> None:
     for worker in range(2):
         with perdure.Journal(tmp_path, "log", join=worker > 0) as journal:
             for number in range(4):
@@ -136,10 +136,10 @@ def test_several_workers_of_one_lifetime_are_believed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["l2logger", "learnkit"])
-def test_a_manifest_that_no_ledger_vouches_for_has_no_unknown_keys(logs: Path, form: str) -> None:
+def test_unknown_keys_are_refused_in_a_manifest_without_a_ledger(logs: Path, form: str) -> None:
     log = logs / "l1" if form == "l2logger" else perdure.write_learnkit(perdure.read(logs / "l1"), logs, "tree")
     (logs / "l1" / "blocks.jsonl").unlink()
-    alter(log / "manifest.json", renamed("learner", "lerner"))
+    alter(log / "manifest.json", rename_key("learner", "lerner"))
     for verb, status in (("score", 2), ("check", 1)):
         done = outcome(verb, log)
         assert done.status == status, done.said
@@ -150,7 +150,7 @@ def test_a_manifest_that_no_ledger_vouches_for_has_no_unknown_keys(logs: Path, f
 
 @pytest.fixture
 def foreign(logs: Path) -> Path:
-    """A log as another writer leaves it: without ledger and manifest, and with keys of its own."""
+    """Write a log as another tool leaves it: without ledger and manifest, and with keys of its own."""
     for name in ("blocks.jsonl", "manifest.json"):
         (logs / "l1" / name).unlink()
     for name in ("scenario_info.json", "logger_info.json"):
@@ -158,14 +158,14 @@ def foreign(logs: Path) -> Path:
     return logs / "l1"
 
 
-def test_a_log_of_another_writer_is_read_with_a_note_whatever_else_its_files_say(foreign: Path) -> None:
+def test_a_log_of_another_writer_is_read_with_a_note_despite_unknown_keys(foreign: Path) -> None:
     status, facts = scored(foreign)
-    (life,) = facts["lifetimes"]
-    assert (status, life["scenario_type"]) == (0, "condensed")
-    assert NO_LEDGER in life["notes"]
+    (lifetime,) = facts["lifetimes"]
+    assert (status, lifetime["scenario_type"]) == (0, "condensed")
+    assert NO_LEDGER in lifetime["notes"]
 
 
-def test_check_says_of_a_log_without_a_ledger_what_score_says(foreign: Path) -> None:
+def test_check_and_score_report_a_missing_ledger_the_same_way(foreign: Path) -> None:
     check = outcome("check", foreign)
     assert check.status == 0
     assert NO_LEDGER in check.said

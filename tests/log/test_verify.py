@@ -1,4 +1,4 @@
-"""Verified before believed: what the journal wrote is what is read, or it is said which file is not."""
+"""Verification: a log is read as the journal wrote it, or the altered file is named."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def lines_of(file: Path) -> list[bytes]:
     return file.read_bytes().splitlines(keepends=True)
 
 
-def swap(life: Path) -> None:
-    one, other = life / "worker-default" / "0-test", life / "worker-default" / "4-test"
-    one.rename(life / "aside")
+def swap_files(lifetime: Path) -> None:
+    one, other = lifetime / "worker-default" / "0-test", lifetime / "worker-default" / "4-test"
+    one.rename(lifetime / "aside")
     other.rename(one)
-    (life / "aside").rename(other)
+    (lifetime / "aside").rename(other)
 
 
-def change(file: str, new: Callable[[list[bytes]], list[bytes]]) -> Callable[[Path], None]:
-    def changed(life: Path) -> None:
-        (life / file).write_bytes(b"".join(new(lines_of(life / file))))
+def make_change(file: str, new: Callable[[list[bytes]], list[bytes]]) -> Callable[[Path], None]:
+    def apply_change(lifetime: Path) -> None:
+        (lifetime / file).write_bytes(b"".join(new(lines_of(lifetime / file))))
 
-    return changed
+    return apply_change
 
 
 def without_a_digit(lines: list[bytes]) -> list[bytes]:
@@ -50,23 +50,32 @@ def without_a_digit(lines: list[bytes]) -> list[bytes]:
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
-    "a removed block": (lambda life: shutil.rmtree(life / "worker-default" / "2-test"), "2-test/data-log.tsv, a block"),
-    "an altered record": (change(FIRST, without_a_digit), f"{FIRST}: altered.*its bytes differ"),
-    "a record less": (change(MIDDLE, lambda lines: lines[:-1]), f"{MIDDLE}: altered.*bytes shorter"),
-    "a file cut within a line": (change(MIDDLE, lambda lines: [*lines[:-1], lines[-1][:-3]]), f"{MIDDLE}: altered"),
-    "an extra line": (change(MIDDLE, lambda lines: [*lines, lines[-1]]), f"{MIDDLE}: altered.*bytes longer"),
-    "an extra line at the end of the life": (change(LAST, lambda lines: [*lines, lines[-1]]), f"{LAST}.*bytes longer"),
-    "lines in another order": (change(MIDDLE, lambda lines: [lines[0], *lines[:0:-1]]), f"{MIDDLE}: altered"),
-    "an emptied file": (change(MIDDLE, lambda _: []), f"{MIDDLE}: altered.*bytes shorter"),
-    "a swapped pair": (swap, f"{FIRST}: altered"),
+    "a removed block": (
+        lambda lifetime: shutil.rmtree(lifetime / "worker-default" / "2-test"),
+        "2-test/data-log.tsv, a block",
+    ),
+    "an altered record": (make_change(FIRST, without_a_digit), f"{FIRST}: altered.*its bytes differ"),
+    "a record less": (make_change(MIDDLE, lambda lines: lines[:-1]), f"{MIDDLE}: altered.*bytes shorter"),
+    "a file cut within a line": (
+        make_change(MIDDLE, lambda lines: [*lines[:-1], lines[-1][:-3]]),
+        f"{MIDDLE}: altered",
+    ),
+    "an extra line": (make_change(MIDDLE, lambda lines: [*lines, lines[-1]]), f"{MIDDLE}: altered.*bytes longer"),
+    "an extra line at the end of the life": (
+        make_change(LAST, lambda lines: [*lines, lines[-1]]),
+        f"{LAST}.*bytes longer",
+    ),
+    "lines in another order": (make_change(MIDDLE, lambda lines: [lines[0], *lines[:0:-1]]), f"{MIDDLE}: altered"),
+    "an emptied file": (make_change(MIDDLE, lambda _: []), f"{MIDDLE}: altered.*bytes shorter"),
+    "a swapped pair": (swap_files, f"{FIRST}: altered"),
     "a damaged line of the ledger": (
-        change("blocks.jsonl", lambda lines: [b"{x}\n", *lines]),
+        make_change("blocks.jsonl", lambda lines: [b"{x}\n", *lines]),
         "blocks.jsonl:1: not written by a journal",
     ),
     "a record more in the ledger's count": (
-        change(
+        make_change(
             "blocks.jsonl",
-            lambda lines: [line.replace(b'"rows":2', b'"rows":3', at < 4) for at, line in enumerate(lines)],
+            lambda lines: [line.replace(b'"rows":2', b'"rows":3', index < 4) for index, line in enumerate(lines)],
         ),
         f"{FIRST}: altered.*there are 2 records",
     ),
@@ -76,31 +85,31 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_log_that_is_not_what_was_written_is_refused_with_file_and_reason(life: Path, damage: str) -> None:
     perdure.read(life)
-    act, said = DAMAGE[damage]
+    act, message_part = DAMAGE[damage]
     act(life)
-    with pytest.raises(UnverifiedError, match=said) as refused:
+    with pytest.raises(UnverifiedError, match=message_part) as refused:
         perdure.read(life)
     assert "--unverified" in str(refused.value)
     assert not re.search(r"\b(remove|delete)\b", str(refused.value)), "records are never to be deleted"
-    problems = check_l2logger(life).problems  # which reads the same, and names the same
-    assert any(one.level == "error" and one.what[:60] in str(refused.value) for one in problems)
+    problems = check_l2logger(life).problems  # which reads the same lines and names the same file
+    assert any(problem.level == "error" and problem.what[:60] in str(refused.value) for problem in problems)
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_it_can_be_seen_as_it_stands_with_a_note_that_says_so(life: Path, damage: str) -> None:
+def test_an_unverified_log_can_be_read_with_a_note(life: Path, damage: str) -> None:
     DAMAGE[damage][0](life)
     lifetime = perdure.read(life, verified=False)
     assert any(note.startswith("unverified: ") for note in lifetime.notes)
     records = sum(len(lines_of(file)) - 1 for file in life.rglob("data-log.tsv") if file.stat().st_size)
-    assert records - lifetime.experiences.height in (0, 1)  # a torn line is left out as ever
+    assert records - lifetime.experiences.height in (0, 1)  # a torn line is skipped as always
 
 
-def test_a_log_without_damage_has_nothing_to_note(life: Path) -> None:
+def test_an_undamaged_log_has_no_notes(life: Path) -> None:
     assert perdure.read(life).notes == ()
     assert perdure.read(life, verified=False).notes == ()
 
 
-def test_scoring_leaves_it_out_and_goes_on(life: Path, run_cli: Cli) -> None:
+def test_scoring_skips_a_damaged_log_and_continues(life: Path, run_cli: Cli) -> None:
     shutil.copytree(life, life.parent / "other")
     DAMAGE["an altered record"][0](life)
     done = run_cli("score", life.parent, "--json", "-")
@@ -119,7 +128,7 @@ def test_a_log_of_another_logger_is_read_with_one_note(life: Path) -> None:
 
 
 class TestBlocksNotClosed:
-    """What the ledger has not closed is not verified, which is said, and not refused."""
+    """Blocks that the ledger has not closed: they are reported as unverified and not refused."""
 
     @pytest.fixture
     def journal(self, tmp_path: Path) -> perdure.Journal:
@@ -128,11 +137,11 @@ class TestBlocksNotClosed:
             journal.log(block_num=number // 3, exp_num=number, block_type="train", task_name="a", reward=number)
         return journal
 
-    def test_a_running_life_reads(self, journal: perdure.Journal) -> None:
+    def test_a_running_lifetime_reads(self, journal: perdure.Journal) -> None:
         with journal:
-            found = perdure.read(journal.path)
-            assert found.experiences.height == 6
-            assert found.notes == ("not verified: 1 of 2 files, whose blocks blocks.jsonl has not closed",)
+            lifetime = perdure.read(journal.path)
+            assert lifetime.experiences.height == 6
+            assert lifetime.notes == ("not verified: 1 of 2 files, whose blocks blocks.jsonl has not closed",)
 
     def test_a_torn_tail_in_an_open_block_is_only_a_note(self, journal: perdure.Journal) -> None:
         with journal:
@@ -144,47 +153,45 @@ class TestBlocksNotClosed:
         assert "the last line is torn" in torn
         assert unverified.startswith("not verified: 1 of 2")
 
-    def test_a_closed_block_before_it_is_verified_all_the_same(self, journal: perdure.Journal) -> None:
+    def test_a_closed_block_before_an_open_one_is_still_verified(self, journal: perdure.Journal) -> None:
         with journal:
-            change("worker-default/0-train/data-log.tsv", lambda lines: lines[:-1])(journal.path)
+            make_change("worker-default/0-train/data-log.tsv", lambda lines: lines[:-1])(journal.path)
             with pytest.raises(UnverifiedError, match="0-train"):
                 perdure.read(journal.path)
 
     @pytest.mark.parametrize("ended", [True, False], ids=["ended", "killed"])
-    def test_a_block_taken_up_again_may_have_grown(self, journal: perdure.Journal, ended: bool) -> None:
+    def test_a_reopened_block_may_have_grown(self, journal: perdure.Journal, ended: bool) -> None:
         journal.close()
         again = perdure.Journal(journal.path.parent, "life", join=True)
         again.log(block_num=1, exp_num=6, block_type="train", task_name="a", reward=6)
         if ended:
             again.close()
-        found = perdure.read(journal.path)
-        assert found.experiences.height == 7
-        assert found.complete is ended
-        assert len(found.notes) == (0 if ended else 1)
+        lifetime = perdure.read(journal.path)
+        assert lifetime.experiences.height == 7
+        assert lifetime.complete is ended
+        assert len(lifetime.notes) == (0 if ended else 1)
         assert check_l2logger(journal.path).problems == ()
         again.close()
 
-    def test_a_block_that_was_closed_again_may_not_grow_any_more(self, journal: perdure.Journal) -> None:
+    def test_a_block_that_was_closed_again_may_not_grow(self, journal: perdure.Journal) -> None:
         journal.close()
         with perdure.Journal(journal.path.parent, "life", join=True) as again:
             again.log(block_num=1, exp_num=6, block_type="train", task_name="a", reward=6)
-        change("worker-default/1-train/data-log.tsv", lambda lines: [*lines, lines[-1]])(journal.path)
+        make_change("worker-default/1-train/data-log.tsv", lambda lines: [*lines, lines[-1]])(journal.path)
         with pytest.raises(UnverifiedError, match=r"1-train.*bytes longer"):
             perdure.read(journal.path)
 
-    def test_only_the_last_block_of_a_worker_that_has_not_ended_may_have_grown_unsaid(
-        self, journal: perdure.Journal
-    ) -> None:
+    def test_only_the_last_block_of_a_running_worker_may_have_grown(self, journal: perdure.Journal) -> None:
         with journal:
             journal.end_blocks()
             last, before = (f"worker-default/{name}/data-log.tsv" for name in ("1-train", "0-train"))
-            change(last, lambda lines: [*lines, lines[-1].replace(b"\t5", b"\t6")])(journal.path)
+            make_change(last, lambda lines: [*lines, lines[-1].replace(b"\t5", b"\t6")])(journal.path)
             assert perdure.read(journal.path).experiences.height == 7
-            change(before, lambda lines: [*lines, lines[-1]])(journal.path)
+            make_change(before, lambda lines: [*lines, lines[-1]])(journal.path)
             with pytest.raises(UnverifiedError, match=r"0-train.*bytes longer"):
                 perdure.read(journal.path)
 
-    def test_what_was_closed_before_it_grew_is_verified(self, journal: perdure.Journal) -> None:
+    def test_the_closed_part_of_a_grown_block_is_verified(self, journal: perdure.Journal) -> None:
         journal.close()
         with perdure.Journal(journal.path.parent, "life", join=True) as again:
             again.log(block_num=1, exp_num=6, block_type="train", task_name="a", reward=6)
@@ -203,11 +210,11 @@ class TestBlocksNotClosed:
         assert check_l2logger(journal.path).ok
         with perdure.Journal(journal.path.parent, "life", join=True) as again:  # and does not spoil the next
             again.log(block_num=2, exp_num=6, block_type="train", task_name="a", reward=6)
-        found = perdure.read(journal.path)
-        assert found.notes == ("not verified: 2 of 3 files, whose blocks blocks.jsonl has not closed",)
+        lifetime = perdure.read(journal.path)
+        assert lifetime.notes == ("not verified: 2 of 3 files, whose blocks blocks.jsonl has not closed",)
 
-    def test_cells_that_hold_newlines_are_counted_as_the_journal_counts_them(self, tmp_path: Path) -> None:
-        for number in range(3):  # taken up twice, so that the count comes from the file
+    def test_cells_with_newlines_are_counted_as_in_the_journal(self, tmp_path: Path) -> None:
+        for number in range(3):  # reopened twice, so that the count comes from the file
             with perdure.Journal(tmp_path, "life", join=number > 0) as journal:
                 values: dict[str, Any] = {"reward": 1.0, "note": 'two\nlines "and\n quotes'}
                 journal.log(block_num=0, exp_num=number, block_type="train", task_name="a", **values)
@@ -215,28 +222,28 @@ class TestBlocksNotClosed:
         assert check_l2logger(tmp_path / "life").problems == ()
 
 
-def test_a_journal_at_work_never_makes_its_log_look_altered(tmp_path: Path) -> None:
-    """Read while blocks end, are closed, and are taken up again."""
+def test_a_running_journal_never_makes_its_log_look_altered(tmp_path: Path) -> None:
+    """Read while blocks end, are closed and are reopened."""
     stop = threading.Event()
     problems: list[LogError] = []
 
-    def read_on() -> None:
+    def keep_reading() -> None:
         while not stop.is_set():
             try:
                 perdure.read(tmp_path / "life")
             except UnverifiedError as problem:
                 problems.append(problem)
             except LogError:
-                continue  # nothing there yet
+                continue  # nothing is written yet
 
-    reader = threading.Thread(target=read_on)
+    reader = threading.Thread(target=keep_reading)
     reader.start()
     try:
         for round_ in range(30):
             with perdure.Journal(tmp_path, "life", join=round_ > 0) as journal:
                 for number in range(10):
-                    at = round_ * 10 + number
-                    journal.log(block_num=at // 7, exp_num=at, block_type="train", task_name="a", reward=at)
+                    index = round_ * 10 + number
+                    journal.log(block_num=index // 7, exp_num=index, block_type="train", task_name="a", reward=index)
     finally:
         stop.set()
         reader.join()
@@ -244,7 +251,7 @@ def test_a_journal_at_work_never_makes_its_log_look_altered(tmp_path: Path) -> N
 
 
 def test_many_files_are_verified_in_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No data file is opened a second time for its checksum."""
+    """No data file is opened again for its checksum."""
     from perdure import files
 
     with perdure.Journal(tmp_path, "life") as journal:

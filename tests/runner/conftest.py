@@ -1,4 +1,4 @@
-"""Small protocols and toy learners that many tests of living need."""
+"""Small protocols and toy learners that many tests of running lifetimes share."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Dies(Still):
 
 
 class Counts:
-    """Its knowledge is how many steps it learned from; its action, and so its log, shows it."""
+    """Knows the number of steps it learned from; its action, and so its log, depends on it."""
 
     def __init__(self, seed=0, slow=0.0, honest=True):
         self.seed, self.slow, self.honest, self.count = seed, slow, honest, 0
@@ -144,7 +144,7 @@ WriteProtocol = Callable[..., Path]
 
 @pytest.fixture
 def write_protocol(tmp_path: Path) -> WriteProtocol:
-    """Write a small protocol, and the toy learners beside it."""
+    """Write a small protocol, with the toy learners next to it."""
 
     def write(
         use: str = "q-learning",
@@ -167,16 +167,16 @@ def write_protocol(tmp_path: Path) -> WriteProtocol:
 
 
 def records(place: Path) -> pl.DataFrame:
-    """What was logged there, timestamps apart."""
+    """Return the logged records without timestamps."""
     return perdure.read(place).experiences.drop("timestamp")
 
 
 @pytest.fixture
 def all_records() -> Callable[[Path], dict[str, pl.DataFrame]]:
-    """Every life and expert of a run folder by its path, timestamps apart."""
+    """Return a function that reads every lifetime and expert of a run folder by path, without timestamps."""
 
-    def found(folder: Path) -> dict[str, pl.DataFrame]:
-        places = sorted(one.parent for part in ("lives", "experts") for one in folder.glob(f"{part}/*/manifest.json"))
+    def read_all(folder: Path) -> dict[str, pl.DataFrame]:
+        places = sorted(path.parent for part in ("lives", "experts") for path in folder.glob(f"{part}/*/manifest.json"))
         return {str(place.relative_to(folder)): records(place) for place in places}
 
-    return found
+    return read_all

@@ -1,4 +1,4 @@
-"""A learner whose code changed: no lifetime continues with it unnoticed, and nothing of both is pooled."""
+"""Learners whose code changed: no lifetime continues unnoticed, and lifetimes of both versions are not pooled."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ variants = {{ wide = {{ "bot/paddle/width" = 0.4 }}, narrow = {{ "bot/paddle/wid
 {more}
 """
 PRE_DEPLOYMENT = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
-SPARED = "/"  # which exists
+SPARED = "/"  # a folder that exists
 
 
 @pytest.fixture
@@ -99,22 +99,22 @@ def change(file: Path, before: str = "ACTION = 0", after: str = "ACTION = 1") ->
 
 
 def run(file: Path, into: Path, **how: Any) -> Evaluation:
-    """Run a protocol by a worker process, which imports the learner anew."""
+    """Run a protocol in a worker process, which imports the learner again."""
     return perdure.run(file, into, workers=1, **{"score": False, **how})
 
 
-def rows(life: Path) -> pl.DataFrame:
-    return perdure.read(life).experiences.drop("timestamp")
+def rows(lifetime: Path) -> pl.DataFrame:
+    return perdure.read(lifetime).experiences.drop("timestamp")
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """The digest in each manifest of a run folder."""
-    found = {file.parent.name: json.loads(file.read_text()) for file in sorted(folder.glob("*/*/manifest.json"))}
-    return {name: manifest["protocol"]["learner_digest"] for name, manifest in found.items()}
+    """Return the digest in each manifest of a run folder."""
+    result = {file.parent.name: json.loads(file.read_text()) for file in sorted(folder.glob("*/*/manifest.json"))}
+    return {name: manifest["protocol"]["learner_digest"] for name, manifest in result.items()}
 
 
 def stopped_run(folder: Path, more: str = "") -> Path:
-    """The protocol of a run whose lifetimes all ended with an error in their third block."""
+    """Return the protocol of a run whose lifetimes all ended with an error in their third block."""
     file = write_protocol(folder, spared=str(folder / "spared"), gently=True, more=more)
     assert len(run(file, folder / "run").failed) >= 2
     (folder / "spared").touch()
@@ -122,7 +122,7 @@ def stopped_run(folder: Path, more: str = "") -> Path:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_lifetime_killed_before_its_learner_changed_starts_again_and_says_so(
+def test_a_lifetime_killed_before_its_learner_changed_starts_again_with_a_note(
     tmp_path: Path, mine: Path, run_cli: RunCli, workers: int
 ) -> None:
     file = write_protocol(tmp_path, spared=str(tmp_path / "spared"))
@@ -137,14 +137,14 @@ def test_a_lifetime_killed_before_its_learner_changed_starts_again_and_says_so(
     assert f"note {begun}" in again.stdout
     notes = json.loads((tmp_path / "out.json").read_text())["notes"]
     assert all("--accept-changed-learner continues instead" in note for note in notes)
-    assert len(notes) == (2 if workers else 1)  # one at a time, only the first lifetime was begun
+    assert len(notes) == (2 if workers else 1)  # in process, only the first lifetime was started
     run(file, tmp_path / "whole")
-    for life in ("life-000", "life-001"):
-        assert rows(tmp_path / "run" / "lives" / life).equals(rows(tmp_path / "whole" / "lives" / life))
+    for lifetime in ("life-000", "life-001"):
+        assert rows(tmp_path / "run" / "lives" / lifetime).equals(rows(tmp_path / "whole" / "lives" / lifetime))
     assert digests(tmp_path / "run") == digests(tmp_path / "whole")
 
 
-def test_a_changed_learner_continues_where_that_is_asked_for_and_the_manifest_says_so(
+def test_a_changed_learner_continues_on_request_and_the_manifest_records_it(
     tmp_path: Path, mine: Path, run_cli: RunCli
 ) -> None:
     file = stopped_run(tmp_path)
@@ -161,7 +161,7 @@ def test_a_changed_learner_continues_where_that_is_asked_for_and_the_manifest_sa
     assert not perdure.check(tmp_path / "run" / "lives" / "life-000").problems
 
 
-def test_what_was_accepted_once_is_not_asked_again(tmp_path: Path, mine: Path) -> None:
+def test_an_accepted_change_needs_no_second_request(tmp_path: Path, mine: Path) -> None:
     file = stopped_run(tmp_path)
     change(mine, "situation.block == 2", "situation.block == 4")
     (tmp_path / "spared").unlink()
@@ -173,9 +173,9 @@ def test_what_was_accepted_once_is_not_asked_again(tmp_path: Path, mine: Path) -
     assert all(" then " in digest for digest in digests(tmp_path / "run").values())
 
 
-def test_the_same_code_continues_without_a_word(tmp_path: Path, mine: Path) -> None:
+def test_unchanged_code_continues_without_a_note(tmp_path: Path, mine: Path) -> None:
     file = stopped_run(tmp_path)
-    mine.write_text(LEARNER)  # newer, and the same
+    mine.write_text(LEARNER)  # newer, with the same code
     begun: list[Event] = []
     result = run(file, tmp_path / "run", tell=begun.append)
     assert (result.failed, result.runs[0].notes) == ({}, ())
@@ -186,7 +186,7 @@ def test_the_same_code_continues_without_a_word(tmp_path: Path, mine: Path) -> N
 
 @pytest.fixture(scope="module")
 def changed_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run folder with two lifetimes of one version of a learner, and two of another; experts and twins of both."""
+    """Return a run folder with two lifetimes of each of two versions of a learner, with experts and twins of both."""
     folder = tmp_path_factory.mktemp("changed")
     (folder / "mine.py").write_text(LEARNER)
     file = write_protocol(folder)
@@ -199,10 +199,10 @@ def changed_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_finished_lifetimes_of_changed_code_are_groups_of_their_own(changed_run: Path, tmp_path: Path) -> None:
+def test_finished_lifetimes_of_changed_code_are_separate_groups(changed_run: Path, tmp_path: Path) -> None:
     logs = changed_run / "run"
-    said = run_verb("score", logs, "--json", tmp_path / "score.json").output
-    assert "the code of Mine changed between lifetimes, so they are not pooled" in " ".join(said.split())
+    output = run_verb("score", logs, "--json", tmp_path / "score.json").output
+    assert "the code of Mine changed between lifetimes, so they are not pooled" in " ".join(output.split())
     run_verb("score", logs, "--out", tmp_path / "tables")
     for source in (logs, tmp_path / "score.json", tmp_path / "tables" / "lifetimes.tsv"):
         groups = perdure.groups(perdure.survey(source))
@@ -218,13 +218,13 @@ def test_finished_lifetimes_of_changed_code_are_groups_of_their_own(changed_run:
 
 
 def test_experts_and_twins_of_other_code_are_named(changed_run: Path) -> None:
-    made = digests(changed_run / "run")
-    assert made["life-000"] == made["life-000-twin"] == made["pong_wide-00"] != made["life-002"]
-    assert made["life-002"] == made["life-003-twin"]
-    said = "its experts or its twin were run by another version of its learner's code"
-    expected = f"{said} ({made['life-000']}; the lifetime by {made['life-002']})"
+    hashes = digests(changed_run / "run")
+    assert hashes["life-000"] == hashes["life-000-twin"] == hashes["pong_wide-00"] != hashes["life-002"]
+    assert hashes["life-002"] == hashes["life-003-twin"]
+    message = "its experts or its twin were run by another version of its learner's code"
+    expected = f"{message} ({hashes['life-000']}; the lifetime by {hashes['life-002']})"
     scores = perdure.survey(changed_run / "run").scores
-    assert {one.id.rpartition("/")[2]: [note for note in one.notes if said in note] for one in scores} == {
+    assert {score.id.rpartition("/")[2]: [note for note in score.notes if message in note] for score in scores} == {
         "life-000": [],
         "life-001": [],
         "life-002": [expected],
@@ -233,7 +233,7 @@ def test_experts_and_twins_of_other_code_are_named(changed_run: Path) -> None:
     assert "another version" in " ".join(run_verb("score", changed_run / "run").output.split())
 
 
-def test_a_package_of_ones_own_is_covered_as_a_whole_and_nothing_beside_it(tmp_path: Path) -> None:
+def test_the_digest_covers_the_whole_package_of_a_learner_and_nothing_else(tmp_path: Path) -> None:
     package = tmp_path / "agents"
     (package / "deep").mkdir(parents=True)
     (package / "__init__.py").write_text("")
@@ -265,10 +265,10 @@ class Typed:
         return 0
 
 
-def test_installed_code_is_its_version_and_code_without_a_file_is_unknown(
+def test_installed_code_has_its_version_as_digest_and_code_without_a_file_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = ModuleType("typed_here")  # without a file, as what is typed into a notebook
+    module = ModuleType("typed_here")  # without a file, like code typed into a notebook
     vars(module)["Typed"] = Typed
     monkeypatch.setitem(sys.modules, "typed_here", module)
     for use, expected in {
@@ -284,7 +284,7 @@ def test_installed_code_is_its_version_and_code_without_a_file_is_unknown(
         assert [group.n for group in result.groups] == [2]
 
 
-def test_pre_deployment_by_changed_code_is_not_continued_unless_that_is_asked_for(tmp_path: Path, mine: Path) -> None:
+def test_pre_deployment_by_changed_code_continues_only_on_request(tmp_path: Path, mine: Path) -> None:
     file = write_protocol(tmp_path, more=PRE_DEPLOYMENT)
     assert not run(file, tmp_path / "run", only="life-000").failed
     change(mine)
@@ -295,8 +295,8 @@ def test_pre_deployment_by_changed_code_is_not_continued_unless_that_is_asked_fo
     assert result.failed == {}
     (note,) = result.runs[0].notes
     assert note.startswith("life-001 was run although pre-deployment was run by a learner that changed since")
-    found = digests(tmp_path / "run")
-    assert found["life-001"].startswith(f"{found['life-000']} then mine@")
+    hashes = digests(tmp_path / "run")
+    assert hashes["life-001"].startswith(f"{hashes['life-000']} then mine@")
 
 
 def test_a_shard_starts_its_own_lifetimes_again(tmp_path: Path, mine: Path) -> None:
@@ -306,8 +306,8 @@ def test_a_shard_starts_its_own_lifetimes_again(tmp_path: Path, mine: Path) -> N
     assert result.lived == ("life-001",)
     assert [note[:8] for note in result.runs[0].notes] == ["life-001"]
     assert run(file, tmp_path / "run", shard="1/2", accept_changed_learner=True).lived == ("life-000",)
-    found = digests(tmp_path / "run")
-    assert (" then " in found["life-000"], " then " in found["life-001"]) == (True, False)
+    hashes = digests(tmp_path / "run")
+    assert (" then " in hashes["life-000"], " then " in hashes["life-001"]) == (True, False)
 
 
 BATCHED = """
@@ -321,7 +321,7 @@ def make(setting, *, rate=0.1):
 
 @pytest.fixture
 def batched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Evaluation]:
-    """Run a protocol as one program, each time as if in a new process."""
+    """Return a function that runs a protocol as one program, each time as if in a new process."""
     pytest.importorskip("jax")
     (tmp_path / "many.py").write_text(BATCHED)
     content: Mapping[str, Any] = {
@@ -335,22 +335,22 @@ def batched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ev
         "tasks": {"pong": {"params": {"points": 1, "steps": 20}}},
     }
 
-    def live(into: str, **how: Any) -> Evaluation:
+    def run_batched(into: str, **how: Any) -> Evaluation:
         monkeypatch.delitem(sys.modules, "many", raising=False)
         how = {"score": False, **how}
         return perdure.run(content, tmp_path / into, engine="batched", paths=tmp_path, **how)
 
-    return live
+    return run_batched
 
 
 def batched_rows(folder: Path) -> list[pl.DataFrame]:
-    found = perdure.survey(folder)
-    assert found.lifetimes
+    survey = perdure.survey(folder)
+    assert survey.lifetimes
     return [pl.read_parquet(file).drop("timestamp", strict=False) for file in sorted(folder.glob("lives/*.parquet"))]
 
 
 def stop_after(blocks: int) -> Callable[[Event], None]:
-    """Raise as Ctrl-C does once some blocks were run."""
+    """Return a callback that raises KeyboardInterrupt after this number of blocks."""
     seen: list[int] = []
 
     def tell(event: Event) -> None:
@@ -362,7 +362,7 @@ def stop_after(blocks: int) -> Callable[[Event], None]:
     return tell
 
 
-def test_batched_lifetimes_of_changed_code_start_again_or_continue_where_that_is_asked_for(
+def test_batched_lifetimes_of_changed_code_start_again_or_continue_on_request(
     tmp_path: Path, batched: Callable[..., Evaluation]
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
@@ -372,9 +372,9 @@ def test_batched_lifetimes_of_changed_code_start_again_or_continue_where_that_is
     events: list[Event] = []
     again, accepted = batched("again", tell=events.append), batched("accepted", accept_changed_learner=True)
     assert again.lived == accepted.lived == ("life-000", "life-001")
-    (said,) = again.runs[0].notes
-    assert said.startswith("life-000 to life-001 started again from their seeds: the learner changed after ")
-    assert [event.notes for event in events if event.kind == "note"] == [(said,)]
+    (remark,) = again.runs[0].notes
+    assert remark.startswith("life-000 to life-001 started again from their seeds: the learner changed after ")
+    assert [event.notes for event in events if event.kind == "note"] == [(remark,)]
     assert "continued although the learner changed" in accepted.runs[0].notes[0]
     batched("whole")
     assert batched_rows(tmp_path / "again")[0].equals(batched_rows(tmp_path / "whole")[0])

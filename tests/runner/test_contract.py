@@ -1,4 +1,4 @@
-"""check_learner: every reference learner passes, and each breach of the contract is said in words."""
+"""check_learner: every reference learner passes, and each breach of the contract is reported."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from perdure.runner.contract import BATCHES, check_learner
 
 
 @pytest.mark.parametrize("name", ["q-learning", "q-learning-per-task"])
-def test_learners_that_act_keep_the_contract(name: str) -> None:
+def test_acting_reference_learners_keep_the_contract(name: str) -> None:
     check_learner(name)
 
 
 @pytest.mark.parametrize("name", ["naive", "replay", "ewc", "joint"])
-def test_learners_that_classify_keep_the_contract(name: str) -> None:
+def test_classifying_reference_learners_keep_the_contract(name: str) -> None:
     check_learner(name, BATCHES)
 
 
@@ -77,7 +77,7 @@ class LearnsAnyway(Sound):
 
 
 class Lazy(Sound):
-    """Builds its net when it first acts, which is in an evaluation."""
+    """A learner that builds its network when it first acts, which is in an evaluation."""
 
     net = ""
 
@@ -105,7 +105,7 @@ class Restless(Sound):
 
 
 class Blind(Sound):
-    """Saves less than it needs, and its fingerprint does not show it."""
+    """A learner that saves less than it needs, which its fingerprint does not show."""
 
     def act(self, observation: Any) -> Any:
         return 1 if self.known < 10 else 2
@@ -137,7 +137,7 @@ def test_a_sound_learner_passes() -> None:
         (Blind, "a lifetime resumed from the saved state differs"),
     ],
 )
-def test_each_breach_is_said_in_words(learner: Any, message: str) -> None:
+def test_each_breach_is_reported(learner: Any, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         check_learner(learner)
 
@@ -147,8 +147,8 @@ def test_a_learner_that_owns_its_loop_can_be_checked_too() -> None:
         def __init__(self, seed: int = 0) -> None:
             self.rng = np.random.default_rng(seed)
 
-        def live(self, life: Any) -> None:
-            for block in life:
+        def live(self, lifetime: Any) -> None:
+            for block in lifetime:
                 for episode in block.episodes():
                     episode.reset()
                     over = False

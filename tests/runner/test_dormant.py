@@ -1,4 +1,4 @@
-"""Dormant units: a column where a learner logs one, from the log to every table of blocks."""
+"""Dormant units: if a learner logs them, they are a column of the log and of every table of blocks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perdure.runner.runner import run_learner
 
 
 def test_a_unit_is_dormant_at_a_fortieth_of_its_layers_mean_activity() -> None:
-    """Sokar et al. 2023: its mean activity over that of the layer's units, at most 0.025."""
+    """Sokar et al. 2023: mean activity over that of the layer's units, at most 0.025."""
     weights = np.array([[1.0, 2.0, 0.0, -3.0, 0.03]])
     network = Network(weights, np.zeros(5), np.zeros((5, 2)), np.zeros(2))
     layer = (1 + 2 + 0 + 0 + 0.03) / 5
@@ -26,7 +26,7 @@ def test_a_unit_is_dormant_at_a_fortieth_of_its_layers_mean_activity() -> None:
 
 
 @pytest.mark.parametrize("learner", ["naive", "replay", "ewc", "joint"])
-def test_what_a_learner_logs_of_itself_is_a_column_of_every_table_of_blocks(tmp_path: Path, learner: str) -> None:
+def test_a_value_that_a_learner_logs_is_a_column_of_every_table_of_blocks(tmp_path: Path, learner: str) -> None:
     document = {
         "name": "dormant",
         "lifetimes": 1,
@@ -37,11 +37,11 @@ def test_what_a_learner_logs_of_itself_is_a_column_of_every_table_of_blocks(tmp_
     assert not run_learner(parse_protocol(document), tmp_path, workers=0).failed
     rows = perdure.read(tmp_path / "lives" / "life-000").experiences
     by_hand = [
-        float(np.mean(one["dormant_units"].to_list())) for one in rows.partition_by("block_num", maintain_order=True)
+        float(np.mean(part["dormant_units"].to_list())) for part in rows.partition_by("block_num", maintain_order=True)
     ]
     material = gather([tmp_path])
     (score,) = material.survey.scores
-    assert [one.dormant_units for one in score.blocks] == pytest.approx(by_hand)
+    assert [block.dormant_units for block in score.blocks] == pytest.approx(by_hand)
     assert block_table(material.survey)["dormant_units"].to_list() == pytest.approx(by_hand)
     assert blocks(material.lifetimes[0]).columns[-1].name == "dormant"
 
@@ -51,5 +51,5 @@ def test_without_such_a_column_no_table_has_one(tmp_path: Path) -> None:
 
     material = gather([written(tmp_path, "life", LIFE)])
     assert "dormant_units" not in block_table(material.survey).columns
-    assert all(one.dormant_units is None for one in material.survey.scores[0].blocks)
+    assert all(block.dormant_units is None for block in material.survey.scores[0].blocks)
     assert blocks(material.lifetimes[0]).columns[-1].name == "95 % interval"

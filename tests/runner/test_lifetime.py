@@ -1,4 +1,4 @@
-"""One life: both ways to live it, what is withheld, what is refused, and what the log says of it."""
+"""Running one lifetime: both kinds of loop, withheld values, refused actions, and the written log."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def pictures(learn: int = 3, evaluate: int = 2) -> Syllabus:
     return compose("condensed", DIGITS, learn=learn, evaluate=evaluate, seed=1)
 
 
-def rows(life: LiveRun) -> pl.DataFrame:
-    return perdure.read(life.path).experiences
+def rows(lifetime: LiveRun) -> pl.DataFrame:
+    return perdure.read(lifetime.path).experiences
 
 
-def play(episode: gymnasium.Env[Any, Any]) -> list[float]:
-    """One episode without moving; the rewards that were given."""
+def play_idle(episode: gymnasium.Env[Any, Any]) -> list[float]:
+    """Play one episode without moving; return the rewards."""
     episode.reset()
     rewards: list[float] = []
     over = False
@@ -52,21 +52,21 @@ def play(episode: gymnasium.Env[Any, Any]) -> list[float]:
     return rewards
 
 
-def test_a_learner_that_owns_its_loop_lives_every_block(tmp_path: Path) -> None:
+def test_a_learner_with_its_own_loop_runs_every_block(tmp_path: Path) -> None:
     life = run_lifetime(games(), tmp_path, "mine", seed=3)
     for block in life:
         for episode in block.episodes():
             assert isinstance(episode, gymnasium.Env)
-            play(episode)
+            play_idle(episode)
     assert life.over
     lifetime = perdure.read(life.path)
     assert lifetime.complete
-    lived = [(one.mode, one.task, one.length) for one in lifetime.scenario.blocks]
-    assert lived == [(one.mode, one.task, one.length) for one in games().scenario.blocks]
+    logged_blocks = [(block.mode, block.task, block.length) for block in lifetime.scenario.blocks]
+    assert logged_blocks == [(block.mode, block.task, block.length) for block in games().scenario.blocks]
     assert not [problem for problem in perdure.check(life.path).problems if problem.level == "error"]
 
 
-def test_the_loop_of_s003_runs_as_printed(tmp_path: Path) -> None:
+def test_the_loop_of_2019_runs_as_printed(tmp_path: Path) -> None:
     learned: list[tuple[Any, Any]] = []
 
     def do_inference(inputs: Any) -> Any:
@@ -91,8 +91,8 @@ def test_the_loop_of_s003_runs_as_printed(tmp_path: Path) -> None:
 
 
 def test_next_batch_before_the_answer_is_an_error(tmp_path: Path) -> None:
-    with run_lifetime(pictures(), tmp_path, "early", seed=3) as life:
-        datasets = life.datasets()
+    with run_lifetime(pictures(), tmp_path, "early", seed=3) as lifetime:
+        datasets = lifetime.datasets()
         dataset = next(datasets)
         dataset.reset()
         dataset.next_batch()
@@ -100,39 +100,39 @@ def test_next_batch_before_the_answer_is_an_error(tmp_path: Path) -> None:
             dataset.next_batch()
 
 
-def test_rewards_and_infos_are_withheld_in_evaluation_and_logged_all_the_same(tmp_path: Path) -> None:
-    life = run_lifetime(games(evaluate=6), tmp_path, "withheld", seed=3)
-    for block in life:
+def test_rewards_and_infos_are_withheld_in_evaluation_and_still_logged(tmp_path: Path) -> None:
+    lifetime = run_lifetime(games(evaluate=6), tmp_path, "withheld", seed=3)
+    for block in lifetime:
         for episode in block.episodes():
-            given = play(episode)
+            given = play_idle(episode)
             assert block.learning or given == [0.0] * len(given)
-    logged = rows(life)
+    logged = rows(lifetime)
     tests = logged.filter(pl.col("block_type") == "test")
     assert (tests["reward"] != 0).any()
 
 
-def test_how_episodes_fall_out_follows_the_environments_seed_alone(
+def test_the_course_of_episodes_depends_only_on_the_environments_seed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seeds = Seeds.of(3)
-    made: list[int] = []
+    results: list[int] = []
 
     def making(task: Task, seed: int, **more: Any) -> Episodes:
-        made.append(seed)
+        results.append(seed)
         return Episodes(task, seed, **more)
 
     def seen(name: str, seeds: Seeds) -> tuple[list[int], list[list[float]]]:
-        found = []
-        made.clear()
+        result = []
+        results.clear()
         for block in run_lifetime(games(), tmp_path, name, seeds=seeds):
             for episode in block.episodes():
                 observation, _ = episode.reset()
                 over = False
                 while not over:
-                    found.append(np.ravel(observation).tolist())
+                    result.append(np.ravel(observation).tolist())
                     observation, _, terminated, truncated, _ = episode.step(0)
                     over = terminated or truncated
-        return [*made], found
+        return [*results], result
 
     monkeypatch.setattr("perdure.runner.lifetime.Episodes", making)
     first = seen("first", seeds)
@@ -165,21 +165,21 @@ def test_updates_disabled_in_a_learning_block_withhold_too(tmp_path: Path) -> No
 
 
 class Watched:
-    """Acts at random, and notes what it is told."""
+    """A learner that acts at random and records its callbacks."""
 
     def __init__(self, cheats: str = "") -> None:
         self.cheats = cheats
-        self.told: list[tuple[str, Situation]] = []
+        self.events: list[tuple[str, Situation]] = []
         self.learned: list[Any] = []
         self.state = 0
         self.learning = False
 
     def block_started(self, situation: Situation) -> None:
-        self.told.append(("started", situation))
+        self.events.append(("started", situation))
         self.learning = situation.learning
 
     def block_ended(self, situation: Situation) -> None:
-        self.told.append(("ended", situation))
+        self.events.append(("ended", situation))
 
     def act(self, observation: Any) -> Any:
         if self.cheats == "learns in evaluation" and not self.learning:
@@ -198,29 +198,29 @@ class Watched:
         return str(self.state)
 
 
-def test_the_thin_loop_tells_each_block_and_teaches_only_in_learning(tmp_path: Path) -> None:
+def test_the_act_learn_loop_announces_each_block_and_teaches_only_in_learning(tmp_path: Path) -> None:
     learner = Watched()
     lead(run_lifetime(games(), tmp_path, "thin", seed=3, learner=learner), learner)
-    assert [what for what, _ in learner.told] == ["started", "ended"] * len(games().scenario.blocks)
-    assert [one.task for what, one in learner.told if what == "started"] == [
-        one.task for one in games().scenario.blocks
+    assert [what for what, _ in learner.events] == ["started", "ended"] * len(games().scenario.blocks)
+    assert [message.task for what, message in learner.events if what == "started"] == [
+        block.task for block in games().scenario.blocks
     ]
-    assert all(isinstance(one, Transition) for one in learner.learned)
-    assert sum(one.terminated or one.truncated for one in learner.learned) == 2 * 3
-    situation = learner.told[0][1]
+    assert all(isinstance(task, Transition) for task in learner.learned)
+    assert sum(task.terminated or task.truncated for task in learner.learned) == 2 * 3
+    situation = learner.events[0][1]
     assert situation.action_space.n == 3
     assert situation.observation_space.shape == (7,)
 
 
-def test_the_thin_loop_gives_labelled_batches_to_a_classifier(tmp_path: Path) -> None:
+def test_the_act_learn_loop_gives_labelled_batches_to_a_classifier(tmp_path: Path) -> None:
     learner = Watched()
     lead(run_lifetime(pictures(), tmp_path, "batches", seed=3, learner=learner), learner)
     assert len(learner.learned) == 2 * 3
     answer = learner.learned[0]
     assert isinstance(answer, Answer)
     assert answer.labels.shape == (32,)
-    assert learner.told[0][1].inputs == (12, 12)
-    assert learner.told[0][1].outputs == 10
+    assert learner.events[0][1].inputs == (12, 12)
+    assert learner.events[0][1].outputs == 10
 
 
 @pytest.mark.parametrize("syllabus", [games(), pictures()], ids=["episodes", "batches"])
@@ -234,31 +234,31 @@ def test_a_learner_that_changes_in_evaluation_is_refused_and_the_block_is_named(
     assert perdure.read(tmp_path / "cheat").complete is False
 
 
-def test_a_loop_of_ones_own_is_checked_for_changes_too(tmp_path: Path) -> None:
+def test_a_custom_loop_is_checked_for_changes_too(tmp_path: Path) -> None:
     learner = Watched()
-    life = run_lifetime(games(), tmp_path, "own", learner=learner)
+    lifetime = run_lifetime(games(), tmp_path, "own", learner=learner)
 
     def loop() -> None:
-        for block in life:
+        for block in lifetime:
             for episode in block.episodes():
-                play(episode)
+                play_idle(episode)
             learner.state += 1
 
     with pytest.raises(LearnerError, match=r"block 0 \(evaluate pong_wide\): the learner changed"):
         loop()
 
 
-def test_a_learner_may_build_itself_at_first_sight_but_not_freeze_later(tmp_path: Path) -> None:
+def test_a_learner_may_build_itself_in_its_first_block_but_not_stop_learning_later(tmp_path: Path) -> None:
     learner = Watched()
-    life = run_lifetime(games(), tmp_path, "late", learner=learner)
-    for block in life:
+    lifetime = run_lifetime(games(), tmp_path, "late", learner=learner)
+    for block in lifetime:
         learner.state += not block.learning
-        life.freeze()
+        lifetime.freeze()
         for episode in block.episodes():
             with pytest.raises(LearnerError, match="freeze after the block's first experience"):
-                life.freeze()
-            play(episode)
-    assert life.over
+                lifetime.freeze()
+            play_idle(episode)
+    assert lifetime.over
 
 
 def test_a_wrong_action_names_the_block_and_the_space(tmp_path: Path) -> None:
@@ -267,14 +267,16 @@ def test_a_wrong_action_names_the_block_and_the_space(tmp_path: Path) -> None:
         lead(run_lifetime(games(), tmp_path, "shape", learner=learner), learner)
 
 
-def test_a_learner_cannot_write_into_what_it_is_shown(tmp_path: Path) -> None:
+def test_a_learner_cannot_write_into_an_observation(tmp_path: Path) -> None:
     learner = Watched("mutates")
-    said = r"block 0 \(.*\): the learner wrote into an observation; copy it first \(test_lifetime\.py:\d+: .*read-only"
-    with pytest.raises(LearnerError, match=said):
+    message = (
+        r"block 0 \(.*\): the learner wrote into an observation; copy it first \(test_lifetime\.py:\d+: .*read-only"
+    )
+    with pytest.raises(LearnerError, match=message):
         lead(run_lifetime(games(), tmp_path, "mutates", learner=learner), learner)
 
 
-def test_a_classifier_that_writes_into_a_batch_is_told_to_copy_it(tmp_path: Path) -> None:
+def test_a_classifier_that_writes_into_a_batch_is_refused_with_advice_to_copy(tmp_path: Path) -> None:
     class Scales:
         def act(self, inputs: Any) -> Any:
             inputs *= 2
@@ -284,7 +286,7 @@ def test_a_classifier_that_writes_into_a_batch_is_told_to_copy_it(tmp_path: Path
         lead(run_lifetime(pictures(), tmp_path, "scales"), Scales())
 
 
-def test_a_value_error_of_the_learners_own_stays_what_it_is(tmp_path: Path) -> None:
+def test_a_value_error_of_the_learner_is_raised_unchanged(tmp_path: Path) -> None:
     class Wrong:
         def act(self, observation: Any) -> Any:
             raise ValueError("my own trouble")
@@ -293,17 +295,19 @@ def test_a_value_error_of_the_learners_own_stays_what_it_is(tmp_path: Path) -> N
         lead(run_lifetime(games(), tmp_path, "wrong"), Wrong())
 
 
-def test_a_task_is_noted_only_where_every_episode_was_cut_at_the_step_limit(tmp_path: Path) -> None:
-    life = run_lifetime(games(), tmp_path, "cut", step_limit=2)
+def test_a_task_is_noted_only_if_every_episode_was_cut_at_the_step_limit(tmp_path: Path) -> None:
+    lifetime = run_lifetime(games(), tmp_path, "cut", step_limit=2)
     assert not run_lifetime(games(), tmp_path, "unlived", step_limit=2).notes
-    for block in life:
+    for block in lifetime:
         for episode in block.episodes():
-            play(episode)
-    assert len(life.notes) == 2
-    assert "the task 'pong_wide' never ended an episode: every one was cut at steps_per_episode = 2" in life.notes[0]
-    life.note_end("pong_wide", cut=False)
-    life.note_end("pong_wide", cut=True)
-    assert len(life.notes) == 1
+            play_idle(episode)
+    assert len(lifetime.notes) == 2
+    assert (
+        "the task 'pong_wide' never ended an episode: every one was cut at steps_per_episode = 2" in lifetime.notes[0]
+    )
+    lifetime.note_end("pong_wide", cut=False)
+    lifetime.note_end("pong_wide", cut=True)
+    assert len(lifetime.notes) == 1
 
 
 def test_a_learner_without_act_is_refused(tmp_path: Path) -> None:
@@ -313,47 +317,47 @@ def test_a_learner_without_act_is_refused(tmp_path: Path) -> None:
 
 def test_a_learner_that_returns_early_is_refused(tmp_path: Path) -> None:
     class Lazy:
-        def live(self, life: LiveRun) -> None:
-            for block in life:
+        def live(self, lifetime: LiveRun) -> None:
+            for block in lifetime:
                 for episode in block.episodes():
-                    play(episode)
+                    play_idle(episode)
                 return
 
     with pytest.raises(LearnerError, match=r"Lazy.live returned before the lifetime was over"):
         lead(run_lifetime(games(), tmp_path, "lazy"), Lazy())
 
 
-def test_a_block_left_early_is_refused_by_name(tmp_path: Path) -> None:
-    life = run_lifetime(games(), tmp_path, "early")
+def test_an_unfinished_block_is_refused_by_name(tmp_path: Path) -> None:
+    lifetime = run_lifetime(games(), tmp_path, "early")
     with pytest.raises(LearnerError, match=r"block 0 \(evaluate pong_wide\): left after 1 of 2 episodes"):
-        [play(next(block.episodes())) for block in life]
+        [play_idle(next(block.episodes())) for block in lifetime]
 
 
-def test_an_episode_left_or_begun_again_is_logged_as_incomplete(tmp_path: Path) -> None:
-    life = run_lifetime(games(), tmp_path, "half", seed=3)
-    for block in life:
+def test_an_abandoned_or_restarted_episode_is_logged_as_incomplete(tmp_path: Path) -> None:
+    lifetime = run_lifetime(games(), tmp_path, "half", seed=3)
+    for block in lifetime:
         for number, episode in enumerate(block.episodes()):
             episode.reset()
             if number == 0:
                 episode.step(0)
-                continue  # left in the middle
+                continue  # abandoned in the middle
             episode.step(0)
-            play(episode)  # begun again
-    logged = rows(life)
+            play_idle(episode)  # restarted
+    logged = rows(lifetime)
     assert logged["exp_num"].n_unique() == sum(block.length or 0 for block in games().scenario.blocks)
     first, second = logged.filter(pl.col("exp_num") == 0), logged.filter(pl.col("exp_num") == 1)
     assert first["exp_status"].to_list() == ["incomplete"]
     assert second["exp_status"].to_list() == ["incomplete", "complete"]
 
 
-def test_an_episode_that_is_over_or_never_begun_is_refused(tmp_path: Path) -> None:
-    with run_lifetime(games(), tmp_path, "over") as life:
-        blocks = iter(life)
+def test_a_step_after_the_end_or_before_reset_is_refused(tmp_path: Path) -> None:
+    with run_lifetime(games(), tmp_path, "over") as lifetime:
+        blocks = iter(lifetime)
         episodes = next(blocks).episodes()
         episode = next(episodes)
         with pytest.raises(LearnerError, match="step before reset"):
             episode.step(0)
-        play(episode)
+        play_idle(episode)
         with pytest.raises(LearnerError, match="reset of an episode that is over"):
             episode.reset()
         next(episodes)
@@ -361,22 +365,22 @@ def test_an_episode_that_is_over_or_never_begun_is_refused(tmp_path: Path) -> No
             next(episodes)
 
 
-def test_a_block_measured_in_steps_ends_when_they_are_used_up(tmp_path: Path) -> None:
+def test_a_block_measured_in_steps_ends_after_its_steps(tmp_path: Path) -> None:
     text = """{"instructions": [{"$phase": "1.train"},
         {"$repeat": {"$episode": "Pong", "points": 1, "steps": 10}, "steps": 35}]}"""
-    life = run_lifetime(parse_syllabus(text)[0], tmp_path, "steps")
-    for block in life:
+    lifetime = run_lifetime(parse_syllabus(text)[0], tmp_path, "steps")
+    for block in lifetime:
         assert block.length is None
         for episode in block.episodes():
-            play(episode)
-    steps = rows(life)["steps"]
+            play_idle(episode)
+    steps = rows(lifetime)["steps"]
     assert steps.sum() >= 35
     assert steps[:-1].sum() < 35
 
 
-def test_a_block_can_be_one_environment_that_goes_on_by_itself(tmp_path: Path) -> None:
-    life = run_lifetime(games(), tmp_path, "env")
-    for block in life:
+def test_a_block_can_be_one_environment_that_resets_itself(tmp_path: Path) -> None:
+    lifetime = run_lifetime(games(), tmp_path, "env")
+    for block in lifetime:
         env = block.env()
         env.reset()
         while not env.exhausted:
@@ -385,45 +389,47 @@ def test_a_block_can_be_one_environment_that_goes_on_by_itself(tmp_path: Path) -
                 env.reset()
         with pytest.raises(LearnerError, match="no episode is left"):
             env.step(0)
-    assert life.over
+    assert lifetime.over
 
 
-def test_parameters_are_logged_as_drawn_and_depend_on_their_place_alone(tmp_path: Path) -> None:
+def test_parameters_are_logged_as_drawn_and_depend_only_on_their_place(tmp_path: Path) -> None:
     drawn = Task("pong", params={**SHORT, "bot/paddle/width": {"$uniform": [0.2, 0.4]}})
-    lives = [
+    lifetimes = [
         run_lifetime(compose("single", [drawn], learn=5, evaluate=0), tmp_path, name, seed=7) for name in ("a", "b")
     ]
-    for life in lives:
-        for block in life:
+    for lifetime in lifetimes:
+        for block in lifetime:
             for episode in block.episodes():
-                play(episode)
-    one, other = (rows(life).drop("timestamp") for life in lives)
+                play_idle(episode)
+    one, other = (rows(lifetime).drop("timestamp") for lifetime in lifetimes)
     assert one.equals(other)
     assert one["task_params"].n_unique() == 5
     assert "$uniform" not in one["task_params"][0]
 
 
-def test_the_manifest_holds_three_seeds_and_the_log_its_own_syllabus(tmp_path: Path) -> None:
-    life = run_lifetime(games(), tmp_path, "seeds", seed=11)
-    life.close()
+def test_the_manifest_has_three_seeds_and_the_log_has_its_syllabus(tmp_path: Path) -> None:
+    lifetime = run_lifetime(games(), tmp_path, "seeds", seed=11)
+    lifetime.close()
     import msgspec
 
-    manifest = msgspec.json.decode((life.path / "manifest.json").read_bytes())
+    manifest = msgspec.json.decode((lifetime.path / "manifest.json").read_bytes())
     assert manifest["seed"] == 11
     assert set(manifest["protocol"]["seeds"]) == {"learner", "scenario", "environment"}
-    again = parse_syllabus((life.path / "scenario_info.json").read_bytes())[0]
+    again = parse_syllabus((lifetime.path / "scenario_info.json").read_bytes())[0]
     assert again.scenario == games().scenario
 
 
-def test_without_a_place_a_life_goes_where_info_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_place_a_lifetime_is_written_where_info_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("L2DATA", str(tmp_path))
-    life = run_lifetime(games())
-    life.close()
-    assert life.path.parent == tmp_path / "logs"
-    assert life.path.name.startswith("condensed-1-")
+    lifetime = run_lifetime(games())
+    lifetime.close()
+    assert lifetime.path.parent == tmp_path / "logs"
+    assert lifetime.path.name.startswith("condensed-1-")
 
 
-def test_a_life_that_exists_is_not_written_over(tmp_path: Path) -> None:
+def test_an_existing_lifetime_is_not_overwritten(tmp_path: Path) -> None:
     run_lifetime(games(), tmp_path, "once").close()
     with pytest.raises(LogError, match="exists already"):
         run_lifetime(games(), tmp_path, "once")
@@ -435,7 +441,7 @@ def test_an_unknown_task_fails_before_anything_is_written(tmp_path: Path) -> Non
     assert not (tmp_path / "unknown").exists()
 
 
-def test_a_bare_scenario_can_be_lived(tmp_path: Path) -> None:
+def test_a_scenario_without_a_syllabus_can_be_run(tmp_path: Path) -> None:
     scenario = Scenario.of("bare", [Block("learn", "zero-one", 2), Block("evaluate", "zero-one", 1)])
     learner = Watched()
     lead(run_lifetime(scenario, tmp_path, "bare"), learner)
@@ -444,7 +450,7 @@ def test_a_bare_scenario_can_be_lived(tmp_path: Path) -> None:
         run_lifetime(Scenario.of("bare", [Block("learn", "zero-one", None)]), tmp_path, "endless")
 
 
-def test_a_mixed_life_has_the_measures_of_both_kinds(tmp_path: Path) -> None:
+def test_a_mixed_lifetime_has_the_measures_of_both_kinds(tmp_path: Path) -> None:
     scenario = Scenario.of(
         "mixed", [Block("learn", "pong", 1), Block("learn", "zero-one", 2)], [Task("pong", params=SHORT)]
     )

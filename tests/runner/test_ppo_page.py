@@ -1,4 +1,4 @@
-"""The sample workflow of S003 §1.2 runs as its page prints it, where its extras are installed."""
+"""The page on PPO: its sample workflow runs as printed if its extras are installed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PAGE = ROOT / "docs" / "how-to" / "minigrid-ppo.md"
 
 
 @pytest.mark.parametrize("package", ["stable_baselines3", "torch", "minigrid"])
-def test_the_page_names_the_extra_that_brings(package: str) -> None:
+def test_the_page_names_the_extra_to_install(package: str) -> None:
     extra = {"stable_baselines3": "sb3", "torch": "sb3", "minigrid": "minigrid"}[package]
     assert extra in PAGE.read_text().split("pip install '.[")[1].split("]")[0].split(",")
 
 
-def test_ppo_on_minigrid_is_trained_found_and_scored(tmp_path: Path) -> None:
+def test_ppo_on_minigrid_is_trained_and_scored(tmp_path: Path) -> None:
     for package in ("stable_baselines3", "torch", "minigrid"):
         pytest.importorskip(package)
     spec = importlib.util.spec_from_file_location("docs_runner", ROOT / "tests" / "test_docs.py")
@@ -47,7 +47,7 @@ def test_ppo_on_minigrid_is_trained_found_and_scored(tmp_path: Path) -> None:
 
 
 def test_the_syllabus_of_the_page_ends_with_a_recovery_time_for_any_learner(tmp_path: Path) -> None:
-    """The page's last question, asked of a learner that needs neither torch nor Stable-Baselines3."""
+    """Answer the page's last question with a learner that needs neither torch nor Stable-Baselines3."""
     pytest.importorskip("minigrid")
     import json
     import re
@@ -56,12 +56,12 @@ def test_the_syllabus_of_the_page_ends_with_a_recovery_time_for_any_learner(tmp_
     from perdure.learners.q_learning import QLearningPerTask
     from perdure.runner.lifetime import lead
 
-    said = re.search(r'write_text\("""(.*?)"""\)', PAGE.read_text(), re.DOTALL)
-    assert said is not None
-    (tmp_path / "syllabus.json").write_text(json.dumps(json.loads(said[1])))
+    match = re.search(r'write_text\("""(.*?)"""\)', PAGE.read_text(), re.DOTALL)
+    assert match is not None
+    (tmp_path / "syllabus.json").write_text(json.dumps(json.loads(match[1])))
     learner = QLearningPerTask(seed=1)
-    life = perdure.run_lifetime(tmp_path / "syllabus.json", tmp_path, "life", seed=1, learner=learner)
-    lead(life, learner)
+    lifetime = perdure.run_lifetime(tmp_path / "syllabus.json", tmp_path, "life", seed=1, learner=learner)
+    lead(lifetime, learner)
     score = perdure.score(
         tmp_path / "life", settings=perdure.Settings(variants="agnostic", metrics=("droop", "recovery_time"))
     )

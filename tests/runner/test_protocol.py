@@ -1,4 +1,4 @@
-"""A protocol is read whole, kept whole, and refused by name where it makes no sense."""
+"""Protocols: they are read and stored completely, and refused with the name of an invalid key."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_protocol_has_defaults_for_all_but_learner_and_scenarios() -> None:
 
 
 @pytest.mark.parametrize("kind", ["learner", "scenario", "environment"])
-def test_a_root_that_is_given_replaces_that_one_and_no_other(kind: str) -> None:
+def test_a_given_root_seed_replaces_only_that_one(kind: str) -> None:
     drawn = parse_protocol(MINIMAL).seeds.as_json()
     assert len(set(drawn.values())) == 3
     assert parse_protocol({**MINIMAL, "seeds": {kind: 7}}).seeds.as_json() == {**drawn, kind: 7}
@@ -72,7 +72,7 @@ def test_a_root_that_is_given_replaces_that_one_and_no_other(kind: str) -> None:
         ({"name": "a/b"}, r"expected a name without slashes"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_what_to_do(change: dict[str, object], message: str) -> None:
+def test_an_invalid_protocol_is_refused_with_a_fix(change: dict[str, object], message: str) -> None:
     with pytest.raises(ProtocolError, match=message) as refused:
         parse_protocol({**MINIMAL, **change}, where="protocol.toml")
     assert str(refused.value).startswith("protocol.toml")
@@ -86,7 +86,7 @@ def test_an_undeclared_variant_offers_the_nearest() -> None:
         parse_protocol(content)
 
 
-def test_a_file_that_is_no_toml_or_not_there_is_said_so(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_file_that_is_not_toml_are_reported(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("name = ")
     with pytest.raises(ProtocolError, match=r"bad\.toml: not TOML"):
         read_protocol(tmp_path / "bad.toml")
@@ -94,18 +94,18 @@ def test_a_file_that_is_no_toml_or_not_there_is_said_so(tmp_path: Path) -> None:
         read_protocol(tmp_path / "none.toml")
 
 
-def test_the_kept_form_is_the_same_protocol_and_needs_no_file(
+def test_the_stored_form_is_the_same_protocol_and_needs_no_file(
     tmp_path: Path, write_protocol: Callable[..., Path]
 ) -> None:
     write_syllabus(compose("condensed", ["pong", "breakout"], learn=3, evaluate=1), tmp_path / "own.json")
     file = write_protocol(more='[[scenarios]]\nfile = "own.json"\nname = "own"', lifetimes=2, experts=1)
     protocol = read_protocol(file)
-    kept = parse_protocol(json.loads(json.dumps(protocol.document)), tmp_path / "elsewhere", "protocol.json")
-    assert kept.digest == protocol.digest
-    assert kept.name == protocol.name
-    for one, other in zip(RunPlan(protocol).jobs, RunPlan(kept).jobs, strict=True):
-        assert (one.id, one.seed, one.seeds) == (other.id, other.seed, other.seeds)
-        assert one.syllabus == other.syllabus
+    stored = parse_protocol(json.loads(json.dumps(protocol.document)), tmp_path / "elsewhere", "protocol.json")
+    assert stored.digest == protocol.digest
+    assert stored.name == protocol.name
+    for job, other in zip(RunPlan(protocol).jobs, RunPlan(stored).jobs, strict=True):
+        assert (job.id, job.seed, job.seeds) == (other.id, other.seed, other.seeds)
+        assert job.syllabus == other.syllabus
 
 
 def test_eleven_lifetimes_show_an_effect_of_one_standard_deviation() -> None:
@@ -120,12 +120,12 @@ def test_a_protocol_and_a_plan_take_one_number_by_the_rule() -> None:
         assert taken == make_plan(effect, Design(alpha=alpha, beta=1 - power)).rule
 
 
-def test_power_that_no_test_could_miss_is_refused() -> None:
+def test_a_power_of_one_is_refused() -> None:
     with pytest.raises(ProtocolError, match="choose smaller ones"):
         parse_protocol({**MINIMAL, "lifetimes": "auto", "power": {"alpha": 0.9, "power": 0.01}})
 
 
-def test_more_lifetimes_add_lives_and_change_none() -> None:
+def test_more_lifetimes_leave_the_existing_lifetimes_unchanged() -> None:
     two = {"layout": "dispersed", "tasks": ["pong", "breakout"], "learn": 4, "evaluate": 2, "superblocks": 2}
     content = {**MINIMAL, "scenarios": [*MINIMAL["scenarios"], two]}
     few, many = (RunPlan(parse_protocol({**content, "lifetimes": count})) for count in (2, 5))
@@ -134,26 +134,28 @@ def test_more_lifetimes_add_lives_and_change_none() -> None:
     assert [job.scenario for job in few.lives] == ["condensed", "dispersed"] * 2
 
 
-def test_a_life_is_the_same_for_every_learner_and_experts_match_the_longest_learning() -> None:
+def test_a_lifetime_is_the_same_for_every_learner_and_experts_match_the_longest_learning() -> None:
     plans = [RunPlan(parse_protocol({**MINIMAL, "learner": {"use": use}, "experts": 2})) for use in ("a", "b")]
     assert plans[0].protocol.digest != plans[1].protocol.digest
-    assert [(one.seed, one.seeds) for one in plans[0].jobs] == [(one.seed, one.seeds) for one in plans[1].jobs]
+    assert [(job.seed, job.seeds) for job in plans[0].jobs] == [(job.seed, job.seeds) for job in plans[1].jobs]
     experts = plans[0].experts
     assert sorted(job.id for job in experts) == ["breakout-00", "breakout-01", "pong-00", "pong-01"]
     assert all(job.experiences == 4 and job.role == "expert" for job in experts)
 
 
-def test_every_life_of_a_composer_has_an_order_of_its_own_unless_a_seed_is_given() -> None:
+def test_every_lifetime_of_a_layout_has_its_own_order_unless_a_seed_is_given() -> None:
     def orders(**extra: object) -> set[tuple[str, ...]]:
         tasks = ["pong", "breakout", "freeway", "digits"]
         plan = RunPlan(parse_protocol({**MINIMAL, "scenarios": [{**MINIMAL["scenarios"][0], "tasks": tasks, **extra}]}))
-        return {tuple(one.task for one in job.syllabus.scenario.blocks if one.mode == "learn") for job in plan.lives}
+        return {
+            tuple(block.task for block in job.syllabus.scenario.blocks if block.mode == "learn") for job in plan.lives
+        }
 
     assert len(orders()) > 3
     assert len(orders(seed=3)) == 1
 
 
-def test_lives_are_chosen_by_id_or_pattern() -> None:
+def test_lifetimes_are_selected_by_id_or_pattern() -> None:
     plan = RunPlan(parse_protocol({**MINIMAL, "lifetimes": 12}))
     assert [job.id for job in plan.chosen(("life-007",))] == ["life-007"]
     assert len(plan.chosen(("life-00*",))) == 10
@@ -162,8 +164,8 @@ def test_lives_are_chosen_by_id_or_pattern() -> None:
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "examples" / "protocols").glob("*.toml")), ids=lambda file: file.name)
-def test_every_example_is_a_sound_protocol(file: Path) -> None:
-    assert all(RunPlan(one).jobs for one in read_protocols(file))
+def test_every_example_is_a_valid_protocol(file: Path) -> None:
+    assert all(RunPlan(protocol).jobs for protocol in read_protocols(file))
     msgspec.convert(tomllib.loads(file.read_text()), ProtocolTable)
 
 
@@ -173,11 +175,13 @@ def test_every_example_is_a_sound_protocol(file: Path) -> None:
 @pytest.mark.parametrize(
     "outside", [{"score": {"scale": "none"}}, {"limits": {"steps_per_episode": 5}}, {"experts": 3}], ids=str
 )
-def test_how_lives_are_scored_and_what_they_may_cost_is_outside_a_protocols_identity(outside: dict[str, Any]) -> None:
+def test_scoring_and_limits_are_not_part_of_a_protocols_identity(
+    outside: dict[str, Any],
+) -> None:
     assert parse_protocol({**MINIMAL, **outside}).digest == parse_protocol(MINIMAL).digest
 
 
-def test_a_protocol_says_how_its_lives_are_scored() -> None:
+def test_the_score_table_of_a_protocol_sets_how_its_lifetimes_are_scored() -> None:
     assert parse_protocol({**MINIMAL, "score": {"scale": "none", "level": 0.9}}).score == {
         "scale": "none",
         "level": 0.9,
@@ -185,19 +189,19 @@ def test_a_protocol_says_how_its_lives_are_scored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("score", "said"),
+    ("score", "expected_message"),
     [
         ({"scael": "none"}, r"\[score\]: unknown key 'scael'; did you mean 'scale'"),
         ({"level": "high"}, r"\[score\]: 'level' is 'high'; expected a number from 0.5 to 0.999"),
         ({"metrics": ["mine.py"]}, r"\[score\]: 'metrics' names the Python file 'mine.py'"),
     ],
 )
-def test_a_wrong_setting_in_a_protocol_is_named(score: dict[str, Any], said: str) -> None:
-    with pytest.raises(ProtocolError, match=said):
+def test_a_wrong_setting_in_a_protocol_is_named(score: dict[str, Any], expected_message: str) -> None:
+    with pytest.raises(ProtocolError, match=expected_message):
         parse_protocol({**MINIMAL, "score": score})
 
 
-def test_a_run_folder_takes_its_protocol_with_another_way_to_score(tmp_path: Path) -> None:
+def test_a_run_folder_accepts_its_protocol_with_other_score_settings(tmp_path: Path) -> None:
     from perdure.runner.folder import RunFolder
 
     folder = RunFolder(tmp_path)

@@ -1,4 +1,4 @@
-"""A life goes on from its own learner's state, and from nothing else."""
+"""Resuming a lifetime: only from its own learner's state."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class PowerCutError(Exception):
 
 
 def cut_at(count: int) -> Callable[[int], None]:
-    def told(done: int) -> None:
+    def raise_at_count(done: int) -> None:
         if done == count:
             raise PowerCutError
 
-    return told
+    return raise_at_count
 
 
-def lived(
+def run_with_cuts(
     folder: Path, name: str = "life", *, seed: int = 3, stop: int | None = None, use: str = "q-learning-per-task"
 ) -> None:
     learner = make_learner(use, 7, {})
@@ -60,79 +60,79 @@ def records(place: Path) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("stop", range(3, TOTAL))
-def test_a_life_cut_at_any_experience_comes_to_the_same_end(tmp_path: Path, stop: int) -> None:
-    lived(tmp_path / "whole")
+def test_a_lifetime_cut_at_any_experience_resumes_to_the_same_records(tmp_path: Path, stop: int) -> None:
+    run_with_cuts(tmp_path / "whole")
     with pytest.raises(PowerCutError):
-        lived(tmp_path / "cut", stop=stop)
+        run_with_cuts(tmp_path / "cut", stop=stop)
     assert perdure.read(tmp_path / "cut" / "life").complete is False
-    lived(tmp_path / "cut")
+    run_with_cuts(tmp_path / "cut")
     assert records(tmp_path / "cut" / "life").equals(records(tmp_path / "whole" / "life"))
     assert perdure.read(tmp_path / "cut" / "life").complete
-    assert not [one for one in perdure.check(tmp_path / "cut" / "life").problems if one.level == "error"]
+    assert not [problem for problem in perdure.check(tmp_path / "cut" / "life").problems if problem.level == "error"]
 
 
 @pytest.mark.parametrize("stop", [5, 7, 9])
-def test_a_block_that_is_lived_again_is_closed_once(tmp_path: Path, stop: int) -> None:
+def test_a_block_that_runs_again_is_closed_once(tmp_path: Path, stop: int) -> None:
     with pytest.raises(PowerCutError):
-        lived(tmp_path, stop=stop)
-    lived(tmp_path)
+        run_with_cuts(tmp_path, stop=stop)
+    run_with_cuts(tmp_path)
     events = [json.loads(line) for line in (tmp_path / "life" / "blocks.jsonl").read_text().splitlines()]
     closed = [event["block_num"] for event in events if event["event"] == "block"]
     assert closed == list(range(len(SYLLABUS.scenario.blocks)))
 
 
-def test_a_torn_line_of_the_ledger_is_gone_once_the_life_went_on(tmp_path: Path) -> None:
+def test_resuming_removes_a_torn_line_of_the_ledger(tmp_path: Path) -> None:
     with pytest.raises(PowerCutError):
-        lived(tmp_path, stop=9)
+        run_with_cuts(tmp_path, stop=9)
     with (tmp_path / "life" / "blocks.jsonl").open("ab") as ledger:
         ledger.write(b'{"event":"blo')
-    lived(tmp_path)
+    run_with_cuts(tmp_path)
     assert perdure.check(tmp_path / "life").problems == ()
 
 
 def test_a_fresh_learner_on_an_old_log_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PowerCutError):
-        lived(tmp_path, stop=9)
+        run_with_cuts(tmp_path, stop=9)
     States(tmp_path / "states").forget()
     with pytest.raises(LogError, match=r"no state of its learner was saved.*a new learner cannot continue it"):
-        lived(tmp_path)
+        run_with_cuts(tmp_path)
 
 
-def test_another_lifes_state_is_refused(tmp_path: Path) -> None:
+def test_the_state_of_another_lifetime_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PowerCutError):
-        lived(tmp_path, stop=9)
+        run_with_cuts(tmp_path, stop=9)
     with pytest.raises(LogError, match="the state of another life"):
-        lived(tmp_path, seed=4)
+        run_with_cuts(tmp_path, seed=4)
 
 
 def test_a_log_that_was_changed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PowerCutError):
-        lived(tmp_path, stop=9)
+        run_with_cuts(tmp_path, stop=9)
     file = next(tmp_path.glob("life/*/0-test/data-log.tsv"))
     file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:-1]))
     with pytest.raises(LogError, match=r"0-test/data-log.tsv: altered after .*move the lifetime's folder elsewhere"):
-        lived(tmp_path)
+        run_with_cuts(tmp_path)
 
 
-def test_a_record_altered_before_the_life_goes_on_is_found(tmp_path: Path) -> None:
+def test_a_record_altered_before_resuming_is_found(tmp_path: Path) -> None:
     with pytest.raises(PowerCutError):
-        lived(tmp_path, stop=9)
-    found = States(tmp_path / "states").latest()
-    assert found is not None
-    for block in range(found[0].blocks):  # the last one before the checkpoint too
+        run_with_cuts(tmp_path, stop=9)
+    state = States(tmp_path / "states").latest()
+    assert state is not None
+    for block in range(state[0].blocks):  # including the last one before the checkpoint
         file = next(tmp_path.glob(f"life/*/{block}-t*/data-log.tsv"))
         content = file.read_bytes()
-        at = content.rindex(b"\t") + 1
-        file.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        index = content.rindex(b"\t") + 1
+        file.write_bytes(content[:index] + bytes([content[index] ^ 1]) + content[index + 1 :])
         with pytest.raises(UnverifiedError, match="its bytes differ"):
-            lived(tmp_path)
+            run_with_cuts(tmp_path)
         file.write_bytes(content)
-    lived(tmp_path)
+    run_with_cuts(tmp_path)
 
 
 def test_a_learner_that_comes_back_different_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PowerCutError):
-        lived(tmp_path, stop=9)
+        run_with_cuts(tmp_path, stop=9)
 
     class Amnesiac:
         def act(self, observation: Any) -> int:
@@ -151,26 +151,26 @@ def test_a_learner_that_comes_back_different_is_refused(tmp_path: Path) -> None:
         run_lifetime(SYLLABUS, tmp_path, "life", 3, learner=Amnesiac(), states=tmp_path / "states")
 
 
-def test_two_states_are_kept_and_one_that_was_altered_is_refused(tmp_path: Path) -> None:
+def test_two_states_are_stored_and_an_altered_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PowerCutError):
-        lived(tmp_path, stop=TOTAL - 1)
+        run_with_cuts(tmp_path, stop=TOTAL - 1)
     states = States(tmp_path / "states")
-    found = states.latest()
-    assert found is not None
+    state = states.latest()
+    assert state is not None
     last = len(SYLLABUS.scenario.blocks) - 1
-    assert found[0].blocks == last
-    assert found[0].seeds == Seeds.of(3)
-    assert sorted(one.name for one in (tmp_path / "states").iterdir()) == [
+    assert state[0].blocks == last
+    assert state[0].seeds == Seeds.of(3)
+    assert sorted(path.name for path in (tmp_path / "states").iterdir()) == [
         f"after-{last - 1}-blocks",
         f"after-{last - 1}-blocks.json",
         f"after-{last}-blocks",
         f"after-{last}-blocks.json",
     ]
-    file = next(one for one in found[1].rglob("*") if one.is_file())
+    file = next(path for path in state[1].rglob("*") if path.is_file())
     file.write_bytes(file.read_bytes() + b"x")
     assert not states.is_sound()
     with pytest.raises(LogError, match=f"differs from what was saved: {file.name} was altered"):
-        lived(tmp_path)
+        run_with_cuts(tmp_path)
     assert states.drop_latest()
-    lived(tmp_path)  # from the one before
+    run_with_cuts(tmp_path)  # from the state before
     assert perdure.read(tmp_path / "life").complete

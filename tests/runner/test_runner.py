@@ -1,4 +1,4 @@
-"""Many lives: the same for any number of workers, completed when broken off, each failure its own."""
+"""Running many lifetimes: any number of workers gives the same records, runs resume, and failures stay separate."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def test_the_records_are_the_same_for_none_one_and_two_workers(
     tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
 ) -> None:
     file = write_protocol(lifetimes=2, experts=1)
-    found = []
+    results = []
     for workers in (0, 1, 2):
         result = run_learner(file, tmp_path / f"w{workers}", workers=workers)
         assert result.failed == {}
         assert result.lived == ("life-000", "life-001", *(job.id for job in result.plan.experts))
         assert result.missing == ()
-        found.append(all_records(tmp_path / f"w{workers}"))
-    assert len(found[0]) == 4
-    assert same(found[0], found[1])
-    assert same(found[0], found[2])
+        results.append(all_records(tmp_path / f"w{workers}"))
+    assert len(results[0]) == 4
+    assert same(results[0], results[1])
+    assert same(results[0], results[2])
 
 
 def test_a_finished_folder_runs_nothing(tmp_path: Path, write_protocol: WriteProtocol) -> None:
@@ -56,7 +56,7 @@ def test_a_finished_folder_runs_nothing(tmp_path: Path, write_protocol: WritePro
     assert events == []
 
 
-def test_one_life_alone_is_the_same_life(
+def test_a_lifetime_run_alone_is_the_same_lifetime(
     tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
 ) -> None:
     file = write_protocol(lifetimes=3)
@@ -84,7 +84,7 @@ def test_another_protocols_folder_is_refused(tmp_path: Path, write_protocol: Wri
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_learner_that_raises_leaves_its_traceback_and_the_rest_goes_on(
+def test_a_learner_that_raises_leaves_its_traceback_and_the_rest_continues(
     tmp_path: Path, write_protocol: WriteProtocol, workers: int
 ) -> None:
     mended = tmp_path / "mended"
@@ -93,9 +93,9 @@ def test_a_learner_that_raises_leaves_its_traceback_and_the_rest_goes_on(
     assert set(result.failed) == {"life-000", "life-001"}
     assert result.failed["life-000"].startswith("ZeroDivisionError: toy trouble (toys.py:")
     assert set(result.lived) == {job.id for job in result.plan.experts}
-    said = (tmp_path / "run" / "lives" / "life-000" / "traceback.txt").read_text()
-    assert "block_started" in said
-    assert "ZeroDivisionError: toy trouble" in said
+    text = (tmp_path / "run" / "lives" / "life-000" / "traceback.txt").read_text()
+    assert "block_started" in text
+    assert "ZeroDivisionError: toy trouble" in text
     assert perdure.read(tmp_path / "run" / "lives" / "life-000").complete is False
     if workers:
         assert "about to fall over" in (tmp_path / "run" / ".run" / "output" / "life-000.txt").read_text()
@@ -106,14 +106,12 @@ def test_a_learner_that_raises_leaves_its_traceback_and_the_rest_goes_on(
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_learner_that_exits_has_failed_like_any_other(
-    tmp_path: Path, write_protocol: WriteProtocol, workers: int
-) -> None:
+def test_a_learner_that_exits_has_failed(tmp_path: Path, write_protocol: WriteProtocol, workers: int) -> None:
     result = run_learner(write_protocol("toys:Exits"), tmp_path / "run", workers=workers)
     assert result.failed["life-000"].startswith("SystemExit: bye (toys.py:")
 
 
-def test_a_life_whose_worker_dies_is_given_to_another(
+def test_a_lifetime_whose_worker_dies_is_given_to_another(
     tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
 ) -> None:
     file = write_protocol("toys:Dies", params=f'{{ mark = "{tmp_path}/mark" }}', lifetimes=2)
@@ -124,7 +122,7 @@ def test_a_life_whose_worker_dies_is_given_to_another(
     assert len(all_records(tmp_path / "run")) == 2
 
 
-def test_a_life_that_kills_every_worker_fails_alone(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+def test_a_lifetime_that_kills_every_worker_fails_alone(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     file = write_protocol("toys:Dies", params=f'{{ mark = "{tmp_path}/mark", always = true }}', experts=1)
     result = run_learner(file, tmp_path / "run", workers=2)
     assert set(result.failed) == {"life-000"}
@@ -133,7 +131,7 @@ def test_a_life_that_kills_every_worker_fails_alone(tmp_path: Path, write_protoc
 
 
 def interrupted_run(file: Path, folder: Path, number: int, least: int) -> subprocess.CompletedProcess[str]:
-    """Start `perdure run` in a process, send it a signal once some records are there, and wait for its end."""
+    """Start `perdure run` in a process, send it a signal once some records exist, and wait for its end."""
     code = (
         "import sys; from perdure.runner.runner import run_learner\n"
         "try:\n    run_learner(sys.argv[1], sys.argv[2], workers=2)\n"
@@ -143,20 +141,20 @@ def interrupted_run(file: Path, folder: Path, number: int, least: int) -> subpro
         [sys.executable, "-c", code, str(file), str(folder)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     end = time.monotonic() + 60
-    while sum(one.read_bytes().count(b"\n") for one in folder.glob("lives/*/*/*/data-log.tsv")) < least:
+    while sum(path.read_bytes().count(b"\n") for path in folder.glob("lives/*/*/*/data-log.tsv")) < least:
         assert time.monotonic() < end
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(number)
-    said, complained = process.communicate(timeout=60)
-    return subprocess.CompletedProcess(process.args, process.returncode, said, complained)
+    output, stderr = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(process.args, process.returncode, output, stderr)
 
 
-def settled(folder: Path) -> None:
-    """Wait until the workers of a killed run have noticed: they write for a moment longer than it."""
+def wait_until_settled(folder: Path) -> None:
+    """Wait until the workers of a killed run have noticed, because they write a moment longer than the run."""
 
     def written() -> int:
-        return sum(one.stat().st_size for one in folder.rglob("data-log.tsv"))
+        return sum(path.stat().st_size for path in folder.rglob("data-log.tsv"))
 
     before, end = -1, time.monotonic() + 60
     while (now := written()) != before:
@@ -167,7 +165,7 @@ def settled(folder: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
 @pytest.mark.parametrize("use", ["toys:Counts", "toys:Still"], ids=["saves", "does not save"])
-def test_a_run_that_was_broken_off_completes_to_the_same_records(
+def test_an_interrupted_run_completes_to_the_same_records(
     tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords, number: signal.Signals, use: str
 ) -> None:
     params = "{ slow = 0.004 }" if use == "toys:Counts" else "{}"
@@ -177,7 +175,7 @@ def test_a_run_that_was_broken_off_completes_to_the_same_records(
     if number == signal.SIGINT:
         assert done.stdout == "stopped\n", done.stderr
     folder = RunFolder(tmp_path / "broken")
-    settled(folder.path)
+    wait_until_settled(folder.path)
     left = [job.id for job in whole.plan.jobs if not folder.is_finished(job)]
     assert left
     again = run_learner(file, tmp_path / "broken", workers=2)
@@ -189,7 +187,7 @@ def test_a_run_that_was_broken_off_completes_to_the_same_records(
         assert not [problem for problem in perdure.check(place).problems if problem.level == "error"]
 
 
-def test_two_runs_at_once_in_one_folder_are_refused(
+def test_two_simultaneous_runs_in_one_folder_are_refused(
     tmp_path: Path, write_protocol: WriteProtocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("perdure.runner.folder._PATIENCE_S", 0.1)
@@ -198,18 +196,19 @@ def test_two_runs_at_once_in_one_folder_are_refused(
         run_learner(write_protocol(), tmp_path / "run", workers=0)
 
 
-def test_pre_deployment_is_lived_once_and_cloned_into_every_life_and_expert(
+def test_pre_deployment_runs_once_and_is_cloned_into_every_lifetime_and_expert(
     tmp_path: Path, write_protocol: WriteProtocol
 ) -> None:
     more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
     file = write_protocol("toys:Counts", lifetimes=2, experts=1, more=more)
     result = run_learner(file, tmp_path / "run", workers=2)
     assert result.failed == {}
-    found = result.folder.pre_deployed.latest()
-    assert found is not None
-    learned = int(found[0].fingerprint or 0)
+    state = result.folder.pre_deployed.latest()
+    assert state is not None
+    learned = int(state[0].fingerprint or 0)
     assert learned > 0
-    # What a fresh life does first shows what it was cloned from: the first evaluation differs from an untaught one.
+    # The first action of a fresh lifetime shows its origin: its first evaluation differs from that of an untaught
+    # learner.
     assert len(result.finished_lives) == 2
     assert run_learner(file, tmp_path / "run", workers=2).lived == ()
     shutil.rmtree(tmp_path / "run" / "lives" / "life-001")
@@ -224,12 +223,12 @@ def test_no_two_clones_of_a_pre_deployed_learner_draw_the_same_random_numbers(
     file = write_protocol("toys:Draws", params=f'{{ drawn = "{drawn}" }}', lifetimes=3, experts=1, more=more)
     result = run_learner(file, tmp_path / "run", workers=0)
     assert result.failed == {}
-    _before_deployment, *found = drawn.read_text().splitlines()
-    assert len(found) == len(result.lived) == 5
-    assert len(set(found)) == len(found)
+    _before_deployment, *first_draws = drawn.read_text().splitlines()
+    assert len(first_draws) == len(result.lived) == 5
+    assert len(set(first_draws)) == len(first_draws)
 
 
-def test_a_clone_that_is_not_what_was_saved_is_refused(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+def test_a_clone_that_differs_from_the_saved_learner_is_refused(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     more = '[pre_deployment]\nlayout = "single"\ntasks = ["pong:wide"]\nlearn = 3\nevaluate = 0'
     file = write_protocol("toys:Counts", params="{ honest = false }", more=more)
     result = run_learner(file, tmp_path / "run", workers=0)
@@ -242,7 +241,7 @@ def test_pre_deployment_without_save_is_refused(tmp_path: Path, write_protocol: 
         run_learner(write_protocol("toys:Still", more=more), tmp_path / "run", workers=0)
 
 
-def test_a_life_beyond_its_time_is_stopped_and_said_so(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+def test_a_lifetime_over_its_time_limit_is_stopped_and_reported(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     more = "[limits]\nseconds_per_life = 0.000001"
     result = run_learner(write_protocol("toys:Still", more=more), tmp_path / "run", workers=0)
     assert "life-000: took longer than seconds_per_life = 1e-06" in result.failed["life-000"]
@@ -270,7 +269,7 @@ def test_a_learner_that_cannot_be_found_is_refused_before_anything_is_written(
     assert not (tmp_path / "run").exists()
 
 
-def test_everything_wrong_with_learner_and_tasks_is_said_at_once(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+def test_all_problems_of_learner_and_tasks_are_reported_together(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     file = write_protocol("q-learner")
     text = file.read_text().replace("bot/paddle", "bot/padle").replace('"pong:narrow"]', '"cart"]')
     file.write_text(text.replace("[tasks.pong]", '[tasks.cart]\nenv = "NoSuchEnv-v0"\n[tasks.pong]'))
@@ -281,7 +280,7 @@ def test_everything_wrong_with_learner_and_tasks_is_said_at_once(tmp_path: Path,
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_in_which_nothing_was_lived_is_taken_over(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+def test_a_folder_without_lifetimes_is_taken_over(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     result = run_learner(write_protocol("collections:OrderedDict", lifetimes=2), tmp_path / "run", workers=0)
     assert "has neither act(observation) nor live(life)" in result.failed["life-000"]
     assert (tmp_path / "run" / "lives" / "life-001" / "traceback.txt").exists()
@@ -302,9 +301,7 @@ def test_a_task_whose_episodes_are_all_cut_is_noted_once(
 
 
 @pytest.mark.parametrize(("workers", "limit"), [(0, 100), (0, 1500), (2, 1500)])
-def test_a_disk_that_takes_no_more_is_named(
-    tmp_path: Path, write_protocol: WriteProtocol, workers: int, limit: int
-) -> None:
+def test_a_full_disk_is_named(tmp_path: Path, write_protocol: WriteProtocol, workers: int, limit: int) -> None:
     code = (
         "import resource, sys\n"
         "from perdure.errors import ProtocolError\n"
@@ -315,7 +312,7 @@ def test_a_disk_that_takes_no_more_is_named(
     )
     file = write_protocol("toys:Still", lifetimes=2)
     command = [sys.executable, "-c", code, str(file), str(tmp_path / "run")]
-    uncompiled = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # byte code that is cut short is believed by Python
+    uncompiled = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # Python would trust truncated byte code
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=uncompiled)
     assert done.returncode == 0, done.stderr
     assert "File too large" in done.stdout
@@ -323,7 +320,7 @@ def test_a_disk_that_takes_no_more_is_named(
     assert ("this run cannot be written to disk" in done.stdout) == (limit == 100)
 
 
-def test_a_worker_that_cannot_write_its_output_says_so_and_goes_on(
+def test_a_worker_that_cannot_write_its_output_reports_it_and_continues(
     tmp_path: Path, write_protocol: WriteProtocol
 ) -> None:
     for name in ("life-000.txt", "worker-0.txt"):
@@ -333,7 +330,7 @@ def test_a_worker_that_cannot_write_its_output_says_so_and_goes_on(
     assert result.lived == ("life-001",)
 
 
-def test_a_failure_that_cannot_be_noted_is_still_told(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+def test_a_failure_that_cannot_be_written_is_still_reported(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     file = write_protocol("toys:Still")
     RunFolder(tmp_path / "run").path.joinpath(".run").mkdir(parents=True)
     RunFolder(tmp_path / "run").claim(read_protocol(file))
@@ -342,13 +339,13 @@ def test_a_failure_that_cannot_be_noted_is_still_told(tmp_path: Path, write_prot
     assert "Not a directory" in result.failed["life-000"]
 
 
-def test_a_place_that_is_no_folder_is_refused(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+def test_a_place_that_is_not_a_folder_is_refused(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ProtocolError, match="this run cannot be written to disk: Not a directory"):
         run_learner(write_protocol(), tmp_path / "file" / "run", workers=0)
 
 
-def test_a_full_disk_fails_the_life_and_says_what_is_safe(
+def test_a_full_disk_fails_the_lifetime_and_reports_the_intact_ones(
     tmp_path: Path, write_protocol: WriteProtocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import errno
@@ -368,7 +365,7 @@ def test_a_full_disk_fails_the_life_and_says_what_is_safe(
     assert run_learner(file, tmp_path / "run", workers=0).lived == ("life-000",)
 
 
-def test_ray_lives_the_same_lives(tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords) -> None:
+def test_ray_runs_the_same_lifetimes(tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords) -> None:
     ray = pytest.importorskip("ray")
     file = write_protocol(lifetimes=2, experts=1)
     run_learner(file, tmp_path / "local", workers=0)
@@ -382,7 +379,7 @@ def test_ray_lives_the_same_lives(tmp_path: Path, write_protocol: WriteProtocol,
     assert same(all_records(tmp_path / "local"), all_records(tmp_path / "cluster"))
 
 
-def test_ray_that_is_absent_says_how_to_install_it(
+def test_a_missing_ray_is_reported_with_the_command_that_installs_it(
     tmp_path: Path, write_protocol: WriteProtocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
@@ -398,26 +395,26 @@ def test_the_plan_of_a_run_folder_can_be_read_from_it(tmp_path: Path, write_prot
         RunFolder(tmp_path).protocol()
 
 
-def test_a_run_into_a_url_is_refused_with_another_way(write_protocol: WriteProtocol) -> None:
+def test_a_run_into_a_url_is_refused_with_an_alternative(write_protocol: WriteProtocol) -> None:
     with pytest.raises(ProtocolError, match=r"s3://bucket/run: a run cannot be written to a URL; .*aws s3 sync"):
         run_learner(read_protocol(write_protocol()), "s3://bucket/run")
 
 
-def test_a_module_of_the_same_name_in_another_folder_is_not_taken_for_the_learner(
+def test_a_module_of_the_same_name_in_another_folder_is_not_used_as_the_learner(
     tmp_path: Path, write_protocol: WriteProtocol
 ) -> None:
-    lived: list[tuple[str, ...]] = []
+    run_ids: list[tuple[str, ...]] = []
     for reply in ("raise RuntimeError('never')", "return 0"):
-        folder = tmp_path / str(len(lived))
+        folder = tmp_path / str(len(run_ids))
         folder.mkdir()
         code = f"class Mine:\n    def __init__(self, seed): pass\n    def act(self, observation): {reply}\n"
         (folder / "same_name.py").write_text(code)
         shutil.copy(write_protocol("same_name:Mine"), folder / "protocol.toml")
-        lived.append(run_learner(folder / "protocol.toml", folder / "run", workers=0).lived)
-    assert lived == [(), ("life-000",)]
+        run_ids.append(run_learner(folder / "protocol.toml", folder / "run", workers=0).lived)
+    assert run_ids == [(), ("life-000",)]
 
 
-def test_the_code_that_a_learners_module_imports_is_part_of_its_digest(
+def test_code_imported_by_a_learners_module_is_part_of_its_digest(
     tmp_path: Path, write_protocol: WriteProtocol
 ) -> None:
     digests = []

@@ -1,4 +1,4 @@
-"""Seeds go by key, and by nothing else."""
+"""Seeds: each depends on its key and on nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_different_roots_give_different_seeds(one: int, other: int) -> None:
     assert (seed_for(one, "life", 7) == seed_for(other, "life", 7)) == (one == other)
 
 
-def test_learner_scenario_and_environment_have_seeds_of_their_own() -> None:
+def test_learner_scenario_and_environment_have_separate_seeds() -> None:
     seeds = Seeds.of(3)
     assert len({seeds.learner, seeds.scenario, seeds.environment}) == 3
     assert seeds.under("life", 1) != seeds.under("life", 2)
@@ -38,7 +38,7 @@ def test_learner_scenario_and_environment_have_seeds_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("kind", ["learner", "scenario", "environment"])
-def test_another_root_of_one_kind_changes_the_seed_of_that_kind_alone(kind: str) -> None:
+def test_another_root_of_one_kind_changes_only_the_seeds_of_that_kind(kind: str) -> None:
     seeds = Seeds.of(3)
     one, other = seeds.under("life", 1).as_json(), replace(seeds, **{kind: 7}).under("life", 1).as_json()
     assert {name for name in one if one[name] != other[name]} == {kind}

@@ -1,4 +1,4 @@
-"""A life's stateless twin: lived beside it where a protocol asks, and held against it."""
+"""Stateless twins: they run next to a lifetime if a protocol asks for them, and are compared with it."""
 
 from __future__ import annotations
 
@@ -34,37 +34,37 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def blocks_of(path: Path) -> list[tuple[str, str, float]]:
-    """Mode, task and mean accuracy of each block, from the rows themselves."""
+    """Return the mode, task and mean accuracy of each block, computed from the rows."""
     rows = perdure.read(path).experiences
     return [
-        (one["block_type"][0], one["task_name"][0], float(np.mean(one["accuracy"].to_list())))
-        for one in rows.partition_by("block_num", maintain_order=True)
+        (part["block_type"][0], part["task_name"][0], float(np.mean(part["accuracy"].to_list())))
+        for part in rows.partition_by("block_num", maintain_order=True)
     ]
 
 
-def test_gain_is_the_mean_difference_in_evaluations_of_what_was_learned_in_points(run: Path) -> None:
-    life, twin = blocks_of(run / "lives" / "life-000"), blocks_of(run / "twins" / "life-000-twin")
-    assert [one[:2] for one in life] == [one[:2] for one in twin], "the same scenario"
+def test_gain_is_the_mean_difference_in_evaluations_of_learned_tasks_in_points(run: Path) -> None:
+    lifetime, twin = blocks_of(run / "lives" / "life-000"), blocks_of(run / "twins" / "life-000-twin")
+    assert [item[:2] for item in lifetime] == [item[:2] for item in twin], "the same scenario"
     learned: set[str] = set()
     gains: list[float] = []
-    for (mode, task, mine), (_, _, its) in zip(life, twin, strict=True):
+    for (mode, task, mine), (_, _, its) in zip(lifetime, twin, strict=True):
         if mode == "train":
             learned.add(task)
         elif task in learned:
-            gains.append(100 * (mine - its))  # bounds of 0 and 1 are a scale of 100 points
+            gains.append(100 * (mine - its))  # bounds of 0 and 1 give a scale of 100 points
     assert len(gains) == 3
     (score,) = perdure.survey(run).scores
     assert score["twin_gain"] == pytest.approx(np.mean(gains))
-    assert score.identity.role == "life", "a twin is no life of its own"
+    assert score.identity.role == "life", "a twin is not a separate lifetime"
 
 
-def test_cost_is_seconds_per_learning_experience_beside_the_twin(run: Path) -> None:
+def test_cost_is_seconds_per_learning_experience_compared_with_the_twin(run: Path) -> None:
     def seconds(path: Path) -> float:
         rows = perdure.read(path).experiences.filter(pl.col("block_type") == "train")
         times = rows.with_columns(pl.col("timestamp").str.to_datetime("%Y%m%dT%H%M%S%.f"))
         spans = [
-            (one["timestamp"][-1] - one["timestamp"][0]).total_seconds()
-            for one in times.partition_by("block_num", maintain_order=True)
+            (part["timestamp"][-1] - part["timestamp"][0]).total_seconds()
+            for part in times.partition_by("block_num", maintain_order=True)
         ]
         return float(sum(spans)) / (rows.height - len(spans))
 
@@ -73,14 +73,14 @@ def test_cost_is_seconds_per_learning_experience_beside_the_twin(run: Path) -> N
     assert score["twin_cost"] == pytest.approx(mine / its, rel=1e-6)
 
 
-def test_without_a_twin_the_reason_names_the_switch(run: Path) -> None:
+def test_without_a_twin_the_reason_names_the_option(run: Path) -> None:
     score = perdure.score(run / "lives" / "life-000")
     assert "twin = true" in score.why["twin_gain"]
     assert "twin = true" in score.why["twin_cost"]
 
 
 def test_a_twin_knows_nothing_of_the_block_before(run: Path) -> None:
-    """In an evaluation it is what it was before its first experience: an evaluation twice gives the same twice."""
+    """In an evaluation the twin equals its untrained state: evaluating twice gives the same result twice."""
     from perdure.runner.lifetime import Stateless
 
     seen: list[object] = []
@@ -107,5 +107,5 @@ def test_a_twin_knows_nothing_of_the_block_before(run: Path) -> None:
     assert seen == [0] * len(job.syllabus.scenario.blocks)
 
 
-def test_adding_twins_is_no_other_protocol() -> None:
+def test_adding_twins_does_not_change_the_protocols_identity() -> None:
     assert parse_protocol(PROTOCOL).digest == parse_protocol({**PROTOCOL, "twin": False}).digest

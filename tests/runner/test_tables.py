@@ -1,4 +1,6 @@
-"""The scenario tables of S000 and S001, and the hundred tasks, are files that run and mean what the papers say."""
+"""Scenario tables of New et al. 2022 and Baker et al. 2023, and the hundred tasks: the files run as the papers
+describe.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,11 @@ PROTOCOLS = Path(__file__).parents[2] / "examples" / "protocols"
 @pytest.mark.parametrize("name", ["s000-table1", "s001-table-b16"])
 def test_every_scenario_of_a_table_lints_clean(name: str) -> None:
     for job in RunPlan(read_protocol(PROTOCOLS / f"{name}.toml")).lives:
-        assert [one for one in lint(syllabus_text(job.syllabus)).problems if one.level == "error"] == []
+        assert [problem for problem in lint(syllabus_text(job.syllabus)).problems if problem.level == "error"] == []
 
 
 def test_condensed_and_dispersed_are_those_of_the_appendix() -> None:
-    """App. B.1: once each, in full; or three superblocks with every variant exactly once, a third as long."""
+    """Baker et al. 2023, App. B.1: once each in full, or three superblocks with every variant once, a third as long."""
     condensed, dispersed = (
         [block for block in job.syllabus.scenario.blocks if block.mode == "learn"]
         for job in RunPlan(read_protocol(PROTOCOLS / "s001-table-b16.toml")).lives[:2]
@@ -34,8 +36,8 @@ def test_condensed_and_dispersed_are_those_of_the_appendix() -> None:
     assert len(variants) == len(condensed) == 6, "two tasks of three variants, each learned once"
     assert [block.length for block in condensed] == [60] * 6
     assert [block.length for block in dispersed] == [20] * 18
-    superblocks = [[block.task for block in dispersed[at : at + 6]] for at in (0, 6, 12)]
-    assert all(set(one) == variants for one in superblocks)
+    superblocks = [[block.task for block in dispersed[index : index + 6]] for index in (0, 6, 12)]
+    assert all(set(superblock) == variants for superblock in superblocks)
 
 
 def test_the_single_task_table_is_scored_as_one_task(tmp_path: Path) -> None:
@@ -49,7 +51,7 @@ def test_the_single_task_table_is_scored_as_one_task(tmp_path: Path) -> None:
     assert score["performance_recovery"] is not None
 
 
-def test_a_shorter_sequence_of_the_hundred_tasks_answers_what_it_is_made_for(tmp_path: Path) -> None:
+def test_a_shorter_sequence_of_the_hundred_tasks_gives_its_metrics(tmp_path: Path) -> None:
     example = runpy.run_path(str(PROTOCOLS / "hundred_tasks.py"))
     assert len(parse_protocol(example["protocol"]()).scenarios[0].syllabus(0).scenario.tasks) == 100
     short = parse_protocol(example["protocol"](tasks=4, learn=6))

@@ -1,4 +1,4 @@
-"""A lifetime that follows its syllabus has the same blocks and the same sites."""
+"""Syllabus and log: a lifetime has the blocks and sites of its syllabus."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perdure.scenario.syllabus import parse_syllabus
 MODES = {"learn": "train", "evaluate": "test"}
 
 
-def lived(scenario: Scenario, seed: int) -> Lifetime:
+def log_run(scenario: Scenario, seed: int) -> Lifetime:
     """Return the log of a run through `scenario`: one row per episode, with drawn parameters."""
     numbers = itertools.count()
     rows = [
@@ -62,23 +62,27 @@ def syllabi(draw: st.DrawFn) -> str:
 
 @given(syllabi(), st.integers(0, 100))
 @settings(max_examples=60, deadline=None)
-def test_what_lint_promises_is_what_the_log_of_such_a_life_offers(text: str, seed: int) -> None:
+def test_a_log_has_the_sites_that_lint_lists_for_its_syllabus(text: str, seed: int) -> None:
     metrics = list(METRICS)
     report = lint(text, metrics=metrics)
-    life = lived(report.syllabus.scenario, seed)
-    scenario = life.scenario
+    lifetime = log_run(report.syllabus.scenario, seed)
+    scenario = lifetime.scenario
     assert [(block.mode, block.task, block.length, block.subtype) for block in scenario.blocks] == [
         (block.mode, block.task, block.length, block.subtype) for block in report.syllabus.scenario.blocks
     ]
-    # These look at logged parameters, which a distribution makes differ from row to row.
+    # These compare logged parameters, which a distribution makes differ from row to row.
     by_parameters = {"learn_burn", "time_to_learn_gain", "transfer_of_maintenance", "transfer_of_continual_learning"}
     by_parameters |= {f"maintenance_on_test{what}" for what in ("", "_time", "_mean")}
     for variants in get_args(VariantMode):
         if variants == "params" and "$uniform" in text:
-            continue  # drawn once for a block of one experience, it is a parameter like any other
+            continue  # drawn once for a block of one experience, it is an ordinary parameter
         report = lint(text, metrics=metrics, variants=variants)
-        scenario = life.passage(None, variants).scenario
-        offered = {one.name: sum(1 for _ in one.sites(scenario)) for one in metrics if one.name not in by_parameters}
+        scenario = lifetime.passage(None, variants).scenario
+        offered = {
+            metric.name: sum(1 for _ in metric.sites(scenario))
+            for metric in metrics
+            if metric.name not in by_parameters
+        }
         assert {name: report.metrics[name].sites for name in offered} == offered
         assert report.facts["tasks"] == [task.label for task in scenario.tasks]
 
@@ -86,8 +90,8 @@ def test_what_lint_promises_is_what_the_log_of_such_a_life_offers(text: str, see
 def test_distributions_are_logged_as_drawn() -> None:
     repeat = {"$repeat": {"$episode": "a", "w": {"$uniform": [0, 1]}}, "count": 30}
     scenario = parse_syllabus(json.dumps({"instructions": [{"$phase": "1.train"}, repeat]}))[0].scenario
-    logged = [json.loads(cell)["w"] for cell in lived(scenario, 5).experiences["task_params"]]
+    logged = [json.loads(cell)["w"] for cell in log_run(scenario, 5).experiences["task_params"]]
     assert len(set(logged)) == 30
-    assert logged == [json.loads(cell)["w"] for cell in lived(scenario, 5).experiences["task_params"]]
-    assert logged != [json.loads(cell)["w"] for cell in lived(scenario, 6).experiences["task_params"]]
+    assert logged == [json.loads(cell)["w"] for cell in log_run(scenario, 5).experiences["task_params"]]
+    assert logged != [json.loads(cell)["w"] for cell in log_run(scenario, 6).experiences["task_params"]]
     assert all(0 <= width < 1 for width in logged)

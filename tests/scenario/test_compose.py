@@ -1,4 +1,4 @@
-"""Composed syllabi have the structure of their layout, and are reproducible."""
+"""Composed syllabi: they have the structure of their layout, and the seed reproduces them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
 SIX = ["navigate:clear", "navigate:fog", "follow:sedan", "follow:truck", "park:day", "park:night"]
 
 
-def learned(syllabus: Syllabus) -> list[tuple[str, int | None]]:
+def learned_blocks(syllabus: Syllabus) -> list[tuple[str, int | None]]:
     return [(block.task, block.length) for block in syllabus.scenario.blocks if block.mode == "learn"]
 
 
@@ -35,14 +35,14 @@ def evaluations(syllabus: Syllabus) -> list[list[str]]:
 
 def test_condensed_learns_six_variants_once_and_evaluates_all_seven_times() -> None:
     syllabus = compose("condensed", SIX, learn=300, evaluate=10, seed=1)
-    assert sorted(learned(syllabus)) == sorted((task.replace(":", "_"), 300) for task in SIX)
+    assert sorted(learned_blocks(syllabus)) == sorted((task.replace(":", "_"), 300) for task in SIX)
     assert [sorted(tasks) for tasks in evaluations(syllabus)] == [sorted(t.replace(":", "_") for t in SIX)] * 7
 
 
 def test_dispersed_learns_in_three_fresh_orders_as_much_as_condensed() -> None:
     condensed = compose("condensed", SIX, learn=3000, evaluate=10, seed=1)
     dispersed = compose("dispersed", SIX, learn=3000, evaluate=10, seed=1)
-    blocks = learned(dispersed)
+    blocks = learned_blocks(dispersed)
     assert len(blocks) == 18
     assert len(evaluations(dispersed)) == 19
     orders = [tuple(task for task, _ in blocks[start : start + 6]) for start in (0, 6, 12)]
@@ -53,27 +53,30 @@ def test_dispersed_learns_in_three_fresh_orders_as_much_as_condensed() -> None:
 
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 8))
 @settings(max_examples=60, deadline=None)
-def test_superblocks_repeat_an_order_only_after_every_order_was_there(seed: int, tasks: int, superblocks: int) -> None:
+def test_superblocks_repeat_an_order_only_after_every_order_was_used(seed: int, tasks: int, superblocks: int) -> None:
     syllabus = compose("dispersed", [*"abcd"[:tasks]], learn=8, evaluate=1, superblocks=superblocks, seed=seed)
-    blocks = [task for task, _ in learned(syllabus)]
+    blocks = [task for task, _ in learned_blocks(syllabus)]
     orders = {tuple(blocks[start : start + tasks]) for start in range(0, len(blocks), tasks)}
     assert len(orders) == min(superblocks, math.factorial(tasks))
 
 
 def test_a_remainder_goes_to_the_first_superblocks() -> None:
     syllabus = compose("dispersed", ["a", "b"], learn=11, evaluate=1, superblocks=4)
-    assert [length for task, length in learned(syllabus) if task == "a"] == [3, 3, 3, 2]
+    assert [length for task, length in learned_blocks(syllabus) if task == "a"] == [3, 3, 3, 2]
 
 
 def test_alternating_repeats_one_order() -> None:
-    tasks = [task for task, _ in learned(compose("alternating", ["a", "b", "c"], learn=30, evaluate=5, seed=3))]
+    tasks = [task for task, _ in learned_blocks(compose("alternating", ["a", "b", "c"], learn=30, evaluate=5, seed=3))]
     assert tasks[:3] == tasks[3:6] == tasks[6:]
     assert sorted(tasks[:3]) == ["a", "b", "c"]
 
 
-def test_permuted_covers_every_order_once_in_as_many_seeds() -> None:
+def test_permuted_covers_every_order_once_over_that_number_of_seeds() -> None:
     orders = [
-        tuple(task for task, _ in learned(compose("permuted", ["a", "b", "c", "d"], learn=20, evaluate=5, seed=seed)))
+        tuple(
+            task
+            for task, _ in learned_blocks(compose("permuted", ["a", "b", "c", "d"], learn=20, evaluate=5, seed=seed))
+        )
         for seed in range(24)
     ]
     assert set(orders) == set(itertools.permutations("abcd"))
@@ -84,7 +87,9 @@ def test_permuted_covers_every_order_once_in_as_many_seeds() -> None:
 
 def test_condensed_orders_are_all_reached() -> None:
     orders = Counter(
-        tuple(task for task, _ in learned(compose("condensed", ["a", "b", "c"], learn=20, evaluate=0, seed=seed)))
+        tuple(
+            task for task, _ in learned_blocks(compose("condensed", ["a", "b", "c"], learn=20, evaluate=0, seed=seed))
+        )
         for seed in range(120)
     )
     assert set(orders) == set(itertools.permutations("abc"))
@@ -92,42 +97,45 @@ def test_condensed_orders_are_all_reached() -> None:
 
 def test_continual_goes_through_the_variants_of_one_task() -> None:
     syllabus = compose("continual", ["pong:a", "pong:b", "pong:c"], learn=50, evaluate=10)
-    assert sorted(task for task, _ in learned(syllabus)) == ["pong_a", "pong_b", "pong_c"]
+    assert sorted(task for task, _ in learned_blocks(syllabus)) == ["pong_a", "pong_b", "pong_c"]
     assert syllabus.phases[0] == "1.train"
 
 
-def test_ant_a_tests_what_was_learned_so_far() -> None:
+def test_ant_a_tests_the_tasks_learned_so_far() -> None:
     syllabus = compose("ant-a", ["a", "b", "c"], learn=50, evaluate=10, seed=5)
-    order = [task for task, _ in learned(syllabus)]
+    order = [task for task, _ in learned_blocks(syllabus)]
     assert evaluations(syllabus) == [order[:1], order[:2], order]
 
 
-def test_ant_b_tests_all_after_each() -> None:
+def test_ant_b_tests_all_tasks_after_each_learning_block() -> None:
     assert evaluations(compose("ant-b", ["a", "b"], learn=50, evaluate=10)) == [["a", "b"]] * 2
 
 
 def test_ant_c_learns_the_variants_of_a_task_together() -> None:
-    tasks = [task for task, _ in learned(compose("ant-c", ["a:x", "b:x", "a:y", "b:y"], learn=50, evaluate=10, seed=2))]
+    tasks = [
+        task
+        for task, _ in learned_blocks(compose("ant-c", ["a:x", "b:x", "a:y", "b:y"], learn=50, evaluate=10, seed=2))
+    ]
     assert [sorted(tasks[:2]), sorted(tasks[2:])] in (
         [["a_x", "a_y"], ["b_x", "b_y"]],
         [["b_x", "b_y"], ["a_x", "a_y"]],
     )
 
 
-def test_an_expert_learns_as_much_as_the_life_it_is_compared_with() -> None:
-    life = compose("dispersed", SIX, learn=3001, evaluate=10, seed=1)
-    expert = single_task_syllabus(life, "park:night", evaluate=10)
-    assert learned(expert) == [("park_night", 3001)]
+def test_an_expert_learns_as_much_as_the_lifetime_it_is_compared_with() -> None:
+    lifetime = compose("dispersed", SIX, learn=3001, evaluate=10, seed=1)
+    expert = single_task_syllabus(lifetime, "park:night", evaluate=10)
+    assert learned_blocks(expert) == [("park_night", 3001)]
     assert evaluations(expert) == [["park_night"]] * 2
     assert expert.scenario.info["scenario_type"] == "ste"
 
 
-def test_an_expert_takes_parameters_and_bounds_along() -> None:
+def test_an_expert_has_the_parameters_and_bounds_of_its_task() -> None:
     task = Task("Pong", "wide", "ALE/Pong-v5", {"w": 0.3}, (-21, 21))
-    life = compose("condensed", [task, "breakout"], learn=20, evaluate=5)
-    block = single_task_syllabus(life, "pong_wide").scenario.blocks[0]
+    lifetime = compose("condensed", [task, "breakout"], learn=20, evaluate=5)
+    block = single_task_syllabus(lifetime, "pong_wide").scenario.blocks[0]
     assert (block.task, dict(block.params)) == ("pong_wide", {"w": 0.3})
-    assert single_task_syllabus(life, "pong_wide").scenario.tasks[0].bounds == (-21, 21)
+    assert single_task_syllabus(lifetime, "pong_wide").scenario.tasks[0].bounds == (-21, 21)
 
 
 def test_an_expert_counts_wake_blocks_only_and_keeps_steps() -> None:
@@ -136,10 +144,10 @@ def test_an_expert_counts_wake_blocks_only_and_keeps_steps() -> None:
       {"$phase": "1.train", "subtype": "sleep"}, {"$repeat": {"$episode": "a"}, "steps": 70},
       {"$phase": "2.train"}, {"$repeat": {"$episode": "a"}, "steps": 300},
       {"$repeat": {"$episode": "b"}, "count": 3}]}"""
-    life, _ = parse_syllabus(text)
-    expert = single_task_syllabus(life, "a", evaluate=2)
+    lifetime, _ = parse_syllabus(text)
+    expert = single_task_syllabus(lifetime, "a", evaluate=2)
     assert expert.steps == (None, 800, None)
-    assert learned(expert) == [("a", None)]
+    assert learned_blocks(expert) == [("a", None)]
     assert parse_syllabus(syllabus_text(expert))[0] == expert
 
 
@@ -152,13 +160,13 @@ def test_an_expert_for_a_task_that_is_never_learned_is_refused() -> None:
 def test_the_seed_decides_the_order_and_is_recorded_with_it() -> None:
     first, again, other = (compose("dispersed", SIX, learn=90, evaluate=5, seed=seed) for seed in (4, 4, 5))
     assert first == again
-    assert learned(first) != learned(other)
+    assert learned_blocks(first) != learned_blocks(other)
     record: Any = first.scenario.info["composed"]
     assert (record["layout"], record["seed"], record["superblocks"]) == ("dispersed", 4, 3)
-    assert record["order"] == [task for task, _ in learned(first)]
+    assert record["order"] == [task for task, _ in learned_blocks(first)]
 
 
-def test_superblocks_are_ignored_where_they_have_no_meaning() -> None:
+def test_superblocks_are_ignored_by_layouts_without_them() -> None:
     sizes: dict[str, Any] = {"learn": 20, "evaluate": 5}
     assert compose("condensed", ["a", "b"], superblocks=0, **sizes) == compose("condensed", ["a", "b"], **sizes)
 
@@ -199,7 +207,7 @@ def requests(draw: st.DrawFn) -> tuple[str, list[Task], dict[str, Any]]:
 
 @given(requests())
 @settings(max_examples=120, deadline=None)
-def test_what_is_composed_is_written_and_read_again_as_the_same(
+def test_a_composed_syllabus_survives_the_round_trip(
     request: tuple[str, list[Task], dict[str, Any]],
 ) -> None:
     layout, tasks, sizes = request
@@ -210,7 +218,7 @@ def test_what_is_composed_is_written_and_read_again_as_the_same(
 
 @given(requests())
 @settings(max_examples=80, deadline=None)
-def test_what_is_composed_lints_clean_for_its_type(request: tuple[str, list[Task], dict[str, Any]]) -> None:
+def test_a_composed_syllabus_lints_clean_for_its_type(request: tuple[str, list[Task], dict[str, Any]]) -> None:
     layout, tasks, sizes = request
     report = lint(compose(layout, tasks, **sizes))
     assert [problem for problem in report.problems if problem.level != "advice"] == []
@@ -219,10 +227,10 @@ def test_what_is_composed_lints_clean_for_its_type(request: tuple[str, list[Task
 
 @given(requests())
 @settings(max_examples=80, deadline=None)
-def test_every_variant_is_learned_exactly_as_long_as_asked(request: tuple[str, list[Task], dict[str, Any]]) -> None:
+def test_every_variant_is_learned_for_the_requested_length(request: tuple[str, list[Task], dict[str, Any]]) -> None:
     layout, tasks, sizes = request
     totals: Counter[str] = Counter()
-    for task, length in learned(compose(layout, tasks, **sizes)):
+    for task, length in learned_blocks(compose(layout, tasks, **sizes)):
         totals[task] += length or 0
     assert totals == {task.label.lower(): sizes["learn"] for task in tasks}
 
@@ -267,25 +275,25 @@ def test_tasks_that_do_not_fit_a_layout_are_refused(layout: str, tasks: list[Any
         ({"name": ""}, "give printable text"),
     ],
 )
-def test_sizes_that_make_no_sense_are_refused(sizes: dict[str, Any], words: str) -> None:
+def test_invalid_sizes_are_refused(sizes: dict[str, Any], words: str) -> None:
     with pytest.raises(ScenarioError, match=words):
         compose("dispersed", ["a", "b"], **{"learn": 30, "evaluate": 5, **sizes})
 
 
 @pytest.mark.parametrize("layout", ["ant-a", "ant-b", "ant-c"])
-def test_types_that_demand_tests_are_not_composed_without(layout: str) -> None:
+def test_types_that_require_tests_are_not_composed_without_them(layout: str) -> None:
     tasks = ["a:x", "b:x", "a:y", "b:y"] if layout == "ant-c" else ["a", "b"]
     with pytest.raises(ScenarioError, match="needs evaluations"):
         compose(layout, tasks, learn=30, evaluate=0)
 
 
-def test_tasks_are_chosen_from_a_syllabus_by_label_or_variant() -> None:
-    life = compose("condensed", SIX, learn=30, evaluate=5)
-    assert [task.label for task in chosen_tasks(life, ["park:day", "NAVIGATE_fog"])] == ["park_day", "navigate_fog"]
-    assert len(chosen_tasks(life, [])) == 6
+def test_tasks_are_selected_from_a_syllabus_by_label_or_variant() -> None:
+    lifetime = compose("condensed", SIX, learn=30, evaluate=5)
+    assert [task.label for task in chosen_tasks(lifetime, ["park:day", "NAVIGATE_fog"])] == ["park_day", "navigate_fog"]
+    assert len(chosen_tasks(lifetime, [])) == 6
     assert chosen_tasks(None, ["a:b"]) == (Task("a", "b"),)
     with pytest.raises(UnknownNameError, match="did you mean 'park_day'"):
-        chosen_tasks(life, ["park:dya"])
+        chosen_tasks(lifetime, ["park:dya"])
 
 
 def test_tuples_become_lists_as_a_file_would_give_them() -> None:
@@ -294,7 +302,7 @@ def test_tuples_become_lists_as_a_file_would_give_them() -> None:
     assert parse_syllabus(syllabus_text(syllabus))[0] == syllabus
 
 
-def test_a_colon_divides_task_and_variant() -> None:
+def test_a_colon_separates_task_and_variant() -> None:
     assert parse_task("ALE/Pong:wide") == Task("ALE/Pong", "wide")
     assert parse_task("pong") == Task("pong")
 
@@ -317,21 +325,21 @@ from perdure.cli.app import application
 from perdure.scenario.lint import lint
 from perdure.schemas import schema
 
-def said(*arguments):
+def run_cli(*arguments):
     done = CliRunner().invoke(application(), arguments)
     assert done.exit_code == 0, done.output
     return done.stdout
 
-composed = said("compose", "there-and-back", "--task", "a", "b", "--learn", "9")
+composed = run_cli("compose", "there-and-back", "--task", "a", "b", "--learn", "9")
 assert json.loads(composed)["scenario_type"] == "there-and-back"
 assert lint(composed).ok
-assert not [one for one in lint(composed).problems if "scenario_type" in one.what]
-assert "there-and-back" in said("list", "layouts")
+assert not [problem for problem in lint(composed).problems if "scenario_type" in problem.what]
+assert "there-and-back" in run_cli("list", "layouts")
 assert "there-and-back" in schema("protocol")["$defs"]["ScenarioTable"]["properties"]["layout"]["enum"]
 assert "there-and-back" in schema("syllabus")["properties"]["scenario_type"]["enum"]
-assert "or there-and-back only)" in " ".join(said("compose", "--help").replace("│", " ").split())
+assert "or there-and-back only)" in " ".join(run_cli("compose", "--help").replace("│", " ").split())
 """
 
 
-def test_a_layout_is_one_declaration_from_which_help_lists_schemas_and_lint_follow() -> None:
+def test_a_declared_layout_appears_in_help_lists_schemas_and_lint() -> None:
     subprocess.run([sys.executable, "-c", DECLARES], check=True, timeout=60)

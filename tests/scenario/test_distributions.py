@@ -1,4 +1,4 @@
-"""Drawn parameters depend only on seed, block and index, and stay within their distribution."""
+"""Drawn parameters: they depend only on seed, block and index, and stay within their distribution."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARAMS: dict[str, Any] = {
 
 @given(st.integers(0, 2**64), st.integers(0, 500), st.integers(0, 10**9))
 @settings(max_examples=50, deadline=None)
-def test_the_same_episode_is_drawn_the_same_whatever_was_drawn_before(seed: int, block: int, index: int) -> None:
+def test_the_draw_of_an_episode_does_not_depend_on_earlier_draws(seed: int, block: int, index: int) -> None:
     again = draw_parameters(PARAMS, seed, block, index)
     draw_parameters(PARAMS, seed, block, index + 1)
     assert draw_parameters(PARAMS, seed, block, index) == again
@@ -54,10 +54,12 @@ def test_seed_block_and_index_each_change_the_draw() -> None:
 
 def test_draws_have_the_moments_of_their_distribution() -> None:
     many = [draw_parameters(PARAMS, 7, 0, index) for index in range(2000)]
-    assert np.mean([one["width"] for one in many]) == pytest.approx(0.2, abs=4 * 0.2 / np.sqrt(12 * 2000))
-    assert np.mean([one["speed"] for one in many]) == pytest.approx(5, abs=4 * 2 / np.sqrt(2000))
-    assert np.std([one["speed"] for one in many]) == pytest.approx(2, rel=0.1)
-    assert sum(one["ghost"] == "red" for one in many) == pytest.approx(2000 / 3, abs=4 * np.sqrt(2000 * 2 / 9))
+    assert np.mean([lifetime["width"] for lifetime in many]) == pytest.approx(0.2, abs=4 * 0.2 / np.sqrt(12 * 2000))
+    assert np.mean([lifetime["speed"] for lifetime in many]) == pytest.approx(5, abs=4 * 2 / np.sqrt(2000))
+    assert np.std([lifetime["speed"] for lifetime in many]) == pytest.approx(2, rel=0.1)
+    assert sum(lifetime["ghost"] == "red" for lifetime in many) == pytest.approx(
+        2000 / 3, abs=4 * np.sqrt(2000 * 2 / 9)
+    )
 
 
 def test_linear_reaches_both_ends_of_a_block() -> None:
@@ -66,7 +68,7 @@ def test_linear_reaches_both_ends_of_a_block() -> None:
     assert [params["w"] for params in episodes(Block("learn", "pong", 1, block.params), 0, 0)] == [1]
 
 
-def test_a_million_million_episodes_are_never_held() -> None:
+def test_a_million_million_episodes_are_never_in_memory() -> None:
     block = Block("learn", "pong", 10**12, {"w": {"$uniform": [0, 1]}})
     assert len(list(islice(episodes(block, 0, 0), 3))) == 3
 
@@ -83,9 +85,11 @@ def test_episodes_do_not_share_their_parameters() -> None:
 
 def test_iterating_a_scenario_gives_each_block_with_its_episodes() -> None:
     blocks = (Block("evaluate", "pong", 2, {"w": {"$uniform": [0, 1]}}), Block("learn", "pong", 3, {"w": 2}, group=1))
-    lived = [(block.mode, [params["w"] for params in one]) for block, one in iterate(Scenario.of("s", blocks), seed=4)]
-    assert lived[0][1] == [draw_parameters(blocks[0].params, 4, 0, index)["w"] for index in range(2)]
-    assert lived[1] == ("learn", [2, 2, 2])
+    drawn = [
+        (block.mode, [params["w"] for params in item]) for block, item in iterate(Scenario.of("s", blocks), seed=4)
+    ]
+    assert drawn[0][1] == [draw_parameters(blocks[0].params, 4, 0, index)["w"] for index in range(2)]
+    assert drawn[1] == ("learn", [2, 2, 2])
 
 
 @pytest.mark.parametrize(
@@ -103,13 +107,13 @@ def test_iterating_a_scenario_gives_each_block_with_its_episodes() -> None:
         ({"$linear": [0, 1], "w": 1}, "alone"),
     ],
 )
-def test_a_distribution_that_cannot_be_drawn_says_how_to_write_it(value: dict[str, Any], words: str) -> None:
+def test_an_invalid_distribution_is_refused_with_the_valid_form(value: dict[str, Any], words: str) -> None:
     problem = distribution_problem(value)
     assert problem is not None
     assert words in "; ".join(problem)
 
 
-def test_sound_distributions_have_no_problem() -> None:
+def test_valid_distributions_have_no_problem() -> None:
     for value in PARAMS.values():
         assert not isinstance(value, dict) or "inner" in value or distribution_problem(value) is None
 

@@ -1,4 +1,4 @@
-"""Decoding refuses input that would harm a parser, and names its place."""
+"""Decoding of JSON: dangerous input is refused, and the place of a problem is named."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ objects = st.dictionaries(st.sampled_from(["instructions", "name", "x"]), values
 
 @given(objects, st.sampled_from([None, 1, 4]))
 @settings(max_examples=150, deadline=None)
-def test_decoding_gives_what_json_gives(value: dict[str, object], indent: int | None) -> None:
+def test_decoding_gives_the_result_of_json(value: dict[str, object], indent: int | None) -> None:
     assert decode(json.dumps(value, indent=indent)) == value
 
 
 @given(st.text(max_size=40))
 @settings(max_examples=300, deadline=None)
-def test_any_text_is_decoded_or_refused_as_json_does(text: str) -> None:
+def test_any_text_is_decoded_or_refused_as_by_json(text: str) -> None:
     try:
         value = json.loads(text)
     except ValueError:
@@ -54,7 +54,7 @@ def test_any_text_is_decoded_or_refused_as_json_does(text: str) -> None:
                 decode(text)
 
 
-def test_places_are_written_as_a_reader_would_look_them_up() -> None:
+def test_places_are_written_as_paths_into_the_document() -> None:
     assert place_text(("instructions", 3, "$repeat", 1)) == "instructions[3].$repeat[1]"
     assert place_text(("tasks", "odd name\ud800")) == 'tasks["odd name\\ud800"]'
 
@@ -74,13 +74,13 @@ def test_places_are_written_as_a_reader_would_look_them_up() -> None:
         ('{"a": "unterminated}', 1, 7),
     ],
 )
-def test_what_is_not_json_is_refused_with_line_and_column(text: str, line: int, column: int) -> None:
+def test_text_that_is_not_json_is_refused_with_line_and_column(text: str, line: int, column: int) -> None:
     with pytest.raises(ScenarioError, match=rf":{line}: not JSON: .*, column {column};"):
         decode(text)
 
 
 @pytest.mark.parametrize("text", ["[]", "3", '"x"', "null"])
-def test_json_that_is_no_object_is_refused(text: str) -> None:
+def test_json_that_is_not_an_object_is_refused(text: str) -> None:
     with pytest.raises(ScenarioError, match="not an object"):
         decode(text)
 
@@ -134,7 +134,7 @@ def test_a_huge_file_is_refused_without_being_read(tmp_path: Path) -> None:
         decode("{" + " " * LARGEST_BYTES)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+def test_a_byte_order_mark_is_not_part_of_the_text() -> None:
     assert decode(b"\xef\xbb\xbf{}", "x") == {}
 
 

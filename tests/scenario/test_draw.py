@@ -1,4 +1,4 @@
-"""The drawing shows a lifetime in one line."""
+"""Drawings of a scenario: one line shows a lifetime."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from perdure.scenario.model import Block, Scenario
 from perdure.scenario.syllabus import parse_syllabus
 
 
-def drawn(scenario: Scenario, width: int) -> str:
+def draw_plain(scenario: Scenario, width: int) -> str:
     return "".join(cell.symbol for cell in cells(scenario, width))
 
 
 def test_learning_is_a_capital_and_evaluation_a_small_letter() -> None:
     blocks = [Block("evaluate", "x", 5), Block("learn", "y", 30), Block("evaluate", "y", 5), Block("learn", "x", 60)]
-    assert drawn(Scenario.of("s", blocks), 13) == "bA███aB██████"
+    assert draw_plain(Scenario.of("s", blocks), 13) == "bA███aB██████"
 
 
 @given(
@@ -35,9 +35,9 @@ def test_a_drawing_fits_its_width(rows: list[tuple[bool, str, int | None]], widt
     assert len(lifetime_line(scenario, width).plain) <= width
 
 
-def test_every_learning_block_of_a_dispersed_life_is_drawn() -> None:
+def test_every_learning_block_of_a_dispersed_lifetime_is_drawn() -> None:
     tasks = ["a:x", "a:y", "b:x", "b:y", "c:x", "c:y"]
-    text = drawn(compose("dispersed", tasks, learn=300, evaluate=10).scenario, 78)
+    text = draw_plain(compose("dispersed", tasks, learn=300, evaluate=10).scenario, 78)
     assert sum(symbol.isupper() for symbol in text) == 18
     assert text.count("░") == 19
 
@@ -53,7 +53,7 @@ def test_a_million_blocks_are_drawn_as_any_other_number() -> None:
             }
         )
     )
-    assert len(drawn(syllabus.scenario, 80)) == 80
+    assert len(draw_plain(syllabus.scenario, 80)) == 80
 
 
 def test_each_task_has_one_colour() -> None:
@@ -74,6 +74,6 @@ def test_the_legend_names_every_task() -> None:
 
 
 @pytest.mark.parametrize("number", [26, 30])
-def test_more_tasks_than_letters_can_be_drawn(number: int) -> None:
+def test_a_scenario_with_more_tasks_than_letters_can_be_drawn(number: int) -> None:
     scenario = compose("permuted", [f"task{i}" for i in range(number)], learn=30, evaluate=0).scenario
-    assert drawn(scenario, number).startswith("ABC")
+    assert draw_plain(scenario, number).startswith("ABC")

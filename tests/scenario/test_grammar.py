@@ -1,4 +1,4 @@
-"""Every mistake in a syllabus is reported with its place and a fix."""
+"""Mistakes in a syllabus: each is reported with its place and a fix."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def only(found: list[SyllabusProblem]) -> SyllabusProblem:
         ([TRAIN, {"$repeat": {**PONG, "w": {"$linear": [0, 1]}}, "steps": 9}], 1, "$linear in a block"),
     ],
 )  # fmt: skip
-def test_a_slip_is_found_at_its_instruction(instructions: list[Any], where: int, words: str) -> None:
-    found = [problem for problem in problems(*instructions) if words in problem.what]
-    assert only(found).where == f"instructions[{where}]"
-    assert only(found).fix
+def test_a_mistake_is_reported_at_its_instruction(instructions: list[Any], where: int, words: str) -> None:
+    result = [problem for problem in problems(*instructions) if words in problem.what]
+    assert only(result).where == f"instructions[{where}]"
+    assert only(result).fix
 
 
 @pytest.mark.parametrize(
@@ -113,16 +113,16 @@ def test_a_problem_inside_a_repeat_names_its_own_line() -> None:
       {"$episode": "Pong",
        "w": 1, "w": 2}
     ]}"""
-    found = parse_syllabus(text)[1]
-    assert [problem.where for problem in found] == ["instructions[1].$repeat.$repeat[1]", "instructions[2]"]
-    assert found[1].what == "the key 'w' occurs twice"
+    syllabus = parse_syllabus(text)[1]
+    assert [problem.where for problem in syllabus] == ["instructions[1].$repeat.$repeat[1]", "instructions[2]"]
+    assert syllabus[1].what == "the key 'w' occurs twice"
 
 
-def test_a_repeated_instruction_is_complained_about_once() -> None:
+def test_a_mistake_in_a_repeated_instruction_is_reported_once() -> None:
     assert len(problems(TRAIN, {"$repeat": [PONG, {"$episode": 1}], "count": 1000})) == 1
 
 
-def test_ten_thousand_slips_in_one_repeat_are_found_quickly() -> None:
+def test_ten_thousand_mistakes_in_one_repeat_are_found_quickly() -> None:
     start = time.process_time()
     assert len(problems(TRAIN, {"$repeat": [{"$episode": 1}] * 10_000, "count": 2})) == 10_000
     assert time.process_time() - start < 3
@@ -161,8 +161,8 @@ def test_nested_counts_are_limited_by_their_product() -> None:
 
 def test_alternating_a_million_times_is_refused_before_it_is_unrolled() -> None:
     start = time.process_time()
-    found = problems(TRAIN, {"$repeat": [PONG, BREAKOUT], "count": 10**6})
-    assert "gives 2,000,000 blocks" in only(found).what
+    result = problems(TRAIN, {"$repeat": [PONG, BREAKOUT], "count": 10**6})
+    assert "gives 2,000,000 blocks" in only(result).what
     body: Any = [PONG, BREAKOUT]
     for _ in range(45):
         body = [{"$repeat": body, "count": 1000}, BREAKOUT]
@@ -170,7 +170,7 @@ def test_alternating_a_million_times_is_refused_before_it_is_unrolled() -> None:
     assert time.process_time() - start < 10
 
 
-def test_a_repeat_of_nothing_but_info_takes_no_time() -> None:
+def test_a_repeat_of_only_info_takes_no_time() -> None:
     start = time.process_time()
     assert not problems(TRAIN, {"$repeat": [{"$info": {}}], "count": 10**9}, PONG)
     assert time.process_time() - start < 1
@@ -185,12 +185,12 @@ def test_an_empty_phase_is_a_warning() -> None:
     assert only(problems(TRAIN, {"$phase": "2.train"}, PONG, level="warning")).what == "phase 1.train holds no episode"
 
 
-def test_a_test_phase_with_a_number_of_its_own_is_a_warning() -> None:
-    found = problems(TRAIN, PONG, TEST, PONG, {"$phase": "2.test"}, PONG, level="warning")
-    assert only(found).what == "2.test tests what no 2.train taught"
+def test_a_test_phase_with_its_own_number_is_a_warning() -> None:
+    result = problems(TRAIN, PONG, TEST, PONG, {"$phase": "2.test"}, PONG, level="warning")
+    assert only(result).what == "2.test tests what no 2.train taught"
 
 
-def test_numbers_may_leave_gaps_as_long_as_they_rise() -> None:
+def test_numbers_may_have_gaps_if_they_increase() -> None:
     assert not problems(TRAIN, PONG, {"$phase": "5.train"}, PONG, {"$phase": "5.test"}, PONG)
 
 

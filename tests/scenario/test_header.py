@@ -1,4 +1,4 @@
-"""The header is checked, and its entries are kept."""
+"""The header of a syllabus is checked, and its entries are stored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ INSTRUCTIONS = [{"$phase": "1.train"}, {"$episode": "Pong"}]
         ({"tasks": {"Pnog": {}}}, "warning", "'pnog' is described and never occurs"),
     ],
 )
-def test_a_slip_in_the_header_is_found(header: dict[str, Any], level: str, words: str) -> None:
+def test_a_mistake_in_the_header_is_reported(header: dict[str, Any], level: str, words: str) -> None:
     problems = parse_syllabus(json.dumps({**header, "instructions": INSTRUCTIONS}))[1]
     assert [(problem.level, words in problem.what) for problem in problems] == [(level, True)]
     assert problems[0].where.startswith(next(iter(header)))
@@ -45,7 +45,7 @@ def test_l2loggers_words_fold_case() -> None:
     assert parse_syllabus(text)[1] == ()
 
 
-def test_what_the_header_says_is_kept_verbatim() -> None:
+def test_entries_of_the_header_are_stored_unchanged() -> None:
     info = {"author": "me", "pre_deployment": {"steps": 5}, "description": "x"}
     syllabus, _ = parse_syllabus(json.dumps({**info, "name": "n", "instructions": INSTRUCTIONS}))
     assert dict(syllabus.scenario.info) == info

@@ -1,4 +1,4 @@
-"""Lint reports problems and the metrics that a scenario can answer, and never crashes."""
+"""Lint: it reports problems and the metrics that a scenario can answer, and never crashes."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def example(name: str) -> LintReport:
 
 
 @pytest.mark.parametrize(("name", "experiences"), [("s000-table1-carla", 25_000), ("s000-table1-splitmnist", 2_500)])
-def test_table_1_of_s000_learns_only_and_is_eligible_for_no_transfer(name: str, experiences: int) -> None:
+def test_table_1_of_new_2022_only_learns_and_is_not_eligible_for_transfer(name: str, experiences: int) -> None:
     facts = example(name).facts
     assert (facts["blocks"], facts["learning_experiences"], facts["evaluation_experiences"]) == (3, experiences, 0)
-    assert {metric: found["sites"] for metric, found in facts["metrics"].items()} == {
+    assert {metric: match["sites"] for metric, match in facts["metrics"].items()} == {
         "forward_transfer": 0,
         "backward_transfer": 0,
         "performance_maintenance": 0,
@@ -60,7 +60,7 @@ def test_table_1_of_s000_learns_only_and_is_eligible_for_no_transfer(name: str, 
 
 
 @pytest.mark.parametrize(("name", "experiences"), [("s000-table2-carla", 15_600), ("s000-table2-splitmnist", 3_060)])
-def test_table_2_of_s000_gives_one_forward_and_one_backward_transfer(name: str, experiences: int) -> None:
+def test_table_2_of_new_2022_gives_one_forward_and_one_backward_transfer(name: str, experiences: int) -> None:
     facts = example(name).facts
     first, second = facts["tasks"]
     assert (facts["experiences"], facts["blocks"], facts["ok"], facts["problems"]) == (experiences, 8, True, [])
@@ -68,7 +68,7 @@ def test_table_2_of_s000_gives_one_forward_and_one_backward_transfer(name: str, 
     assert facts["metrics"]["backward_transfer"] == {"sites": 1, "keys": [f"{second}→{first}"], "why": None}
 
 
-def test_the_facts_have_the_keys_that_machines_rely_on() -> None:
+def test_the_json_has_the_documented_keys() -> None:
     facts = example("s003-annotated").facts
     assert list(facts) == [
         "ok",
@@ -94,14 +94,14 @@ def test_every_shipped_syllabus_has_neither_error_nor_warning(file: Path) -> Non
     assert [str(problem) for problem in report.problems if problem.level != "advice"] == []
 
 
-def test_experiences_are_null_where_steps_are_counted() -> None:
+def test_experiences_are_null_if_steps_are_counted() -> None:
     facts = example("additions").facts
     assert facts["experiences"] is None
     assert facts["learning_experiences"] is None
     assert facts["evaluation_experiences"] == 120
 
 
-def test_problems_are_in_order_of_weight_with_their_paths() -> None:
+def test_problems_are_in_order_of_severity_with_their_paths() -> None:
     text = '{"instructions": [\n{"$phase": "1.train"},\n{"$repeat": {"$episode": "a"}, "count": 3},\n{"$oops": 1}]}'
     report = lint(text)
     assert [(problem.level, problem.where) for problem in report.problems] == [
@@ -112,10 +112,10 @@ def test_problems_are_in_order_of_weight_with_their_paths() -> None:
     assert not report.ok
 
 
-def test_a_composed_syllabus_is_linted_as_it_would_be_written() -> None:
+def test_a_composed_syllabus_is_linted_like_its_file() -> None:
     report = lint(compose("condensed", ["a", "b", "c"], learn=100, evaluate=10), metrics=THREE)
     assert report.ok
-    assert {name: found.sites for name, found in report.metrics.items()} == {
+    assert {name: match.sites for name, match in report.metrics.items()} == {
         "forward_transfer": 3,
         "backward_transfer": 3,
         "performance_maintenance": 3,
@@ -132,7 +132,7 @@ def test_sites_are_counted_and_their_keys_listed_once() -> None:
     assert report.facts["metrics"]["x"] == {"sites": 3, "keys": ["a→b", "a"], "why": None}
 
 
-def test_sites_that_know_what_is_missing_say_it() -> None:
+def test_sites_report_the_missing_blocks() -> None:
     class Sites:
         def __call__(self, scenario: Scenario) -> Iterator[Place]:
             return iter(())
@@ -144,7 +144,7 @@ def test_sites_that_know_what_is_missing_say_it() -> None:
     assert report.metrics["x"].why == "a is not evaluated"
 
 
-def test_sites_that_raise_are_named_and_harm_no_other_metric() -> None:
+def test_sites_that_raise_are_named_and_do_not_affect_other_metrics() -> None:
     def broken(scenario: Scenario) -> Iterator[Place]:
         raise KeyError("oops")
 
@@ -190,7 +190,7 @@ headers = st.dictionaries(
 
 @given(headers, st.none() | st.lists(values, max_size=6), st.sampled_from([None, "CL", "ANT-A", "ANT-B", "ANT-C"]))
 @settings(max_examples=400, deadline=None)
-def test_lint_never_falls_over(header: dict[str, Any], instructions: list[Any] | None, kind: str | None) -> None:
+def test_lint_never_crashes(header: dict[str, Any], instructions: list[Any] | None, kind: str | None) -> None:
     value = {**header, **({} if instructions is None else {"instructions": instructions})}
     try:
         facts = lint(json.dumps(value), kind=kind, metrics=THREE).facts
@@ -215,13 +215,13 @@ phases = st.fixed_dictionaries({"$phase": st.sampled_from(["0.test", "1.train", 
 
 @given(st.lists(phases | repeats, max_size=12), st.sampled_from([None, "CL", "ANT-A", "ANT-B", "ANT-C"]))
 @settings(max_examples=300, deadline=None)
-def test_lint_never_falls_over_on_what_is_almost_a_syllabus(instructions: list[Any], kind: str | None) -> None:
+def test_lint_never_crashes_on_an_almost_valid_syllabus(instructions: list[Any], kind: str | None) -> None:
     report = lint(json.dumps({"instructions": instructions}, indent=1), kind=kind, metrics=THREE)
     assert all(problem.where.partition("[")[0] in ("instructions", "") for problem in report.problems)
 
 
 @given(st.text(max_size=200) | st.binary(max_size=200))
 @settings(max_examples=200, deadline=None)
-def test_lint_never_falls_over_on_any_text(text: str | bytes) -> None:
+def test_lint_never_crashes_on_any_text(text: str | bytes) -> None:
     with suppress(ScenarioError):
         lint(text)

@@ -1,4 +1,4 @@
-"""A label gives the name and the variant of its task."""
+"""Labels: a label gives the name and the variant of its task."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def test_a_task_read_off_a_label_is_written_by_that_label(label: str) -> None:
     assert Task.parse(label).label == label
 
 
-def test_the_variant_is_what_follows_the_last_underscore() -> None:
+def test_the_variant_is_the_text_after_the_last_underscore() -> None:
     assert Task.parse("space_invaders_wide") == Task("space_invaders", "wide")

@@ -1,4 +1,6 @@
-"""The shipped JSON Schema accepts the syllabi that lint accepts, and refuses mistakes that an editor can detect."""
+"""JSON Schema of the syllabus: it accepts the syllabi that lint accepts, and refuses mistakes that an editor can
+detect.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +41,9 @@ def fits(value: Any, schema: Any) -> bool:
         return False
     if "enum" in schema and value not in schema["enum"]:
         return False
-    if "anyOf" in schema and not any(fits(value, one) for one in schema["anyOf"]):
+    if "anyOf" in schema and not any(fits(value, item) for item in schema["anyOf"]):
         return False
-    if "oneOf" in schema and sum(fits(value, one) for one in schema["oneOf"]) != 1:
+    if "oneOf" in schema and sum(fits(value, item) for item in schema["oneOf"]) != 1:
         return False
     if isinstance(value, dict):
         return fits_object(value, schema)
@@ -62,9 +64,9 @@ def fits_object(value: dict[str, Any], schema: dict[str, Any]) -> bool:
     if not schema.get("minProperties", 0) <= len(value) <= schema.get("maxProperties", len(value)):
         return False
     for key, inner in value.items():
-        patterns = [one for pattern, one in schema.get("patternProperties", {}).items() if re.search(pattern, key)]
+        patterns = [item for pattern, item in schema.get("patternProperties", {}).items() if re.search(pattern, key)]
         known = [schema["properties"][key]] if key in schema.get("properties", {}) else []
-        if not all(fits(inner, one) for one in (*known, *patterns)):
+        if not all(fits(inner, item) for item in (*known, *patterns)):
             return False
         if not known and not patterns and not fits(inner, schema.get("additionalProperties", True)):
             return False
@@ -77,7 +79,7 @@ def test_every_example_fits_the_schema(file: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", ["condensed", "dispersed", "alternating", "permuted", "ant-a", "ant-b"])
-def test_what_is_composed_fits_the_schema(layout: str) -> None:
+def test_a_composed_syllabus_fits_the_schema(layout: str) -> None:
     assert fits(json.loads(syllabus_text(compose(layout, ["a", "b"], learn=30, evaluate=5))), SCHEMA)
 
 
@@ -101,13 +103,13 @@ def test_what_is_composed_fits_the_schema(layout: str) -> None:
         3,
     ],
 )
-def test_schema_and_lint_refuse_the_same_slips(instruction: Any) -> None:
+def test_schema_and_lint_refuse_the_same_mistakes(instruction: Any) -> None:
     value = {"instructions": [{"$phase": "1.train"}, {"$episode": "Pong"}, instruction]}
     assert not fits(value, SCHEMA)
     assert not lint(json.dumps(value)).ok
 
 
-def test_the_schemas_words_are_those_of_the_language() -> None:
+def test_the_schema_has_exactly_the_words_of_the_language() -> None:
     from perdure.scenario.grammar import SCENARIO_TYPES
     from perdure.scenario.parameters import DISTRIBUTIONS
 

@@ -1,4 +1,4 @@
-"""A syllabus is found in a file, in a log's scenario_info.json, or on standard input."""
+"""Sources of a syllabus: a file, a log's scenario_info.json, or standard input."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_an_input_file_named_by_its_path_is_followed(tmp_path: Path) -> None:
     assert read_syllabus(tmp_path).scenario.learning_experiences == 20
 
 
-def test_an_input_file_that_is_gone_is_named(tmp_path: Path) -> None:
+def test_a_missing_input_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "scenario_info.json").write_text(json.dumps({"input_file": "gone.json"}))
     with pytest.raises(ScenarioError, match=r"names 'gone\.json', and there is no such file"):
         read_source(tmp_path)
@@ -95,7 +95,7 @@ def test_a_folder_without_scenario_info_is_refused(tmp_path: Path) -> None:
         read_source(tmp_path)
 
 
-def test_the_files_name_stands_in_for_a_missing_one(tmp_path: Path) -> None:
+def test_a_syllabus_without_a_name_takes_the_name_of_its_file(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text(json.dumps(SYLLABUS))
     assert read_syllabus(tmp_path / "mine.json").scenario.name == "mine"
 
@@ -108,7 +108,7 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads(read_source("-")[0]) == SYLLABUS
 
 
-def test_a_standard_input_that_is_closed_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_standard_input_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(ScenarioError, match="standard input is closed; give the path of a syllabus, or pipe one in"):
         read_source("-")

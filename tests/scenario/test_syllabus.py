@@ -1,4 +1,4 @@
-"""A syllabus is read as its text describes, and a written syllabus is read back equal."""
+"""Reading a syllabus follows its text, and a written syllabus is read back equal."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ TRAIN = {"$phase": "1.train"}
 PONG = {"$episode": "Pong"}
 
 
-def parsed(*instructions: Any, **header: Any) -> tuple[Syllabus, tuple[SyllabusProblem, ...]]:
+def parse(*instructions: Any, **header: Any) -> tuple[Syllabus, tuple[SyllabusProblem, ...]]:
     syllabus, problems = parse_syllabus(json.dumps({**header, "instructions": instructions}))
     return syllabus, problems
 
 
-def sound(*instructions: Any, **header: Any) -> Syllabus:
-    syllabus, problems = parsed(*instructions, **header)
+def parse_valid(*instructions: Any, **header: Any) -> Syllabus:
+    syllabus, problems = parse(*instructions, **header)
     assert [problem for problem in problems if problem.level == "error"] == []
     return syllabus
 
@@ -41,13 +41,13 @@ def lengths(syllabus: Syllabus) -> list[tuple[str, int | None]]:
     ("file", "blocks", "episodes"),
     [("s003-annotated", 10, 20_060), ("s003-continual", 8, 15_500), ("s003-ant-c", 12, 30_600)],
 )
-def test_the_listings_of_s003_give_their_blocks_and_episodes(file: str, blocks: int, episodes: int) -> None:
+def test_the_listings_of_2019_give_their_blocks_and_episodes(file: str, blocks: int, episodes: int) -> None:
     scenario = read_syllabus(EXAMPLES / f"{file}.json").scenario
     assert len(scenario.blocks) == blocks
     assert scenario.learning_experiences + scenario.evaluation_experiences == episodes
 
 
-def test_fig_1_3_of_s003_is_read_block_by_block() -> None:
+def test_fig_1_3_of_2019_is_read_block_by_block() -> None:
     syllabus = read_syllabus(EXAMPLES / "s003-annotated.json")
     assert list(dict.fromkeys(syllabus.phases)) == ["1.train", "1.test", "2.train", "2.test"]
     assert [(block.mode, block.task, block.length, dict(block.params)) for block in syllabus.scenario.blocks[1:4]] == [
@@ -60,17 +60,17 @@ def test_fig_1_3_of_s003_is_read_block_by_block() -> None:
 
 def test_nested_repeats_multiply() -> None:
     nested = {"$repeat": {"$repeat": {"$repeat": PONG, "count": 2}, "count": 3}, "count": 5}
-    assert lengths(sound(TRAIN, nested)) == [("pong", 30)]
+    assert lengths(parse_valid(TRAIN, nested)) == [("pong", 30)]
 
 
 def test_consecutive_episodes_of_one_parameter_set_are_one_block() -> None:
     same = [PONG, {"$repeat": PONG, "count": 4}, {"$repeat": [PONG, {"$episode": "PONG"}], "count": 3}]
-    assert lengths(sound(TRAIN, *same)) == [("pong", 11)]
+    assert lengths(parse_valid(TRAIN, *same)) == [("pong", 11)]
 
 
-def test_a_repeat_of_several_instructions_is_unrolled_and_merged_at_its_seams() -> None:
+def test_a_repeat_of_several_instructions_is_unrolled_and_merged_at_its_ends() -> None:
     body = [PONG, {"$episode": "Breakout"}, PONG]
-    assert lengths(sound(TRAIN, {"$repeat": body, "count": 3})) == [
+    assert lengths(parse_valid(TRAIN, {"$repeat": body, "count": 3})) == [
         ("pong", 1),
         ("breakout", 1),
         ("pong", 2),
@@ -82,43 +82,45 @@ def test_a_repeat_of_several_instructions_is_unrolled_and_merged_at_its_seams() 
 
 
 def test_a_new_phase_or_subtype_starts_a_new_block() -> None:
-    syllabus = sound(TRAIN, PONG, {"$phase": "1.train", "subtype": "sleep"}, PONG, {"$phase": "2.train"}, PONG)
+    syllabus = parse_valid(TRAIN, PONG, {"$phase": "1.train", "subtype": "sleep"}, PONG, {"$phase": "2.train"}, PONG)
     assert lengths(syllabus) == [("pong", 1)] * 3
     assert [block.subtype for block in syllabus.scenario.blocks] == ["wake", "sleep", "wake"]
 
 
 def test_the_phase_decides_the_mode() -> None:
-    syllabus, problems = parsed(
+    syllabus, problems = parse(
         TRAIN, {"$info": {"disable_updates": True}}, PONG, {"$phase": "1.test"}, {"$info": {}}, PONG
     )
     assert [block.mode for block in syllabus.scenario.blocks] == ["learn", "evaluate"]
     assert [(problem.level, problem.what) for problem in problems] == [("warning", "disable_updates in 1.train")]
 
 
-def test_info_sticks_until_the_next_one() -> None:
+def test_info_holds_until_the_next_info() -> None:
     body = [PONG, {"$info": {"hint": 1}}, {"$episode": "Breakout"}]
-    syllabus = sound(TRAIN, {"$repeat": body, "count": 2}, {"$info": {}}, PONG)
+    syllabus = parse_valid(TRAIN, {"$repeat": body, "count": 2}, {"$info": {}}, PONG)
     assert [dict(info) for info in syllabus.infos] == [{}, {"hint": 1}, {"hint": 1}, {"hint": 1}, {}]
 
 
 def test_a_length_in_steps_leaves_the_experiences_open() -> None:
-    syllabus = sound(TRAIN, {"$repeat": {"$repeat": PONG, "steps": 500}, "count": 2}, {"$repeat": PONG, "count": 3})
+    syllabus = parse_valid(
+        TRAIN, {"$repeat": {"$repeat": PONG, "steps": 500}, "count": 2}, {"$repeat": PONG, "count": 3}
+    )
     assert lengths(syllabus) == [("pong", None), ("pong", 3)]
     assert syllabus.steps == (1000, None)
 
 
 def test_the_evaluation_before_any_learning_is_phase_0() -> None:
-    assert sound({"$phase": "0.test"}, PONG, TRAIN, PONG).phases == ("0.test", "1.train")
+    assert parse_valid({"$phase": "0.test"}, PONG, TRAIN, PONG).phases == ("0.test", "1.train")
 
 
-def test_parameters_are_kept_verbatim() -> None:
+def test_parameters_are_stored_unchanged() -> None:
     params = {"bot/paddle/width": 0.15, "Deep/Key": [1, {"x": None}], "flag": True, "": "empty"}
-    assert dict(sound(TRAIN, {**PONG, **params}).scenario.blocks[0].params) == params
+    assert dict(parse_valid(TRAIN, {**PONG, **params}).scenario.blocks[0].params) == params
 
 
 def test_the_header_describes_tasks() -> None:
     tasks = {"Pong": {"env": "ALE/Pong-v5", "bounds": [-21, 21], "variants": {"Wide": {"width": 0.3}}}}
-    syllabus = sound(TRAIN, {**PONG, "$variant": "wide"}, PONG, name="mine", author="me", tasks=tasks)
+    syllabus = parse_valid(TRAIN, {**PONG, "$variant": "wide"}, PONG, name="mine", author="me", tasks=tasks)
     wide, plain = syllabus.scenario.tasks
     assert (wide.label, wide.env, wide.bounds, dict(wide.params)) == (
         "pong_wide",
@@ -132,7 +134,7 @@ def test_the_header_describes_tasks() -> None:
 
 
 def test_without_a_header_the_environment_is_the_task_as_spelled() -> None:
-    task = sound(TRAIN, {"$episode": "MiniGrid-Empty-5x5-v0"}).scenario.tasks[0]
+    task = parse_valid(TRAIN, {"$episode": "MiniGrid-Empty-5x5-v0"}).scenario.tasks[0]
     assert (task.name, task.env) == ("minigrid-empty-5x5-v0", "MiniGrid-Empty-5x5-v0")
 
 
@@ -164,13 +166,13 @@ def test_a_file_with_errors_is_not_read_as_a_syllabus(tmp_path: Path) -> None:
         ({"instructions": None}, "'instructions' is a NoneType"),
     ],
 )
-def test_what_is_no_syllabus_says_what_was_found(value: Any, words: str) -> None:
+def test_a_document_that_is_not_a_syllabus_is_refused_with_its_type(value: Any, words: str) -> None:
     with pytest.raises(ScenarioError, match=words):
         parse_syllabus(json.dumps(value))
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.json")), ids=lambda file: file.stem)
-def test_an_example_written_and_read_again_is_the_same(file: Path, tmp_path: Path) -> None:
+def test_an_example_survives_the_round_trip(file: Path, tmp_path: Path) -> None:
     syllabus = read_syllabus(file)
     write_syllabus(syllabus, tmp_path / "again.json")
     assert read_syllabus(tmp_path / "again.json") == syllabus
@@ -214,8 +216,8 @@ def syllabi(draw: st.DrawFn) -> list[Any]:
 
 @given(syllabi())
 @settings(max_examples=120, deadline=None)
-def test_any_syllabus_without_errors_is_written_and_read_again_as_the_same(instructions: list[Any]) -> None:
-    syllabus, problems = parsed(*instructions)
+def test_any_syllabus_without_errors_survives_the_round_trip(instructions: list[Any]) -> None:
+    syllabus, problems = parse(*instructions)
     if not any(problem.level == "error" for problem in problems):
         again, problems = parse_syllabus(syllabus_text(syllabus))
         assert [problem for problem in problems if problem.level == "error"] == []
@@ -224,10 +226,10 @@ def test_any_syllabus_without_errors_is_written_and_read_again_as_the_same(instr
 
 @given(syllabi())
 @settings(max_examples=80, deadline=None)
-def test_blocks_hold_as_many_episodes_as_the_unrolled_syllabus(instructions: list[Any]) -> None:
-    syllabus, _ = parsed(*instructions)
+def test_blocks_have_as_many_episodes_as_the_unrolled_syllabus(instructions: list[Any]) -> None:
+    syllabus, _ = parse(*instructions)
     counted = sum(block.length or 0 for block in syllabus.scenario.blocks)
-    assert counted == sum(_unrolled(instruction) for instruction in instructions)
+    assert counted == sum(_count_episodes(instruction) for instruction in instructions)
     for earlier, later in zip(range(len(syllabus.phases)), range(1, len(syllabus.phases)), strict=False):
         same_phase = syllabus.phases[earlier] == syllabus.phases[later]
         same_set = syllabus.scenario.blocks[earlier].task == syllabus.scenario.blocks[later].task
@@ -236,20 +238,20 @@ def test_blocks_hold_as_many_episodes_as_the_unrolled_syllabus(instructions: lis
         )
 
 
-def _unrolled(instruction: Any) -> int:
+def _count_episodes(instruction: Any) -> int:
     if isinstance(instruction, list):
-        return sum(_unrolled(inner) for inner in instruction)
+        return sum(_count_episodes(inner) for inner in instruction)
     if "$repeat" in instruction:
-        return int(instruction["count"]) * _unrolled(instruction["$repeat"])
+        return int(instruction["count"]) * _count_episodes(instruction["$repeat"])
     return int("$episode" in instruction)
 
 
-def test_writing_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
+def test_a_failed_write_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="cannot be written: "):
-        write_syllabus(sound(TRAIN, PONG), tmp_path / "no" / "such" / "folder.json")
+        write_syllabus(parse_valid(TRAIN, PONG), tmp_path / "no" / "such" / "folder.json")
 
 
-def test_a_syllabus_and_its_scenario_are_one_short_line_however_long_they_are() -> None:
+def test_the_repr_of_a_long_syllabus_and_its_scenario_is_one_short_line() -> None:
     many = compose("condensed", [f"task{n}" for n in range(30)], learn=2, evaluate=1)
     counted = "30 tasks, 30 learning blocks, 930 evaluation blocks"  # all are evaluated before, and after each
     assert repr(many) == f"Syllabus('condensed-0', {counted})"

@@ -13,18 +13,18 @@ from perdure.errors import PerdureError, UnknownNameError
 from perdure.settings import OPTIONS, UNDECIDING, Settings, read_settings, settings_from
 
 
-def test_nothing_is_given_where_nothing_was() -> None:
+def test_settings_without_arguments_have_no_given_values() -> None:
     assert Settings().given == {}
     assert set(Settings().sources().values()) == {"preset", "log"}
 
 
-def test_what_a_caller_gives_is_given_and_said_to_be() -> None:
+def test_a_setting_of_the_caller_is_marked_as_given() -> None:
     settings = Settings(scale="none", level=0.9, measure={"Pong": "reward"})  # type: ignore[arg-type]
     assert settings.given == {"scale": "none", "level": 0.9, "measure": {"pong": "reward"}}
     assert {name for name, source in settings.sources().items() if source == "caller"} == set(settings.given)
 
 
-def test_what_is_given_comes_before_the_preset_and_the_rest_from_it() -> None:
+def test_given_settings_override_the_preset_which_fills_the_rest() -> None:
     assert Settings(window="hanning").prepared(Preparation(clamp=True)) == Preparation(clamp=True, window="hanning")
     assert Settings(window="hanning", prep=Preparation(noise=1.0)).prepared(Preparation(clamp=True)) == Preparation(
         noise=1.0, window="hanning"
@@ -44,7 +44,7 @@ def test_settings_are_equal_if_all_of_them_are() -> None:
     assert Settings(level=0.9).replace(level=0.95) == Settings()
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
+def test_numpy_numbers_are_accepted() -> None:
     level: Any = np.float32(0.75)
     width: Any = np.int64(5)
     assert Settings(level=level, width=width) == Settings(level=0.75, width=5)
@@ -63,12 +63,12 @@ def test_numbers_of_numpy_are_numbers() -> None:
         ({"scale": "taks"}, "unknown scale 'taks'; did you mean 'task'"),
     ],
 )
-def test_a_call_is_held_to_the_declaration_as_a_file_is(given: dict[str, Any], message: str) -> None:
+def test_a_call_is_checked_against_the_declaration_like_a_file(given: dict[str, Any], message: str) -> None:
     with pytest.raises(PerdureError, match=message):
         Settings(**given)
 
 
-def test_how_logs_are_read_follows_from_the_settings() -> None:
+def test_the_read_options_follow_from_the_settings() -> None:
     reading = Settings(
         columns={"exp_num": "episode"}, unverified=True, shape="wide", unit="raw", as_given=True
     ).reading()
@@ -100,18 +100,18 @@ def test_an_unknown_word_offers_the_nearest() -> None:
         Settings(aggregate="maen")  # type: ignore[arg-type]
 
 
-def test_what_shows_and_tests_but_does_not_measure_may_differ_in_a_pool() -> None:
+def test_display_and_test_settings_may_differ_in_a_pool() -> None:
     assert {"level", "pool", "group", "margins", "metrics"} <= UNDECIDING
     assert not {"scale", "window", "lower_is_better", "variants"} & UNDECIDING
 
 
-def test_flags_are_spelt_once() -> None:
-    flags = [flag for one in OPTIONS.values() for flag in (one.flag, *one.further_flags)]
+def test_flags_are_unique() -> None:
+    flags = [flag for option in OPTIONS.values() for flag in (option.flag, *option.further_flags)]
     assert len(set(flags)) == len(flags)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message_part"),
     [
         ({"scael": "none"}, "unknown key 'scael'; did you mean 'scale'"),
         ({"scale": 5}, "'scale' is 5; expected one of task, run, none"),
@@ -122,12 +122,12 @@ def test_flags_are_spelt_once() -> None:
         ({"bounds": "bounds.json"}, "expected two increasing finite numbers"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named_by_its_key(content: dict[str, object], said: str) -> None:
-    with pytest.raises(PerdureError, match=said):
+def test_a_wrong_value_in_a_file_is_named_by_its_key(content: dict[str, object], message_part: str) -> None:
+    with pytest.raises(PerdureError, match=message_part):
         read_settings(content, "perdure.toml")
 
 
-def test_settings_show_what_was_given_and_nothing_else() -> None:
+def test_the_repr_of_settings_has_only_the_given_values() -> None:
     assert repr(Settings()) == "Settings()"
     assert repr(Settings(level=0.9, metrics="bwt")) == "Settings(metrics=('bwt',), level=0.9)"
     by_task = Settings(measure={"Pong": "score"}, prep=Preparation())  # type: ignore[arg-type]

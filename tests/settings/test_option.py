@@ -20,7 +20,7 @@ PLAIN = st.recursive(
 
 
 @given(value=PLAIN, name=st.sampled_from(sorted(OPTIONS)))
-def test_plain_data_is_a_value_or_refused_and_never_anything_else(value: Any, name: str) -> None:
+def test_plain_data_is_accepted_or_refused_and_never_crashes(value: Any, name: str) -> None:
     option = OPTIONS[name]
     try:
         setting = option.read(value)
@@ -31,9 +31,9 @@ def test_plain_data_is_a_value_or_refused_and_never_anything_else(value: Any, na
 
 @given(
     text=st.text(max_size=20),
-    name=st.sampled_from([key for key, one in OPTIONS.items() if one.word_type in (str, list[str])]),
+    name=st.sampled_from([key for key, option in OPTIONS.items() if option.word_type in (str, list[str])]),
 )
-def test_text_is_a_value_or_refused_in_words(text: str, name: str) -> None:
+def test_text_is_accepted_or_refused_with_a_message(text: str, name: str) -> None:
     with contextlib.suppress(ValueError, PerdureError):
         OPTIONS[name].read_text(text)
 
@@ -51,7 +51,7 @@ def test_text_is_a_value_or_refused_in_words(text: str, name: str) -> None:
         ("joint", "90", 90.0),
     ],
 )
-def test_text_says_what_plain_data_says(name: str, text: Any, value: Any) -> None:
+def test_text_gives_the_same_value_as_plain_data(name: str, text: Any, value: Any) -> None:
     settings = Settings(**{name: OPTIONS[name].read_text(text)})
     assert settings == Settings(**{name: value})
     assert settings.given == {name: value}
@@ -88,6 +88,6 @@ def test_half_a_pair_is_refused(name: str, text: Any) -> None:
         ("joint", [0.5, None]),
     ],
 )
-def test_what_does_not_fit_is_refused(name: str, value: Any) -> None:
+def test_an_unfit_value_is_refused(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=r".+"):
         OPTIONS[name].read(value)

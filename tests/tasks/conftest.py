@@ -1,4 +1,4 @@
-"""Lets the tests of this folder share `tests.tasks.strange`, however pytest was started."""
+"""Import path for the tests of this folder, which share `tests.tasks.strange`."""
 
 from __future__ import annotations
 

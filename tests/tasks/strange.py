@@ -1,4 +1,4 @@
-"""Environments that break their promises, each in its own way, and one that keeps them."""
+"""Environments that break the Gymnasium contract, each in its own way, and one that keeps it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perdure.tasks.interface import Parameter
 
 
 class Honest(gymnasium.Env[np.ndarray, Any]):
-    """Ends after three steps of reward 1."""
+    """An environment that ends after three steps of reward 1."""
 
     observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
     action_space: spaces.Space[Any] = spaces.Discrete(2)
@@ -63,7 +63,7 @@ class Endless(Honest):
 
 
 class Shifting(Honest):
-    """Has another space in every other episode."""
+    """An environment that has another space in every other episode."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         self.action_space = spaces.Discrete(3 if self.action_space == spaces.Discrete(2) else 2)
@@ -71,28 +71,28 @@ class Shifting(Honest):
 
 
 class Growing(Honest):
-    """Its observations leave its space after the first step."""
+    """An environment whose observations leave its space after the first step."""
 
     def seen(self) -> Any:
         return np.zeros(2 + self.steps, dtype=np.float32)
 
 
 class OldFashioned(Honest):
-    """Answers as environments did before Gymnasium."""
+    """An environment with the reset of the time before Gymnasium."""
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         return super().reset(seed=seed)[0]
 
 
 class OldStep(Honest):
-    """Gives four things where five are due."""
+    """An environment whose step returns four values instead of five."""
 
     def step(self, action: Any) -> Any:
         return super().step(action)[:4]
 
 
 class Unseeded(Honest):
-    """Draws chance from elsewhere."""
+    """An environment that draws random numbers from another generator."""
 
     rng = np.random.default_rng(1)
 
@@ -101,7 +101,7 @@ class Unseeded(Honest):
 
 
 class Talking(Honest):
-    """Declares parameters and a measure of its own."""
+    """An environment that declares parameters and its own measure."""
 
     parameters = (Parameter("length", 3, "steps in an episode", low=1, high=100),)
     measures = {"reward": "higher", "detour": "lower"}  # noqa: RUF012
@@ -115,7 +115,7 @@ class Talking(Honest):
 
 
 class Silent(Talking):
-    """Promises a measure and does not give it."""
+    """An environment that declares a measure and does not return it."""
 
     def get_episode_log_info(self) -> dict[str, float]:
         return {}

@@ -1,4 +1,4 @@
-"""check_task: every embedded task keeps the contract, and each way to break it is said."""
+"""check_task: every embedded task keeps the contract, and each breach is reported."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def test_an_embedded_task_keeps_the_contract(name: str) -> None:
     "params",
     [{"observation": "pixels"}, {"mirrored": True}, {"controls/inverted": True}, {"background": 0.3, "steps": 20}],
 )
-def test_a_game_keeps_the_contract_in_every_dress(game: str, params: dict[str, Any]) -> None:
+def test_a_game_keeps_the_contract_in_every_variant(game: str, params: dict[str, Any]) -> None:
     check_task(game, params=params)
 
 
 @pytest.mark.parametrize("env", [strange.Honest, strange.Talking])
-def test_an_environments_class_may_be_checked_as_it_is(env: type) -> None:
+def test_the_class_of_an_environment_can_be_checked_directly(env: type) -> None:
     check_task(env)
 
 
@@ -52,13 +52,13 @@ def test_an_environments_class_may_be_checked_as_it_is(env: type) -> None:
         (strange.Silent, "return detour as well"),
     ],
 )
-def test_a_breach_of_an_environment_is_said(env: type, message: str) -> None:
+def test_a_breach_of_an_environment_is_reported(env: type, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         check_task(env, step_limit=200)
 
 
 class Declared(strange.Talking):
-    """As another class declares it."""
+    """An environment whose subclasses change its declaration."""
 
 
 @pytest.mark.parametrize(
@@ -71,21 +71,21 @@ class Declared(strange.Talking):
         ("parameters", (Parameter("length", 3, "m"), Parameter("length", 4, "m")), "declared twice"),
     ],
 )
-def test_a_breach_of_a_declaration_is_said(attribute: str, value: Any, message: str, monkeypatch: Any) -> None:
+def test_a_breach_of_a_declaration_is_reported(attribute: str, value: Any, message: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(Declared, attribute, value)
     with pytest.raises(AssertionError, match=message):
         check_task(Declared)
 
 
 class Stream(ImageStream):
-    """The drawn digits, to be spoiled."""
+    """A stream of drawn digits, whose subclasses break the contract."""
 
     def __init__(self) -> None:
         super().__init__("stream", "tell digits", drawn_digits()._pictures, 10)
 
 
 class Careless(Stream):
-    """Draws chance from elsewhere."""
+    """A stream that draws random numbers from another generator."""
 
     own = np.random.default_rng(1)
 
@@ -94,13 +94,13 @@ class Careless(Stream):
 
 
 class Upside(Stream):
-    """Says that more error is better."""
+    """A stream that declares a higher error as better."""
 
     measures = {"error": "higher"}  # noqa: RUF012
 
 
 class Blank(Stream):
-    """Has a measure that is not a number."""
+    """A stream whose measure is not a number."""
 
     def get_batch_log_info(self, labels: np.ndarray, predictions: np.ndarray) -> Mapping[str, float]:
         return {"accuracy": float("nan"), "error": 0.0}
@@ -114,7 +114,7 @@ class Blank(Stream):
         (Blank, "a measure is a finite number"),
     ],
 )
-def test_a_breach_of_a_stream_is_said(kind: type, message: str) -> None:
+def test_a_breach_of_a_stream_is_reported(kind: type, message: str) -> None:
     check_task(Stream)
     with pytest.raises(AssertionError, match=message):
         check_task(kind)

@@ -1,4 +1,4 @@
-"""Dataset: S003's loop as printed, and what is said to a learner that leaves it."""
+"""Dataset: the loop of 2019 as printed, and the errors for a learner that leaves it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_loop_of_2019_runs_as_printed() -> None:
         assert answered.values["accuracy"] + answered.values["error"] == pytest.approx(1)
 
 
-def test_labels_are_none_when_updates_are_off_and_the_batch_is_scored_all_the_same() -> None:
+def test_labels_are_none_if_updates_are_off_and_the_batch_is_still_scored() -> None:
     one, answers = dataset(1, "evaluate")
     one.reset()
     batch, done, _ = one.next_batch()
@@ -49,7 +49,7 @@ def test_labels_are_none_when_updates_are_off_and_the_batch_is_scored_all_the_sa
     assert len(answers) == 1
 
 
-def test_what_is_logged_is_what_was_answered() -> None:
+def test_the_logged_scores_are_those_of_the_answers() -> None:
     one, answers = dataset(2)
     one.reset()
     batch, _, _ = one.next_batch()
@@ -106,35 +106,37 @@ def test_an_answer_of_another_shape_is_an_error(answer: Any, hint: str) -> None:
 
 
 def test_experiences_may_be_endless() -> None:
-    one = Dataset(PAIR, (({}, seed) for seed in itertools.count()))
-    one.reset()
+    dataset = Dataset(PAIR, (({}, seed) for seed in itertools.count()))
+    dataset.reset()
     for _ in range(3):
-        batch, done, _ = one.next_batch()
-        one.get_labels(batch["id"], [0] * 32)
+        batch, done, _ = dataset.next_batch()
+        dataset.get_labels(batch["id"], [0] * 32)
         assert not done
 
 
 def test_each_batch_has_the_parameters_drawn_for_it() -> None:
     answers: list[Answered] = []
-    one = Dataset(PAIR, [({"batch/size": 4}, 0), ({"batch/size": 9, "brightness": 0.3}, 1)], "learn", answers.append)
-    one.reset()
+    dataset = Dataset(
+        PAIR, [({"batch/size": 4}, 0), ({"batch/size": 9, "brightness": 0.3}, 1)], "learn", answers.append
+    )
+    dataset.reset()
     sizes = []
     done = False
     while not done:
-        batch, done, _ = one.next_batch()
+        batch, done, _ = dataset.next_batch()
         sizes.append(len(batch["inputs"]))
-        one.get_labels(batch["id"], [0] * sizes[-1])
+        dataset.get_labels(batch["id"], [0] * sizes[-1])
     assert sizes == [4, 9]
     assert answers[1].given == {"batch/size": 9, "brightness": 0.3}
 
 
-def test_the_same_seed_gives_the_same_batch_whatever_came_before() -> None:
+def test_the_same_seed_gives_the_same_batch_after_any_batches() -> None:
     def inputs(seeds: list[int]) -> Any:
-        one = Dataset(PAIR, [({}, seed) for seed in seeds])
-        one.reset()
+        dataset = Dataset(PAIR, [({}, seed) for seed in seeds])
+        dataset.reset()
         for _ in seeds:
-            batch, _, _ = one.next_batch()
-            one.get_labels(batch["id"], [0] * 32)
+            batch, _, _ = dataset.next_batch()
+            dataset.get_labels(batch["id"], [0] * 32)
         return batch["inputs"]
 
     assert np.array_equal(inputs([5]), inputs([1, 2, 5]))
@@ -147,7 +149,7 @@ def test_an_unknown_parameter_offers_the_nearest() -> None:
         one.next_batch()
 
 
-def test_an_unknown_parameter_of_the_task_is_refused_before_anything_is_lived() -> None:
+def test_an_unknown_parameter_of_the_task_is_refused_before_the_first_batch() -> None:
     with pytest.raises(TaskError, match=r"did you mean 'contrast'\?"):
         Dataset(Task("digits", params={"contrst": {"$choice": [1, 4]}}), [])
 
@@ -158,7 +160,7 @@ def test_an_episode_task_has_no_batches() -> None:
 
 
 class Odd(ImageStream):
-    """Gives what it should not, as `how` says."""
+    """A stream that returns invalid values, selected by `how`."""
 
     def __init__(self, how: str) -> None:
         kind = drawn_digits()
@@ -186,20 +188,20 @@ class Odd(ImageStream):
         ("nan", "inputs that are not finite"),
     ],
 )
-def test_a_task_that_breaks_its_promise_is_named(how: str, message: str) -> None:
-    one = Dataset(Task("odd"), [({}, 0)], kind=Odd(how))
-    one.reset()
+def test_a_task_that_breaks_its_contract_is_named(how: str, message: str) -> None:
+    dataset = Dataset(Task("odd"), [({}, 0)], kind=Odd(how))
+    dataset.reset()
     with pytest.raises(TaskError, match=message):
-        one.next_batch()
+        dataset.next_batch()
 
 
-def test_a_measure_that_is_promised_and_not_given_is_named() -> None:
+def test_a_declared_measure_that_is_missing_is_named() -> None:
     class Mute(ImageStream):
         def get_batch_log_info(self, labels: np.ndarray, predictions: np.ndarray) -> Mapping[str, float]:
             return {"error": 0.0}
 
-    one = Dataset(Task("mute"), [({}, 0)], kind=Mute("mute", "mute", drawn_digits()._pictures, 10))
-    one.reset()
-    one.next_batch()
+    dataset = Dataset(Task("mute"), [({}, 0)], kind=Mute("mute", "mute", drawn_digits()._pictures, 10))
+    dataset.reset()
+    dataset.next_batch()
     with pytest.raises(TaskError, match="gave error; return accuracy as well"):
-        one.get_labels(0, [0] * 32)
+        dataset.get_labels(0, [0] * 32)

@@ -25,7 +25,7 @@ def test_pictures_are_grey_levels_of_the_stated_size() -> None:
     assert draw_digits([], np.random.default_rng(0)).shape == (0, SIDE, SIDE)
 
 
-def test_a_seed_gives_the_same_pictures_and_no_two_pictures_are_alike() -> None:
+def test_a_seed_gives_the_same_pictures_and_no_two_pictures_are_equal() -> None:
     one, _ = labelled(200, 1)
     again, _ = labelled(200, 1)
     assert np.array_equal(one, again)
@@ -38,7 +38,7 @@ def test_two_thousand_pictures_take_less_than_a_second() -> None:
     assert time.process_time() - start < 1
 
 
-def test_they_can_be_learned_but_not_from_one_example_each() -> None:
+def test_digits_can_be_learned_but_not_from_one_example_each() -> None:
     inputs, labels = labelled(2000, 1)
     others, truth = labelled(1000, 2)
 
@@ -52,7 +52,7 @@ def test_they_can_be_learned_but_not_from_one_example_each() -> None:
 
 
 @pytest.mark.parametrize("digit", range(10))
-def test_every_digit_has_ink_and_paper(digit: int) -> None:
+def test_every_digit_has_dark_and_light_pixels(digit: int) -> None:
     pictures = draw_digits([digit] * 100, np.random.default_rng(digit))
     dark = (pictures > 0.5).mean(axis=(1, 2))
     assert dark.min() > 0.05

@@ -1,4 +1,4 @@
-"""Episodes: what an environment may do wrong is said with the task's name; what it does right is passed on."""
+"""Episodes: errors of an environment are reported with the task's name, and its values are passed on."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from perdure.tasks.episodes import Episode, Episodes
 from perdure.tasks.interface import TaskError
 
 
-def opened(env: type, step_limit: int = 50, **params: Any) -> Episodes:
+def open_episodes(env: type, step_limit: int = 50, **params: Any) -> Episodes:
     return Episodes(Task("mine", "wide", params=params), kind=kind_of(env), step_limit=step_limit)  # type: ignore[arg-type]
 
 
-def lived(episode: Episode, action: int = 0) -> list[float]:
+def play_episode(episode: Episode, action: int = 0) -> list[float]:
     rewards = []
     episode.reset()
     while not episode.ended:
@@ -27,28 +27,28 @@ def lived(episode: Episode, action: int = 0) -> list[float]:
     return rewards
 
 
-def test_an_episode_passes_on_what_the_environment_says_and_sums_it_up() -> None:
-    episode = opened(strange.Honest).begin(seed=4)
-    assert lived(episode) == [1, 1, 1]
+def test_an_episode_passes_on_the_environments_values_and_their_sums() -> None:
+    episode = open_episodes(strange.Honest).begin(seed=4)
+    assert play_episode(episode) == [1, 1, 1]
     assert episode.log_info() == {"reward": 3, "steps": 3}
     assert episode.end.terminated
     assert not episode.end.truncated
 
 
 def test_the_same_seed_gives_the_same_episode_and_another_seed_another() -> None:
-    episodes = opened(strange.Honest)
+    episodes = open_episodes(strange.Honest)
     one, again, other = (episodes.begin(seed=seed).reset()[0] for seed in (1, 1, 2))
     assert np.array_equal(one, again)
     assert not np.array_equal(one, other)
 
 
 def test_a_learner_cannot_choose_the_seed() -> None:
-    episodes = opened(strange.Honest)
+    episodes = open_episodes(strange.Honest)
     assert np.array_equal(episodes.begin(seed=1).reset(seed=9)[0], episodes.begin(seed=1).reset(seed=5)[0])
 
 
-def test_a_second_reset_begins_a_sub_episode_of_its_own() -> None:
-    episode = opened(strange.Honest).begin(seed=1)
+def test_a_second_reset_begins_a_separate_sub_episode() -> None:
+    episode = open_episodes(strange.Honest).begin(seed=1)
     first, _ = episode.reset()
     episode.step(0)
     second, _ = episode.reset()
@@ -58,15 +58,15 @@ def test_a_second_reset_begins_a_sub_episode_of_its_own() -> None:
 
 
 def test_parameters_reach_an_environment_that_declares_them_by_reset() -> None:
-    episodes = opened(strange.Talking)
-    assert len(lived(episodes.begin({"length": 5}))) == 5
+    episodes = open_episodes(strange.Talking)
+    assert len(play_episode(episodes.begin({"length": 5}))) == 5
     episode = episodes.begin({})
-    assert len(lived(episode)) == 3
+    assert len(play_episode(episode)) == 3
     assert episode.log_info() == {"reward": 3, "steps": 3, "detour": 1.5}
 
 
-def test_parameters_reach_any_other_environment_when_it_is_made_again() -> None:
-    episodes = opened(strange.Honest, colour="red")
+def test_parameters_reach_any_other_environment_by_a_new_instance() -> None:
+    episodes = open_episodes(strange.Honest, colour="red")
     episodes.begin({"colour": "blue"}).reset()
     assert episodes.env.unwrapped.colour == "blue"  # type: ignore[attr-defined]
     episodes.begin({"colour": "red"}).reset()
@@ -92,54 +92,54 @@ def test_parameters_reach_any_other_environment_when_it_is_made_again() -> None:
         (strange.Silent, "gave reward, steps; return detour as well"),
     ],
 )
-def test_a_broken_promise_is_named_with_the_task(env: type, message: str) -> None:
-    def live() -> None:
-        episode = opened(env).begin()
-        lived(episode)
+def test_a_breach_of_the_contract_is_named_with_the_task(env: type, message: str) -> None:
+    def play_two_episodes() -> None:
+        episode = open_episodes(env).begin()
+        play_episode(episode)
         episode.log_info()
 
     with pytest.raises(TaskError) as caught:
-        live()
+        play_two_episodes()
     assert message in str(caught.value)
 
 
-def test_what_the_environment_raised_stays_the_cause() -> None:
+def test_the_environments_exception_is_the_cause() -> None:
     with pytest.raises(TaskError) as caught:
-        lived(opened(strange.Raising).begin())
+        play_episode(open_episodes(strange.Raising).begin())
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
 def test_an_environment_that_never_ends_is_cut_off_at_the_step_limit() -> None:
-    episode = opened(strange.Endless, step_limit=20).begin()
-    assert len(lived(episode)) == 20
+    episode = open_episodes(strange.Endless, step_limit=20).begin()
+    assert len(play_episode(episode)) == 20
     assert episode.end.truncated
     assert episode.end.info["step_limit"] == 20
 
 
 def test_a_change_of_spaces_names_both_spaces() -> None:
     with pytest.raises(TaskError, match=r"the action_space changed from Discrete\(2\) to Discrete\(3\)"):
-        opened(strange.Shifting).begin().reset()
+        open_episodes(strange.Shifting).begin().reset()
 
 
 @pytest.mark.parametrize("action", [2, -1, 0.5, None, "left", np.array([0, 1])])
-def test_an_action_outside_the_space_is_the_learners_fault_and_says_so(action: object) -> None:
-    episode = opened(strange.Honest).begin()
+def test_an_action_outside_the_space_is_reported_as_the_learners_fault(action: object) -> None:
+    episode = open_episodes(strange.Honest).begin()
     episode.reset()
     with pytest.raises(TaskError, match=r"the learner's action .* is not in Discrete\(2\)"):
         episode.step(action)
 
 
 def test_step_before_reset_and_after_the_end_is_refused() -> None:
-    episode = opened(strange.Honest).begin()
+    episode = open_episodes(strange.Honest).begin()
     with pytest.raises(TaskError, match="step before reset"):
         episode.step(0)
-    lived(episode)
+    play_episode(episode)
     with pytest.raises(TaskError, match="after the episode's end"):
         episode.step(0)
 
 
 def test_an_episode_that_was_followed_by_another_is_over() -> None:
-    episodes = opened(strange.Honest)
+    episodes = open_episodes(strange.Honest)
     first = episodes.begin()
     episodes.begin()
     with pytest.raises(TaskError, match="reset of an episode that is over"):
@@ -151,11 +151,11 @@ def test_an_episode_that_was_followed_by_another_is_over() -> None:
         second.step(0)
 
 
-def test_an_unknown_parameter_is_refused_before_anything_is_lived() -> None:
+def test_an_unknown_parameter_is_refused_before_the_first_episode() -> None:
     with pytest.raises(TaskError, match=r"takes no parameter 'color'; did you mean 'colour'\?"):
-        opened(strange.Honest, color="red")
+        open_episodes(strange.Honest, color="red")
     with pytest.raises(TaskError, match=r"takes no parameter 'lenght'; did you mean 'length'\?"):
-        opened(strange.Talking, lenght=3)
+        open_episodes(strange.Talking, lenght=3)
 
 
 def test_a_batch_task_has_no_episodes() -> None:
@@ -165,10 +165,10 @@ def test_a_batch_task_has_no_episodes() -> None:
 
 def test_a_step_limit_below_one_is_refused() -> None:
     with pytest.raises(PerdureError, match="is 0; give 1 or more"):
-        opened(strange.Honest, step_limit=0)
+        open_episodes(strange.Honest, step_limit=0)
 
 
 def test_closing_an_episode_leaves_the_environment_to_the_next() -> None:
-    with opened(strange.Honest) as episodes:
+    with open_episodes(strange.Honest) as episodes:
         episodes.begin().close()
-        assert lived(episodes.begin()) == [1, 1, 1]
+        assert play_episode(episodes.begin()) == [1, 1, 1]

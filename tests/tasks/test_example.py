@@ -1,4 +1,4 @@
-"""The example task: short, sound, and runnable from a syllabus."""
+"""The example task: short, valid, and runnable from a syllabus."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ FOLDER = Path(__file__).parents[2] / "examples" / "task"
 
 
 @pytest.fixture(autouse=True)
-def _found(monkeypatch: pytest.MonkeyPatch) -> None:
+def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(FOLDER)
 
 
-def test_it_keeps_the_contract() -> None:
+def test_the_example_keeps_the_contract() -> None:
     check_task("orchard:Orchard")
     check_task("orchard:Orchard", params={"wind": 0.5, "ripe/left": True})
 
 
-def test_it_is_no_longer_than_forty_lines() -> None:
+def test_the_example_has_at_most_forty_lines() -> None:
     assert len((FOLDER / "orchard.py").read_text().splitlines()) <= 40
 
 
-def test_its_syllabus_reaches_it_and_its_own_measure_is_logged(tmp_path: Path) -> None:
+def test_its_syllabus_runs_it_and_its_own_measure_is_logged(tmp_path: Path) -> None:
     page = (FOLDER / "README.md").read_text()
     text = page.split("```json\n")[1].split("```")[0]
     (tmp_path / "orchard.json").write_text(json.dumps(json.loads(text)))

@@ -33,6 +33,6 @@ def test_a_keyword_that_changes_the_space_is_refused_within_one_task() -> None:
         episodes.begin({"map_name": "8x8"}, seed=1).reset()
 
 
-def test_a_value_that_the_environment_refuses_is_said_with_its_parameters() -> None:
+def test_a_value_that_the_environment_refuses_is_reported_with_its_parameters() -> None:
     with pytest.raises(TaskError, match=r"cannot be made with the parameters \{'map_name': '9x9'\}: KeyError"):
         Episodes(Task("lake", env="FrozenLake-v1", params={"map_name": "9x9"}))

@@ -1,4 +1,4 @@
-"""Parameters: what they take, and what they refuse in words."""
+"""Parameters of tasks: the values that they accept and refuse."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FREE = Parameter("agent_pos", (1, 1), "a place")
 ALL = (WIDTH, LANES, SEEN, FLIPPED, FREE)
 
 
-def test_what_is_not_given_has_its_default() -> None:
+def test_a_missing_parameter_has_its_default() -> None:
     assert settled(ALL, {"lanes": 2}, "t") == {
         "bot/paddle/width": 0.2,
         "lanes": 2,
@@ -50,19 +50,19 @@ def test_an_unknown_parameter_offers_the_nearest() -> None:
         ("mirrored", "yes"),
     ],
 )
-def test_an_unfit_value_is_refused_with_what_would_fit(name: str, value: object) -> None:
+def test_an_unfit_value_is_refused_with_the_accepted_values(name: str, value: object) -> None:
     with pytest.raises(TaskError, match=r"it takes .* unless given"):
         settled(ALL, {name: value}, "t")
 
 
-def test_a_number_is_of_its_defaults_kind_however_it_was_written() -> None:
-    found = settled(ALL, {"lanes": 3.0, "bot/paddle/width": 1}, "t")
-    assert (found["lanes"], found["bot/paddle/width"]) == (3, 1.0)
-    assert isinstance(found["lanes"], int)
-    assert isinstance(found["bot/paddle/width"], float)
+def test_a_number_gets_the_type_of_its_default() -> None:
+    result = settled(ALL, {"lanes": 3.0, "bot/paddle/width": 1}, "t")
+    assert (result["lanes"], result["bot/paddle/width"]) == (3, 1.0)
+    assert isinstance(result["lanes"], int)
+    assert isinstance(result["bot/paddle/width"], float)
 
 
-def test_the_form_says_what_fits() -> None:
+def test_the_form_describes_the_accepted_values() -> None:
     assert WIDTH.form == "0.02 to 1"
     assert LANES.form == "a whole number, 1 to 12"
     assert SEEN.form == "'features' or 'pixels'"
@@ -73,7 +73,7 @@ def test_the_form_says_what_fits() -> None:
 
 @settings(max_examples=50)
 @given(some.floats(0.02, 1), some.integers(1, 12))
-def test_what_is_taken_is_kept_and_settling_twice_changes_nothing(width: float, lanes: int) -> None:
+def test_resolving_parameters_twice_changes_nothing(width: float, lanes: int) -> None:
     once = settled(ALL, {"bot/paddle/width": width, "lanes": lanes}, "t")
     assert (once["bot/paddle/width"], once["lanes"]) == (width, lanes)
     assert settled(ALL, once, "t") == once

@@ -15,7 +15,7 @@ from perdure.scenario.model import Mode
 
 
 class Counting(gymnasium.Env[Any, Any]):
-    """Ends after `length` steps, each worth one."""
+    """An environment that ends after `length` steps, each with reward one."""
 
     observation_space = gymnasium.spaces.Box(0, 1, (1,), np.float32)
     action_space = gymnasium.spaces.Discrete(2)
@@ -33,11 +33,11 @@ class Counting(gymnasium.Env[Any, Any]):
 
 
 def records(folder: Path) -> list[tuple[int, str, str, float]]:
-    found = perdure.read(folder / "life").experiences
-    return list(found.select("block_num", "block_type", "task_name", "reward").iter_rows())
+    experiences = perdure.read(folder / "life").experiences
+    return list(experiences.select("block_num", "block_type", "task_name", "reward").iter_rows())
 
 
-def test_a_new_task_or_mode_is_a_new_block_and_what_did_not_end_is_not_logged(tmp_path: Path) -> None:
+def test_a_new_task_or_mode_is_a_new_block_and_unfinished_episodes_are_not_logged(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life", measures=["reward"], learner="mine", seed=1) as journal:
         both: list[tuple[Mode, int]] = [("learn", 2), ("evaluate", 1)]
         for mode, episodes in both:
@@ -52,7 +52,7 @@ def test_a_new_task_or_mode_is_a_new_block_and_what_did_not_end_is_not_logged(tm
 
 
 @pytest.mark.parametrize("autoreset", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-def test_a_vector_environment_logs_the_episodes_of_each_with_none_of_another_in_it(
+def test_a_vector_environment_logs_the_episodes_of_each_environment_separately(
     tmp_path: Path, autoreset: AutoresetMode
 ) -> None:
     with perdure.Journal(tmp_path, "life", measures=["reward"], learner="mine", seed=1) as journal:
@@ -68,7 +68,7 @@ def test_a_vector_environment_logs_the_episodes_of_each_with_none_of_another_in_
     assert rewards.count(2.0) == (6 if autoreset == AutoresetMode.SAME_STEP else 4)
 
 
-def test_what_sb3_learns_is_logged_by_its_callback_vector_environments_too(tmp_path: Path) -> None:
+def test_training_with_sb3_is_logged_by_its_callback_for_vector_environments_too(tmp_path: Path) -> None:
     sb3 = pytest.importorskip("stable_baselines3", reason="stable-baselines3 is an extra")
     from stable_baselines3.common.env_util import make_vec_env
 

@@ -1,4 +1,4 @@
-"""MiniGrid's empty room with S004's parameters."""
+"""MiniGrid's empty room with the parameters of the 2019 draft."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def place(episode: Episode) -> tuple[tuple[int, int], int]:
 
 
 @pytest.mark.parametrize("env", ["minigrid5x5", "MiniGrid-Empty-5x5-v0"])
-def test_the_agent_starts_where_the_syllabus_says(env: str) -> None:
+def test_the_agent_starts_at_the_place_in_the_syllabus(env: str) -> None:
     with Episodes(Task("room", env=env)) as episodes:
         for position, heading in (([1, 1], 0), ([3, 3], 0), ([1, 3], 1)):
             episode = episodes.begin({"agent_pos": position, "agent_dir": heading}, seed=1)
@@ -36,7 +36,7 @@ def test_reward_is_minigrids_own() -> None:
         for action in (FORWARD, FORWARD, RIGHT, FORWARD, FORWARD):
             episode.step(action)
         assert episode.end.terminated
-        # 1 less 0.9 of the steps taken out of 4 · 5² = 100.
+        # 1 minus 0.9 of the share of steps used, out of 4 · 5² = 100.
         assert episode.log_info() == {"reward": pytest.approx(1 - 0.9 * 5 / 100), "steps": 5}
 
 

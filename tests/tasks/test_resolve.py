@@ -1,4 +1,4 @@
-"""Names to tasks: registered ones, Gymnasium ids, import paths, wrappers; and what is said of a wrong one."""
+"""Names of tasks: registered names, Gymnasium ids, import paths and wrappers; unknown ones are refused."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_wrappers_are_applied_from_left_to_right() -> None:
         assert episodes.observation_space.shape == (16,)
 
 
-def test_a_task_of_ones_own_is_found_by_its_import_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_custom_task_is_found_by_its_import_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own_tasks_for_resolve.py").write_text(
         "from perdure.tasks.arcade import GAMES, ArcadeTask\nTASK = ArcadeTask(GAMES['pong'])\n"
     )
@@ -66,7 +66,7 @@ def test_a_plug_in_may_register_an_environments_class_in_any_case(monkeypatch: p
     kind_named.cache_clear()
 
 
-def test_a_task_class_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_class_that_cannot_be_instantiated_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken_task_for_resolve.py").write_text("class T:\n    def __init__(self): raise OSError('no disk')\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(TaskError, match="'broken_task_for_resolve:T' cannot be made: OSError: no disk"):
@@ -92,7 +92,7 @@ def test_a_task_class_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: 
         (":Thing", TaskError, "is no import path"),
     ],
 )
-def test_a_name_that_means_nothing_says_what_would(name: str, kind: type[PerdureError], message: str) -> None:
+def test_an_unknown_name_is_refused_with_the_possible_forms(name: str, kind: type[PerdureError], message: str) -> None:
     with pytest.raises(kind, match=message):
         kind_named(name)
 
@@ -111,20 +111,20 @@ def test_a_name_that_means_nothing_says_what_would(name: str, kind: type[Perdure
         ),
     ],
 )
-def test_parameters_are_checked_without_making_the_task(name: str, params: dict[str, Any], message: str) -> None:
+def test_parameters_are_checked_without_creating_the_task(name: str, params: dict[str, Any], message: str) -> None:
     kind = kind_named(name)
     check_params(kind, name, {})
     with pytest.raises(TaskError, match=message):
         check_params(kind, name, params)
 
 
-def test_a_wrapper_that_gives_no_environment_is_refused() -> None:
+def test_a_wrapper_that_returns_no_environment_is_refused() -> None:
     with pytest.raises(TaskError, match="a wrapper gave str"):
         Episodes(Task("x", env="CartPole-v1 | builtins:str"))
 
 
 @pytest.mark.skipif(find_spec("Box2D") is not None, reason="Box2D is installed")
-def test_an_environment_whose_library_is_absent_says_what_to_install() -> None:
+def test_an_environment_with_a_missing_library_is_refused_with_the_command_to_install_it() -> None:
     with pytest.raises(TaskError, match=r"'BipedalWalker-v3' needs what is absent: .*pip install"):
         kind_named("BipedalWalker-v3")
 

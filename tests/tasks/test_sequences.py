@@ -1,4 +1,4 @@
-"""Sequences of tasks from one set of pictures are what their names say, and can be lived."""
+"""Sequences of tasks from one set of pictures follow their definitions, and can be run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from perdure.tasks.streams import permuted_tasks, rotated_tasks, split_tasks, ta
     ],
     ids=lambda tasks: tasks[0].name,
 )
-def test_every_sequence_is_one_that_its_tasks_take(tasks: tuple[Task, ...]) -> None:
+def test_the_tasks_accept_the_parameters_of_every_sequence(tasks: tuple[Task, ...]) -> None:
     for task in tasks:
         check_params(task_kind(task), task.label, task.params)
     assert len({task.label for task in tasks}) == len(tasks)
@@ -29,8 +29,8 @@ def test_every_sequence_is_one_that_its_tasks_take(tasks: tuple[Task, ...]) -> N
 
 
 def test_a_split_has_each_class_once() -> None:
-    found = [one for task in split_tasks("digits", 10, 5) for one in task.params["classes"]]
-    assert found == list(range(10))
+    result = [param for task in split_tasks("digits", 10, 5) for param in task.params["classes"]]
+    assert result == list(range(10))
     with pytest.raises(TaskError, match="10 classes cannot be split into tasks of 3 each"):
         split_tasks("digits", 10, 3)
 
@@ -42,4 +42,4 @@ def test_table_b16_has_two_tasks_of_three_variants_in_batches_of_sixteen() -> No
         *(("one-two", variant) for variant in ("plain", "90", "270")),
     ]
     assert {task.params["batch/size"] for task in tasks} == {16}
-    assert tasks[-1].params["rotation"] == -90  # the same as 270
+    assert tasks[-1].params["rotation"] == -90  # equal to 270

@@ -1,4 +1,4 @@
-"""Streams: classes, the three settings, variations, held-out examples."""
+"""Streams of examples: classes, the three settings, variations and held-out examples."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_in_the_class_setting_a_label_is_the_class_and_all_classes_compete() -> 
     assert info(classes=[4, 5], setting="class") == {"outputs": 10}
 
 
-def test_in_the_domain_setting_tasks_share_their_outputs_and_nothing_is_told() -> None:
+def test_in_the_domain_setting_tasks_share_their_outputs_and_are_not_named() -> None:
     assert set(examples(classes=[4, 5], setting="domain")[1]) == {0, 1}
     assert info(classes=[4, 5], setting="domain") == {"outputs": 2}
 
 
-def test_in_the_task_setting_the_learner_is_told_the_classes() -> None:
+def test_in_the_task_setting_the_learner_gets_the_classes() -> None:
     assert set(examples(classes=[4, 5], setting="task")[1]) == {0, 1}
     assert info(classes=[4, 5], setting="task") == {"outputs": 2, "classes": (4, 5)}
 
@@ -53,7 +53,7 @@ def test_the_setting_changes_labels_and_never_pictures() -> None:
 
 
 @pytest.mark.parametrize("classes", [[], [10], [-1], [1, 1], "01", [0.5], [True]])
-def test_classes_that_make_no_sense_are_refused(classes: object) -> None:
+def test_invalid_classes_are_refused(classes: object) -> None:
     with pytest.raises(TaskError, match="a list of different numbers from 0 to 9"):
         examples(classes=classes)
 
@@ -67,7 +67,7 @@ def vary(given_pictures: np.ndarray, seed: int = 0, **params: Any) -> np.ndarray
     return varied(given_pictures, complete, np.random.default_rng(seed))
 
 
-def test_no_variation_changes_nothing() -> None:
+def test_without_variation_pictures_are_unchanged() -> None:
     assert np.array_equal(vary(pictures()), pictures())
 
 
@@ -87,22 +87,22 @@ def test_no_variation_changes_nothing() -> None:
     )
 )
 def test_a_varied_picture_is_still_a_picture(params: dict[str, Any]) -> None:
-    found = vary(pictures(5), **params)
-    assert found.shape == (5, 12, 12)
-    assert found.dtype == np.float32
-    assert np.isfinite(found).all()
-    assert found.min() >= 0
-    assert found.max() <= 1
+    variant = vary(pictures(5), **params)
+    assert variant.shape == (5, 12, 12)
+    assert variant.dtype == np.float32
+    assert np.isfinite(variant).all()
+    assert variant.min() >= 0
+    assert variant.max() <= 1
 
 
-def test_brightness_lifts_and_contrast_spreads() -> None:
+def test_brightness_raises_and_contrast_widens_the_grey_levels() -> None:
     plain = pictures()
     assert vary(plain, brightness=0.2).mean() > plain.mean()
     assert vary(plain, brightness=-0.2).mean() < plain.mean()
     assert vary(plain, contrast=0.3).std() < plain.std() < vary(plain, contrast=2.0).std()
 
 
-def test_a_quarter_turn_is_exact_and_a_full_turn_of_four_comes_home() -> None:
+def test_a_quarter_turn_is_exact_and_four_of_them_are_the_identity() -> None:
     plain = pictures()
     turned = vary(plain, rotation=90.0)
     assert np.allclose(turned, np.rot90(plain, -1, axes=(1, 2)), atol=1e-5)
@@ -111,7 +111,7 @@ def test_a_quarter_turn_is_exact_and_a_full_turn_of_four_comes_home() -> None:
     assert np.allclose(turned, plain, atol=1e-4)
 
 
-def test_a_permutation_moves_pixels_and_loses_none() -> None:
+def test_a_permutation_moves_pixels_without_loss() -> None:
     plain = pictures()
     shuffled = vary(plain, permutation=7)
     assert not np.array_equal(shuffled, plain)
@@ -120,7 +120,7 @@ def test_a_permutation_moves_pixels_and_loses_none() -> None:
     assert not np.array_equal(shuffled, vary(plain, permutation=8))
 
 
-def test_without_a_spread_a_variation_is_the_same_for_every_example_and_with_one_it_is_not() -> None:
+def test_a_variation_differs_between_examples_only_with_a_spread() -> None:
     same = np.full((2, 12, 12), 0.5, dtype=np.float32)
     fixed, spread = vary(same, brightness=0.2), vary(same, brightness=0.2, brightness__spread=0.1)
     assert np.array_equal(fixed[0], fixed[1])
@@ -128,9 +128,9 @@ def test_without_a_spread_a_variation_is_the_same_for_every_example_and_with_one
     assert np.all(np.abs(spread - 0.7) <= 0.1 + 1e-6)
 
 
-def test_what_is_evaluated_is_never_among_what_is_learned() -> None:
-    kept = np.arange(100, dtype=np.float32).reshape(100, 1, 1)
-    source = KeptImages(lambda: (kept, np.arange(100) % 4))
+def test_evaluation_examples_are_never_learned() -> None:
+    stored = np.arange(100, dtype=np.float32).reshape(100, 1, 1)
+    source = KeptImages(lambda: (stored, np.arange(100) % 4))
     numbers = np.repeat(np.arange(4), 500)
     rng = np.random.default_rng(0)
     learned, evaluated = (set(source(numbers, mode, rng).ravel()) for mode in ("learn", "evaluate"))
@@ -139,7 +139,7 @@ def test_what_is_evaluated_is_never_among_what_is_learned() -> None:
     assert not learned & evaluated
 
 
-def test_sklearns_digits_are_real_pictures_of_the_classes_asked_for() -> None:
+def test_sklearns_digits_are_real_pictures_of_the_requested_classes() -> None:
     pytest.importorskip("sklearn")
     kind = sklearn_digits()
     params = settled(kind.parameters or (), {"classes": [3, 8]}, "sklearn-digits")

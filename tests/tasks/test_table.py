@@ -18,5 +18,5 @@ def test_every_parameter_has_a_line() -> None:
     assert len(table.splitlines()) == 2 + len(TASKS.get("pong").parameters or ())
 
 
-def test_a_gymnasium_id_leaves_its_parameters_to_its_environment() -> None:
+def test_a_gymnasium_id_refers_to_its_environment_for_parameters() -> None:
     assert "its environment decides" in parameter_table("CartPole-v1")

@@ -1,4 +1,4 @@
-"""Which metrics lint asks of a syllabus: those of its type, unless somebody said otherwise."""
+"""Metrics that lint reports for a syllabus: those of its type, unless the caller selects others."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from perdure.metrics.presets import PRESETS
 
 
 @pytest.fixture
-def of_2019() -> perdure.Syllabus:
+def syllabus_of_2019() -> perdure.Syllabus:
     return perdure.compose("ant-b", ["pong", "breakout"], learn=40, evaluate=12)
 
 
-def test_a_syllabus_of_2019_is_asked_for_what_2019_measured(of_2019: perdure.Syllabus) -> None:
-    assert list(perdure.lint(of_2019).metrics) == list(PRESETS.get("framework-2019").metrics)
+def test_a_syllabus_of_2019_is_checked_for_the_metrics_of_2019(syllabus_of_2019: perdure.Syllabus) -> None:
+    assert list(perdure.lint(syllabus_of_2019).metrics) == list(PRESETS.get("framework-2019").metrics)
 
 
 @pytest.mark.parametrize(
@@ -26,10 +26,10 @@ def test_a_syllabus_of_2019_is_asked_for_what_2019_measured(of_2019: perdure.Syl
         (perdure.Settings(metrics=["bwt"]), {"bwt"}),
     ],
 )
-def test_what_was_asked_for_goes_before_the_type(
-    of_2019: perdure.Syllabus, settings: perdure.Settings, shown: set[str]
+def test_requested_metrics_override_those_of_the_type(
+    syllabus_of_2019: perdure.Syllabus, settings: perdure.Settings, shown: set[str]
 ) -> None:
-    report = perdure.lint(of_2019, settings)
+    report = perdure.lint(syllabus_of_2019, settings)
     assert set(report.metrics) == shown
     assert not shows_2019(settings, report.kind)
     assert shows_2019(perdure.Settings(), report.kind)

@@ -1,4 +1,4 @@
-"""A protocol from end to end, from Python: what `perdure run` comes to, `run` comes to."""
+"""A protocol from end to end in Python: `run` gives the results of `perdure run`."""
 
 from __future__ import annotations
 
@@ -47,48 +47,48 @@ def protocol(tmp_path: Path) -> Path:
 
 
 def facts(*arguments: object) -> dict[str, Any]:
-    """What the command says of a run, as JSON."""
+    """Return the JSON of a `perdure run` command."""
     result = run_verb("run", *arguments, "--workers", 0, "--json", "-", "--quiet")
     assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
 
 
-def as_read(found: perdure.Evaluation) -> Any:
-    return json.loads(found.to_json())
+def read_json(evaluation: perdure.Evaluation) -> Any:
+    return json.loads(evaluation.to_json())
 
 
 @pytest.mark.parametrize("learner", [None, "q-learning-independent"])
-def test_python_and_the_command_line_come_to_the_same(protocol: Path, tmp_path: Path, learner: str | None) -> None:
+def test_python_and_the_command_line_give_the_same_results(protocol: Path, tmp_path: Path, learner: str | None) -> None:
     into = tmp_path / "run"
-    found = perdure.run(protocol, into, learner=learner, workers=0)
-    assert found.whole
-    assert len(found.lived) == (8 if learner is None else 4)
-    assert found.report == str(into / "report.html")
-    assert Path(found.report).stat().st_size > 10_000
-    # Costs are measured in seconds, so one and the same life is looked at.
+    result = perdure.run(protocol, into, learner=learner, workers=0)
+    assert result.whole
+    assert len(result.lived) == (8 if learner is None else 4)
+    assert result.report == str(into / "report.html")
+    assert Path(result.report).stat().st_size > 10_000
+    # Costs are measured in seconds, so both results must come from the same lifetime.
     again = perdure.run(protocol, into, learner=learner, workers=0)
     named = [] if learner is None else ["--learner", learner]
-    assert as_read(again) == facts(protocol, "--into", into, *named)
+    assert read_json(again) == facts(protocol, "--into", into, *named)
     assert again.lived == ()
-    assert [one.as_json() for one in again.groups] == [one.as_json() for one in found.groups]
+    assert [group.as_json() for group in again.groups] == [group.as_json() for group in result.groups]
 
 
-def test_a_prepared_protocol_is_what_a_dry_run_shows_and_nothing_is_written(protocol: Path, tmp_path: Path) -> None:
+def test_a_prepared_protocol_matches_the_dry_run_and_writes_nothing(protocol: Path, tmp_path: Path) -> None:
     prepared = perdure.prepare_protocol(tomllib.loads(protocol.read_text()), tmp_path / "run", workers=0)
     assert prepared.titles == ("q-learning", "other")
-    assert as_read(prepared.evaluated(())) == facts(protocol, "--into", tmp_path / "run", "--dry-run")
+    assert read_json(prepared.evaluated(())) == facts(protocol, "--into", tmp_path / "run", "--dry-run")
     assert not (tmp_path / "run").exists()
 
 
-def test_what_is_wrong_with_the_last_learner_is_said_before_the_first_lives(protocol: Path, tmp_path: Path) -> None:
+def test_a_problem_of_the_last_learner_is_reported_before_the_first_lifetime(protocol: Path, tmp_path: Path) -> None:
     protocol.write_text(PROTOCOL.format(second="q-learning-per-tas"))
     with pytest.raises(ProtocolError, match="did you mean 'q-learning-per-task'"):
         perdure.run(protocol, tmp_path / "run", workers=0)
     assert not (tmp_path / "run").exists()
 
 
-def test_a_part_is_whole_and_not_scored_and_names_are_places(protocol: Path, tmp_path: Path) -> None:
+def test_a_shard_is_not_scored_and_learner_names_are_folders(protocol: Path, tmp_path: Path) -> None:
     part = perdure.run(protocol, tmp_path / "run", workers=0, shard="1/2")
     assert part.whole
     assert (part.survey, part.report) == (None, None)
@@ -101,31 +101,31 @@ def test_a_part_is_whole_and_not_scored_and_names_are_places(protocol: Path, tmp
     assert not (tmp_path / "run" / "report.html").exists()
 
 
-def test_a_learner_that_fails_is_named_and_the_other_is_scored(protocol: Path, tmp_path: Path) -> None:
+def test_a_failing_learner_is_named_and_the_other_is_scored(protocol: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "class Mine:\n"
         "    def __init__(self, seed): pass\n"
         "    def act(self, observation): raise RuntimeError('no idea')\n"
     )
     protocol.write_text(PROTOCOL.format(second="mine:Mine"))
-    found = perdure.run(protocol, tmp_path / "run", workers=0)
-    assert not found.whole
-    assert all(name.startswith("other/") and "no idea" in why for name, why in found.failed.items())
-    assert found.failed
-    assert {group.learner for group in found.groups} == {"q-learning"}
-    assert found.table().filter(finished=False)["learner"].unique().to_list() == ["other"]
-    assert "no idea" in found._repr_html_()
-    assert repr(found).startswith("Evaluation('small', 2 learners, 4 lived, ")
-    assert len(found) == len(list(found)) == 2
+    result = perdure.run(protocol, tmp_path / "run", workers=0)
+    assert not result.whole
+    assert all(name.startswith("other/") and "no idea" in why for name, why in result.failed.items())
+    assert result.failed
+    assert {group.learner for group in result.groups} == {"q-learning"}
+    assert result.table().filter(finished=False)["learner"].unique().to_list() == ["other"]
+    assert "no idea" in result._repr_html_()
+    assert repr(result).startswith("Evaluation('small', 2 learners, 4 lived, ")
+    assert len(result) == len(list(result)) == 2
 
 
 @pytest.mark.parametrize("lifetimes", [None, 4])
-def test_a_plan_costs_what_its_lifetimes_and_experts_live(protocol: Path, lifetimes: int | None) -> None:
+def test_the_cost_of_a_plan_is_the_sum_over_its_lifetimes_and_experts(protocol: Path, lifetimes: int | None) -> None:
     plan = perdure.plan(2.0)
     cost = perdure.estimate_cost(plan, protocol, lifetimes=lifetimes, experts=3).cost
     assert cost is not None
     count = lifetimes or plan.exact or 0
-    # A lifetime learns two variants for 8 experiences each, and is evaluated six times for 4; an expert learns one.
+    # A lifetime learns two variants for 8 experiences each, and has six evaluations of 4; an expert learns one variant.
     assert (cost.lives, cost.life_experiences) == (count, count * (2 * 8 + 6 * 4))
     assert (cost.experts, cost.expert_experiences) == (6, 6 * 8)
     how = [
@@ -143,24 +143,24 @@ def test_a_plan_costs_what_its_lifetimes_and_experts_live(protocol: Path, lifeti
 @pytest.mark.parametrize("few", [0, 2])
 def test_a_protocol_is_linted_scenario_by_scenario(protocol: Path, few: int) -> None:
     protocol.write_text(protocol.read_text().replace("experts = 1", f"experts = {few}"))
-    found = perdure.lint_protocol(protocol)
-    assert found.ok
-    assert list(found.scenarios) == ["condensed"]
-    assert [one.ok for one in found] == [True] * len(found)
-    assert found.table()["scenario"].unique().to_list() == ["condensed"]
-    assert found.as_json() == json.loads(run_verb("lint", protocol, "--json", "-").stdout)
-    assert found.few_experts
-    assert found.few_experts.startswith("no experts" if few == 0 else "2 experts per task")
+    problems = perdure.lint_protocol(protocol)
+    assert problems.ok
+    assert list(problems.scenarios) == ["condensed"]
+    assert [problem.ok for problem in problems] == [True] * len(problems)
+    assert problems.table()["scenario"].unique().to_list() == ["condensed"]
+    assert problems.as_json() == json.loads(run_verb("lint", protocol, "--json", "-").stdout)
+    assert problems.few_experts
+    assert problems.few_experts.startswith("no experts" if few == 0 else "2 experts per task")
 
 
-def test_another_learner_than_a_protocol_has_is_not_passed_by(protocol: Path, tmp_path: Path) -> None:
+def test_a_learner_that_a_protocol_lacks_is_refused(protocol: Path, tmp_path: Path) -> None:
     (one, _) = perdure.prepare_protocol(protocol, tmp_path / "run").runs
     with pytest.raises(ProtocolError, match="'q-learning-per-task' for a protocol that has its learner; give its file"):
         perdure.prepare_protocol(one.plan.protocol, tmp_path / "run", learner="q-learning-per-task")
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "message"),
     [
         ('"q-learning"', '"q-learnin"', "nothing was run: unknown learner 'q-learnin'; did you mean"),
         ("pong", "pongg", "nothing was run: the task 'pongg_wide': unknown task"),
@@ -168,26 +168,28 @@ def test_another_learner_than_a_protocol_has_is_not_passed_by(protocol: Path, tm
         ("seed = 5", "seed = 5\ntwin = true", "nothing was run: the batched engine does not support twins"),
     ],
 )
-def test_what_is_wrong_with_a_protocol_is_said_of_its_file(tmp_path: Path, before: str, after: str, said: str) -> None:
+def test_a_problem_of_a_protocol_is_reported_with_its_file(
+    tmp_path: Path, before: str, after: str, message: str
+) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(PROTOCOL.format(second="q-learning-per-task").replace(before, after))
-    with pytest.raises(perdure.PerdureError) as found:
+    with pytest.raises(perdure.PerdureError) as caught:
         perdure.prepare_protocol(file, tmp_path / "run", engine="batched" if "twin" in after else "local")
-    assert str(found.value).startswith(f"{file}: {said}")
-    assert found.value.file == str(file)
+    assert str(caught.value).startswith(f"{file}: {message}")
+    assert caught.value.file == str(file)
 
 
-def test_a_line_that_is_no_toml_is_named(tmp_path: Path) -> None:
+def test_a_line_that_is_not_toml_is_named(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('name = "x"\nlifetimes = = 3\n')
-    with pytest.raises(ProtocolError, match="not TOML: Invalid value; mend it there") as found:
+    with pytest.raises(ProtocolError, match="not TOML: Invalid value; mend it there") as caught:
         perdure.prepare_protocol(file, tmp_path / "run")
-    assert (found.value.file, found.value.line) == (str(file), 2)
+    assert (caught.value.file, caught.value.line) == (str(file), 2)
 
 
-def test_of_one_learner_the_score_stands_beside_its_run_or_is_said_to_be_none(protocol: Path, tmp_path: Path) -> None:
-    lived = perdure.run(protocol, tmp_path / "run", learner="q-learning", workers=0, score=False)
-    assert lived.as_json()["score"] is None
+def test_the_score_of_one_learner_is_stored_with_its_run_or_marked_as_missing(protocol: Path, tmp_path: Path) -> None:
+    unscored = perdure.run(protocol, tmp_path / "run", learner="q-learning", workers=0, score=False)
+    assert unscored.as_json()["score"] is None
     scored = perdure.run(protocol, tmp_path / "run", learner="q-learning", workers=0)
     assert scored.lived == ()
     assert scored.scored is not None

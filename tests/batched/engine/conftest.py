@@ -1,4 +1,4 @@
-"""What the tests of the batched engine share: a program compiles once for all of them."""
+"""Fixtures of the batched engine: a program compiles once for all tests."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def program() -> Program:
 
 
 @pytest.fixture(scope="session")
-def together(program: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Every life of the little protocol, lived in one call."""
-    from tests.batched.engine.little import lives
+def lifetimes_together(program: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Run every lifetime of the little protocol in one call."""
+    from tests.batched.engine.little import lifetimes
 
     from perdure.batched.live import live
 
-    return lives(live(program, program.plan.jobs, tmp_path_factory.mktemp("together")).chunks)
+    return lifetimes(live(program, program.plan.jobs, tmp_path_factory.mktemp("together")).chunks)

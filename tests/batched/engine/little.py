@@ -1,4 +1,4 @@
-"""A little protocol for the batched engine, and what its lives came to."""
+"""A small protocol for the batched engine, and functions that read its results."""
 
 from __future__ import annotations
 
@@ -50,28 +50,28 @@ DIGITS: dict[str, Any] = {
 
 
 def plan(document: Mapping[str, Any] = LITTLE, **changes: Any) -> RunPlan:
-    """The plan of a little protocol."""
+    """Return the plan of the small protocol with these changes."""
     return RunPlan(parse_protocol({**document, **changes}))
 
 
-def lives(chunks: Iterable[Any]) -> dict[str, dict[str, np.ndarray]]:
-    """What each life recorded, one block behind the other."""
-    found: dict[str, dict[str, np.ndarray]] = {}
+def lifetimes(chunks: Iterable[Any]) -> dict[str, dict[str, np.ndarray]]:
+    """Return the values of each lifetime, its blocks joined."""
+    results: dict[str, dict[str, np.ndarray]] = {}
     for chunk in chunks:
         facts = chunk.facts
-        blocks = [chunk.records(at) for at in range(facts.blocks)]
+        blocks = [chunk.records(index) for index in range(facts.blocks)]
         for row, identity in enumerate(facts.jobs):
-            found[identity] = {
-                name: np.concatenate([one[name][row].reshape(-1) for one in blocks]) for name in blocks[0]
+            results[identity] = {
+                name: np.concatenate([block[name][row].reshape(-1) for block in blocks]) for name in blocks[0]
             }
-    return found
+    return results
 
 
 def same(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bool:
-    """Whether two lives are one, bit for bit."""
+    """Return whether two lifetimes are equal bit for bit."""
     return all(one[name].tobytes() == other[name].tobytes() for name in one)
 
 
 def arrays_of(folder: Path) -> Path:
-    """Where a run folder keeps what was lived."""
+    """Return the folder in which a run folder has its arrays."""
     return folder / ".run" / "batched"

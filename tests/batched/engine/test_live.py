@@ -1,4 +1,4 @@
-"""A life is the same life alone and among many, and what goes wrong in one is its own."""
+"""Lifetimes in chunks: a lifetime alone equals the same lifetime among others, and failures stay separate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytest.importorskip("jax")
 
 import jax
 import jax.numpy as jnp
-from tests.batched.engine.little import DIGITS, LITTLE, lives, plan, same
+from tests.batched.engine.little import DIGITS, LITTLE, lifetimes, plan, same
 
 from perdure.batched import live as living
 from perdure.batched.block import fingerprints
@@ -30,40 +30,42 @@ from perdure.learners.find import CORES, METHODS
 HEAVY = ["polars", "gymnasium", "typer", "rich", "scipy.stats", "matplotlib", "plotly", "jinja2"]
 
 
-def test_a_life_alone_is_bit_for_bit_the_life_among_others(
-    program: Program, together: dict[str, Any], tmp_path: Path
+def test_a_lifetime_alone_equals_the_lifetime_among_others_bit_for_bit(
+    program: Program, lifetimes_together: dict[str, Any], tmp_path: Path
 ) -> None:
     for identity in ("life-004", "breakout-01"):
-        alone = lives(live(program, [program.plan.job(identity)], tmp_path / identity).chunks)
-        assert same(alone[identity], together[identity])
+        alone = lifetimes(live(program, [program.plan.job(identity)], tmp_path / identity).chunks)
+        assert same(alone[identity], lifetimes_together[identity])
 
 
-def test_a_life_does_not_depend_on_where_in_a_chunk_it_stands(
-    program: Program, together: dict[str, Any], tmp_path: Path
+def test_a_lifetime_does_not_depend_on_its_place_in_a_chunk(
+    program: Program, lifetimes_together: dict[str, Any], tmp_path: Path
 ) -> None:
-    turned = lives(live(program, program.plan.jobs[::-1], tmp_path).chunks)
-    assert turned.keys() == together.keys()
-    assert all(same(turned[identity], together[identity]) for identity in turned)
+    turned = lifetimes(live(program, program.plan.jobs[::-1], tmp_path).chunks)
+    assert turned.keys() == lifetimes_together.keys()
+    assert all(same(turned[identity], lifetimes_together[identity]) for identity in turned)
 
 
-def test_lives_differ_and_more_lifetimes_leave_those_there_as_they_are(
-    together: dict[str, Any], tmp_path: Path
+def test_lifetimes_differ_and_more_lifetimes_leave_the_others_unchanged(
+    lifetimes_together: dict[str, Any], tmp_path: Path
 ) -> None:
     more = Program(plan(lifetimes=5))
-    found = lives(live(more, more.plan.lives[:3], tmp_path).chunks)
-    assert all(same(found[identity], together[identity]) for identity in found)
-    rewards = [tuple(one["reward"].tolist()) for one in together.values()]
+    result = lifetimes(live(more, more.plan.lives[:3], tmp_path).chunks)
+    assert all(same(result[identity], lifetimes_together[identity]) for identity in result)
+    rewards = [tuple(item["reward"].tolist()) for item in lifetimes_together.values()]
     assert len(set(rewards)) == len(rewards)
 
 
-def test_every_experience_has_a_record_and_every_episode_its_steps(program: Program, together: dict[str, Any]) -> None:
+def test_every_experience_has_a_record_and_every_episode_its_steps(
+    program: Program, lifetimes_together: dict[str, Any]
+) -> None:
     for job in program.plan.jobs:
-        assert len(together[job.id]["reward"]) == job.experiences
-        assert (together[job.id]["steps"] >= 1).all()
-        assert (together[job.id]["steps"] <= 25).all()
+        assert len(lifetimes_together[job.id]["reward"]) == job.experiences
+        assert (lifetimes_together[job.id]["steps"] >= 1).all()
+        assert (lifetimes_together[job.id]["steps"] <= 25).all()
 
 
-def test_an_evaluation_leaves_the_learner_as_it_is_and_learning_does_not(program: Program) -> None:
+def test_an_evaluation_leaves_the_learner_unchanged_and_learning_does_not(program: Program) -> None:
     jobs, size = program.plan.lives[:1], 8
     with ThreadPoolExecutor(1) as pool:
         run = living.ChunkRunner(program, size, jax.devices(), pool)
@@ -75,7 +77,7 @@ def test_an_evaluation_leaves_the_learner_as_it_is_and_learning_does_not(program
         learned, _ = run.send(jobs, after, run.spec(jobs, 3), 3)
     changed = np.asarray(fingerprints(learned)) != before
     assert changed[0]
-    assert not changed[1:].any()  # those that fill the chunk up have nothing to learn
+    assert not changed[1:].any()  # the padding of the chunk does not learn
 
 
 def test_a_fingerprint_changes_with_every_bit() -> None:
@@ -93,7 +95,7 @@ def test_a_fingerprint_changes_with_every_bit() -> None:
 
 
 def fragile(setting: Setting) -> Core:
-    """A learner whose weights stop being numbers in lives that were given a small first weight."""
+    """Return a learner whose weights become NaN in lifetimes with a small first weight."""
 
     def push(weights: Any, held: Any, step: Any) -> Any:
         return {"w": jnp.where(weights["w"] < 0, jnp.nan, 0.0)}, held
@@ -107,8 +109,8 @@ def fragile(setting: Setting) -> Core:
     )
 
 
-def asking(setting: Setting) -> Core:
-    """A learner that asks in Python for what is known only when it runs."""
+def untraceable(setting: Setting) -> Core:
+    """Return a learner with a Python condition on a traced value."""
     core = fragile(setting)
 
     def act(weights: Any, seen: Any, key: Any, exploring: bool) -> Any:
@@ -119,25 +121,25 @@ def asking(setting: Setting) -> Core:
     return Core(core.init, act, core.push, core.replayed, 1.0)
 
 
-def test_a_life_that_is_no_number_any_more_ends_alone(tmp_path: Path) -> None:
+def test_a_lifetime_that_becomes_nan_ends_alone(tmp_path: Path) -> None:
     program = Program(plan(learner={"use": "tests.batched.engine.test_live:fragile"}, lifetimes=6))
-    found = lives(live(program, program.plan.lives, tmp_path).chunks)
-    ended = [bool(one["unsound"].any()) for one in found.values()]
+    result = lifetimes(live(program, program.plan.lives, tmp_path).chunks)
+    ended = [bool(item["unsound"].any()) for item in result.values()]
     assert 0 < sum(ended) < len(ended)
-    assert all(np.isfinite(one["reward"]).all() for one in found.values())
+    assert all(np.isfinite(item["reward"]).all() for item in result.values())
 
 
-def test_what_cannot_be_traced_is_named_by_its_line(tmp_path: Path) -> None:
+def test_an_untraceable_learner_is_named_by_its_line(tmp_path: Path) -> None:
     program = Program(plan(learner={"use": "tests.batched.engine.test_live:asking"}))
     with pytest.raises(LearnerError, match=r"test_live.py:\d+: if weights\[\"w\"\] > 0.*TracerBool.*jnp.where"):
         live(program, program.plan.lives[:1], tmp_path)
 
 
-def asking_family(name: str, several: Any) -> Family:
-    """A task that asks in Python for what is known only when it runs."""
+def untraceable_family(name: str, several: Any) -> Family:
+    """Return a task with a Python condition on a traced value."""
 
     def step(key: Any, state: Any, action: Any, params: Any) -> Any:
-        if action > 0:  # nor can this one
+        if action > 0:  # this line cannot be traced either
             state = state + 1
         return state, state, state[0], jnp.array(True), jnp.array(False)
 
@@ -152,7 +154,7 @@ def test_a_task_that_cannot_be_traced_is_named_by_its_line(tmp_path: Path) -> No
         live(program, program.plan.lives[:1], tmp_path)
 
 
-def test_where_memory_is_short_chunks_are_halved_and_that_is_noted(
+def test_if_memory_is_short_chunks_are_halved_with_a_note(
     program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, tried = living._run, []
@@ -164,14 +166,14 @@ def test_where_memory_is_short_chunks_are_halved_and_that_is_noted(
         return real(*arguments)
 
     monkeypatch.setattr(living, "_run", short)
-    found = live(program, program.plan.experts[:1], tmp_path, size=32)
+    outcome = live(program, program.plan.experts[:1], tmp_path, size=32)
     assert tried == [32, 16, 8]
-    assert len(found.notes) == 2
-    assert "32 lifetimes at once do not fit" in found.notes[0]
-    assert found.chunks[0].facts.size == 8
+    assert len(outcome.notes) == 2
+    assert "32 lifetimes at once do not fit" in outcome.notes[0]
+    assert outcome.chunks[0].facts.size == 8
 
 
-def test_what_the_engine_cannot_live_is_refused_with_what_can() -> None:
+def test_unsupported_learners_and_tasks_are_refused_with_the_supported_ones() -> None:
     with pytest.raises(LearnerError, match=r"'q-learning' runs one lifetime at a time.*batched:q"):
         _ = Program(plan(learner={"use": "q-learning"})).learner
     with pytest.raises(LearnerError, match=r"unknown method 'naivee'; did you mean 'naive'"):
@@ -188,10 +190,10 @@ def test_what_the_engine_cannot_live_is_refused_with_what_can() -> None:
 
 
 @pytest.mark.slow
-def test_two_devices_give_the_lives_of_one(together: dict[str, Any], tmp_path: Path) -> None:
+def test_two_devices_give_the_lifetimes_of_one(lifetimes_together: dict[str, Any], tmp_path: Path) -> None:
     code = (
         "import sys, pickle; from pathlib import Path\n"
-        "from tests.batched.engine.little import plan, lives\n"
+        "from tests.batched.engine.little import plan, lifetimes\n"
         "from perdure.batched.program import Program\n"
         "from perdure.batched.live import live\n"
         "import jax; assert len(jax.devices()) == 2\n"
@@ -204,9 +206,9 @@ def test_two_devices_give_the_lives_of_one(together: dict[str, Any], tmp_path: P
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=environment, check=True, cwd=root)
     from perdure.batched.arrays import chunks_in
 
-    found = lives(chunks_in(tmp_path))
-    assert len(found) == 2
-    assert all(same(found[identity], together[identity]) for identity in found)
+    result = lifetimes(chunks_in(tmp_path))
+    assert len(result) == 2
+    assert all(same(result[identity], lifetimes_together[identity]) for identity in result)
 
 
 def test_running_needs_nothing_but_jax_numpy_and_msgspec() -> None:
@@ -214,7 +216,7 @@ def test_running_needs_nothing_but_jax_numpy_and_msgspec() -> None:
         "import sys\n"
         "class Absent:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        f"        if any(name == one or name.startswith(one + '.') for one in {HEAVY}):\n"
+        f"        if any(name == heavy or name.startswith(heavy + '.') for heavy in {HEAVY}):\n"
         "            raise ModuleNotFoundError(name)\n"
         "sys.meta_path.insert(0, Absent())\n"
         "import perdure.batched.__main__, perdure.batched.live\n"
@@ -229,8 +231,8 @@ def test_running_needs_nothing_but_jax_numpy_and_msgspec() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("core", sorted(CORES))
-def test_no_method_of_any_learner_lets_a_life_depend_on_who_is_beside_it(core: str, tmp_path: Path) -> None:
-    # All methods in one program: what any of them draws or keeps by a life's place in its chunk would show.
+def test_no_learner_makes_a_lifetime_depend_on_the_others_in_its_chunk(core: str, tmp_path: Path) -> None:
+    # All methods in one program: random numbers or state that depend on the place in a chunk would show.
     params: dict[str, Any] = {"hidden": 4, "capacity": 8, "method": "+".join(METHODS)}
     batches = core == "softmax"
     tasks = ["zero-one", "two-three"] if batches else ["pong:plain", "breakout"]
@@ -243,40 +245,40 @@ def test_no_method_of_any_learner_lets_a_life_depend_on_who_is_beside_it(core: s
         lifetimes=3,
     )
     program = Program(document)
-    found = lives(live(program, program.plan.jobs, tmp_path / "all").chunks)
-    alone = lives(live(program, program.plan.jobs[2:], tmp_path / "alone").chunks)
+    result = lifetimes(live(program, program.plan.jobs, tmp_path / "all").chunks)
+    alone = lifetimes(live(program, program.plan.jobs[2:], tmp_path / "alone").chunks)
     assert list(alone) == ["life-002"]
-    assert same(alone["life-002"], found["life-002"])
+    assert same(alone["life-002"], result["life-002"])
 
 
 @pytest.mark.slow
-def test_batches_of_a_method_with_a_middle_are_the_same_alone_and_among_others(tmp_path: Path) -> None:
-    # Lengths differ between these lives, so some stand still while others still learn.
+def test_batches_of_a_method_with_a_midpoint_are_the_same_alone_and_among_others(tmp_path: Path) -> None:
+    # The lengths of these lifetimes differ, so that some wait while others still learn.
     scenarios = [
         {"name": name, "layout": "condensed", "tasks": ["zero-one", "two-three"], "learn": learn, "evaluate": 4}
         for name, learn in (("short", 7), ("long", 12))
     ]
     params = {"hidden": 16, "method": "packnet+replay"}
     program = Program(plan(DIGITS, scenarios=scenarios, learner={"use": "batched:softmax", "params": params}))
-    found = lives(live(program, program.plan.jobs, tmp_path / "all").chunks)
-    assert found["life-001"]["accuracy"].max() <= 1
+    result = lifetimes(live(program, program.plan.jobs, tmp_path / "all").chunks)
+    assert result["life-001"]["accuracy"].max() <= 1
     for identity in ("life-000", "life-001", "zero-one-00"):
-        alone = lives(live(program, [program.plan.job(identity)], tmp_path / identity).chunks)
-        job, records = program.plan.job(identity), found[identity]
+        alone = lifetimes(live(program, [program.plan.job(identity)], tmp_path / identity).chunks)
+        job, records = program.plan.job(identity), result[identity]
         assert len(alone[identity]["accuracy"]) == job.experiences
-        at = own = 0  # among others, a block is as long as the longest
+        index = own = 0  # among others, a block is as long as the longest
         for block in job.syllabus.scenario.blocks:
             wide = max(
-                other.syllabus.scenario.blocks[_index(job, block)].length or 0 for other in _beside(program, identity)
+                other.syllabus.scenario.blocks[_index(job, block)].length or 0 for other in _chunk_of(program, identity)
             )
             mine = alone[identity]["accuracy"][own : own + (block.length or 0)]
-            assert mine.tobytes() == records["accuracy"][at : at + (block.length or 0)].tobytes()
-            at, own = at + wide, own + (block.length or 0)
+            assert mine.tobytes() == records["accuracy"][index : index + (block.length or 0)].tobytes()
+            index, own = index + wide, own + (block.length or 0)
 
 
 def _index(job: Any, block: Any) -> int:
-    return next(at for at, one in enumerate(job.syllabus.scenario.blocks) if one is block)
+    return next(index for index, item in enumerate(job.syllabus.scenario.blocks) if item is block)
 
 
-def _beside(program: Program, identity: str) -> Any:
+def _chunk_of(program: Program, identity: str) -> Any:
     return next(chunk for chunk in program.chunks(program.plan.jobs, 4) if identity in [job.id for job in chunk])

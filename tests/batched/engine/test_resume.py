@@ -1,4 +1,4 @@
-"""A run that is killed goes on from the last state that was kept, and comes to the same lives."""
+"""Resuming a killed run from its last saved state gives the same lifetimes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("jax")
 
-from tests.batched.engine.little import LITTLE, arrays_of, lives, same
+from tests.batched.engine.little import LITTLE, arrays_of, lifetimes, same
 
 from perdure.batched.__main__ import main
 from perdure.batched.arrays import Chunk, ChunkFacts, chunks_in
@@ -26,8 +26,8 @@ from perdure.errors import LogError
 FACTS = ChunkFacts("digest", ("life-000",), 3, 8, 1, "cpu: cpu", {"jax": "0"})
 
 
-def written(folder: Path, document: dict[str, Any]) -> Path:
-    """A protocol as a file."""
+def write_protocol(folder: Path, document: dict[str, Any]) -> Path:
+    """Write a protocol to a file."""
     file = folder / "little.toml"
     file.write_text("\n".join(f"{key} = {_inline(value)}" for key, value in document.items()))
     return file
@@ -35,19 +35,20 @@ def written(folder: Path, document: dict[str, Any]) -> Path:
 
 def _inline(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_inline(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(key)} = {_inline(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_inline, value)) + "]"
     return json.dumps(value)
 
 
-def test_a_run_killed_in_the_middle_of_a_life_goes_on_to_the_same_lives(
-    program: Program, together: dict[str, Any], tmp_path: Path
+def test_a_run_killed_in_the_middle_of_a_lifetime_resumes_to_the_same_lifetimes(
+    program: Program, lifetimes_together: dict[str, Any], tmp_path: Path
 ) -> None:
     into, source = tmp_path / "run", str(Path(__file__).parents[3] / "src")
-    command = [sys.executable, "-m", "perdure.batched", str(written(tmp_path, LITTLE)), "--into", str(into)]
-    one = "--xla_force_host_platform_device_count=1"  # as here, where JAX is loaded: a chunk is of one kind of machine
-    environment = {**os.environ, "PYTHONPATH": source, "XLA_FLAGS": one}
+    command = [sys.executable, "-m", "perdure.batched", str(write_protocol(tmp_path, LITTLE)), "--into", str(into)]
+    # As in this process, if JAX is loaded: a chunk belongs to one kind of machine.
+    one_device = "--xla_force_host_platform_device_count=1"
+    environment = {**os.environ, "PYTHONPATH": source, "XLA_FLAGS": one_device}
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
         assert process.stderr is not None
         for line in process.stderr:
@@ -57,15 +58,15 @@ def test_a_run_killed_in_the_middle_of_a_life_goes_on_to_the_same_lives(
         process.stderr.read()
     assert process.returncode == -signal.SIGKILL
     (begun,) = chunks_in(arrays_of(into))
-    kept = begun.state()
-    assert kept is not None
-    assert 0 < kept[0] <= begun.lived < begun.facts.blocks
-    told: list[int] = []
-    found = live(program, program.plan.jobs, arrays_of(into), tell=lambda _, blocks: told.append(blocks))
-    assert told[0] == kept[0] + 1  # not from the beginning
-    again = lives(found.chunks)
-    assert again.keys() == together.keys()
-    assert all(same(again[identity], together[identity]) for identity in again)
+    state = begun.state()
+    assert state is not None
+    assert 0 < state[0] <= begun.lived < begun.facts.blocks
+    results: list[int] = []
+    outcome = live(program, program.plan.jobs, arrays_of(into), tell=lambda _, blocks: results.append(blocks))
+    assert results[0] == state[0] + 1  # not from the beginning
+    again = lifetimes(outcome.chunks)
+    assert again.keys() == lifetimes_together.keys()
+    assert all(same(again[identity], lifetimes_together[identity]) for identity in again)
 
 
 def test_records_are_written_before_the_state_that_follows_from_them(tmp_path: Path) -> None:
@@ -73,17 +74,17 @@ def test_records_are_written_before_the_state_that_follows_from_them(tmp_path: P
     chunk.write(0, {"reward": np.zeros((1, 2))}, [np.arange(3), np.ones(2)])
     chunk.write(1, {"reward": np.ones((1, 2))}, None)
     assert (chunk.lived, chunk.is_whole) == (2, False)
-    kept = chunk.state()
-    assert kept is not None
-    assert kept[0] == 1
-    assert [leaf.tolist() for leaf in kept[1]] == [[0, 1, 2], [1.0, 1.0]]
-    chunk.back_to(kept[0])
+    state = chunk.state()
+    assert state is not None
+    assert state[0] == 1
+    assert [leaf.tolist() for leaf in state[1]] == [[0, 1, 2], [1.0, 1.0]]
+    chunk.back_to(state[0])
     assert chunk.lived == 1
     chunk.back_to(0)
-    assert chunk.state() is None  # a state whose records are gone is none to go on from
+    assert chunk.state() is None  # a state without its records cannot be resumed
 
 
-def test_a_torn_state_is_not_gone_on_from(tmp_path: Path) -> None:
+def test_a_torn_state_is_not_resumed(tmp_path: Path) -> None:
     chunk = Chunk.begun(tmp_path, FACTS)
     chunk.write(0, {"reward": np.zeros((1, 2))}, [np.arange(3)])
     state = chunk.folder / "state.npz"
@@ -101,9 +102,9 @@ def test_a_chunk_of_another_size_is_another_chunk(tmp_path: Path) -> None:
         _ = one.facts
 
 
-def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_problem_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "absent.toml"), "--into", str(tmp_path / "run")]) == 2
     assert "absent.toml: cannot be read" in capsys.readouterr().err
-    file = written(tmp_path, {**LITTLE, "learner": {"use": "q-learning"}})
+    file = write_protocol(tmp_path, {**LITTLE, "learner": {"use": "q-learning"}})
     assert main([str(file), "--into", str(tmp_path / "run")]) == 2
     assert "batched:q" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The compiled arcade plays by the rules of the ordinary one."""
+"""The compiled arcade: it plays by the rules of the ordinary one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MANY_GAMES = 60
 
 @pytest.fixture
 def double() -> Iterator[None]:
-    """Numbers of 64 bits, as the ordinary arcade has them."""
+    """Enable 64-bit numbers, as in the ordinary arcade."""
     jax.config.update("jax_enable_x64", True)
     yield
     jax.config.update("jax_enable_x64", False)
@@ -37,7 +37,9 @@ def double() -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("double")
 @pytest.mark.parametrize(("name", "given"), CASES)
-def test_with_the_same_chances_whole_episodes_are_those_of_the_ordinary_game(name: str, given: dict[str, Any]) -> None:
+def test_with_the_same_random_numbers_episodes_equal_those_of_the_ordinary_game(
+    name: str, given: dict[str, Any]
+) -> None:
     game, family = GAMES[name], arcade(name, [given])
     params, vector = settled(game.parameters, given, name), jnp.asarray(family.numbers(given, name))
     assert family.reset is not None
@@ -65,15 +67,15 @@ def test_with_the_same_chances_whole_episodes_are_those_of_the_ordinary_game(nam
 
 @pytest.mark.parametrize("name", sorted(GAMES))
 @pytest.mark.parametrize("seed", range(3))
-def test_in_short_numbers_each_step_from_the_same_state_is_that_of_the_ordinary_game(name: str, seed: int) -> None:
-    # Speeds and widths are drawn: with the default ones a ball stands on a brick's very edge, where 32 bits decide
-    # otherwise than 64.
+def test_with_32_bit_numbers_each_step_equals_that_of_the_ordinary_game(name: str, seed: int) -> None:
+    # Speeds and widths are drawn: with the default ones a ball is exactly on a brick's edge, where 32 bits decide
+    # differently from 64.
     rng = np.random.default_rng(seed)
     game = GAMES[name]
     given = {
-        one.name: float(np.clip(one.default * rng.uniform(0.8, 1.2), one.low, one.high))
-        for one in game.parameters
-        if isinstance(one.default, float) and one.name != "background"
+        parameter.name: float(np.clip(parameter.default * rng.uniform(0.8, 1.2), parameter.low, parameter.high))
+        for parameter in game.parameters
+        if isinstance(parameter.default, float) and parameter.name != "background"
     }
     family, params = arcade(name, [given]), settled(game.parameters, given, name)
     assert family.step is not None
@@ -97,7 +99,7 @@ def _short(value: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", sorted(GAMES))
-def test_a_key_stands_for_the_chances_that_are_drawn_from_it(name: str) -> None:
+def test_a_key_gives_the_random_numbers_drawn_from_it(name: str) -> None:
     family = arcade(name)
     assert family.reset is not None
     assert family.step is not None
@@ -110,6 +112,6 @@ def test_a_key_stands_for_the_chances_that_are_drawn_from_it(name: str) -> None:
         other, also, *_ = family.step(None, other, number % 3, vector)
 
 
-def test_pixels_are_refused_with_what_to_do() -> None:
+def test_pixels_are_refused_with_a_fix() -> None:
     with pytest.raises(TaskError, match=r"'observation' is 'pixels'.*--engine local"):
         arcade("pong").numbers({"observation": "pixels"}, "pong_far")

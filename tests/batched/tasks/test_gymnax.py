@@ -1,4 +1,4 @@
-"""Environments of gymnax as families: their numbers are parameters, and their time is a cut rather than an end."""
+"""Environments of gymnax as families: their constants are parameters, and their time limit cuts episodes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 jax = pytest.importorskip("jax")
 gymnax: Any = pytest.importorskip("gymnax")
 import jax.numpy as jnp  # noqa: E402
-from tests.batched.engine.little import lives, plan  # noqa: E402
+from tests.batched.engine.little import lifetimes, plan  # noqa: E402
 
 from perdure.batched.live import live  # noqa: E402
 from perdure.batched.program import Program  # noqa: E402
@@ -36,7 +36,7 @@ CARTS: dict[str, Any] = {
 }
 
 
-def test_the_environment_takes_its_own_course_with_the_numbers_given() -> None:
+def test_the_environment_runs_as_in_gymnax_with_the_given_parameters() -> None:
     family = gymnax_family("gymnax:CartPole-v1", [])
     assert family.reset is not None
     assert family.step is not None
@@ -53,14 +53,14 @@ def test_the_environment_takes_its_own_course_with_the_numbers_given() -> None:
         assert (float(reward), bool(terminated | truncated)) == (float(gained), bool(done))
 
 
-def test_variants_are_lived_and_an_episode_is_cut_when_its_time_is_up(tmp_path: Path) -> None:
+def test_variants_run_and_an_episode_is_cut_at_its_time_limit(tmp_path: Path) -> None:
     program = Program(plan(CARTS))
-    found = lives(live(program, program.plan.jobs, tmp_path).chunks)
-    assert len(found) == 2
-    assert all((one["steps"] <= 30).all() and (one["reward"] == one["steps"]).all() for one in found.values())
+    result = lifetimes(live(program, program.plan.jobs, tmp_path).chunks)
+    assert len(result) == 2
+    assert all((item["steps"] <= 30).all() and (item["reward"] == item["steps"]).all() for item in result.values())
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_unsuited_environments_are_refused() -> None:
     with pytest.raises(TaskError, match="did you mean 'CartPole-v1'"):
         gymnax_family("gymnax:CartPol-v1", [])
     with pytest.raises(TaskError, match="no discrete actions"):

@@ -1,4 +1,4 @@
-"""MiniGrid's rooms of navix as families: they take their own course, and rooms of all sizes go together."""
+"""MiniGrid's rooms of navix as families: they run as in navix, and rooms of all sizes share a program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 jax = pytest.importorskip("jax")
 navix: Any = pytest.importorskip("navix")
 import jax.numpy as jnp  # noqa: E402
-from tests.batched.engine.little import lives, plan, same  # noqa: E402
+from tests.batched.engine.little import lifetimes, plan, same  # noqa: E402
 
 from perdure.batched.live import live  # noqa: E402
 from perdure.batched.program import Program  # noqa: E402
@@ -33,7 +33,7 @@ ROOMS: dict[str, Any] = {
 }
 
 
-def test_the_room_takes_its_own_course_and_the_way_to_the_goal_is_rewarded() -> None:
+def test_the_room_runs_as_in_navix_and_the_way_to_the_goal_is_rewarded() -> None:
     family = navix_family("navix:Navix-Empty-5x5-v0", [])
     assert family.reset is not None
     assert family.step is not None
@@ -43,7 +43,7 @@ def test_the_room_takes_its_own_course_and_the_way_to_the_goal_is_rewarded() -> 
     theirs = env.reset(key)
     assert np.array_equal(seen * 10, theirs.observation.reshape(-1))
     step = jax.jit(family.step)
-    # From the upper left corner, facing right, to the lower right one: two ahead, a turn to the right, two ahead.
+    # From the upper left corner, facing right, to the lower right one: two ahead, a right turn, two ahead.
     for number, action in enumerate([2, 2, 1, 2, 2], start=1):
         state, seen, reward, terminated, truncated = step(key, state, jnp.asarray(action), vector)
         theirs = env.step(theirs, jnp.asarray(action))
@@ -53,17 +53,19 @@ def test_the_room_takes_its_own_course_and_the_way_to_the_goal_is_rewarded() -> 
     assert float(reward) > 0.5
 
 
-def test_rooms_of_two_sizes_are_lived_in_one_program_and_cut_when_their_time_is_up(tmp_path: Path) -> None:
+def test_rooms_of_two_sizes_run_in_one_program_and_are_cut_at_their_time_limit(tmp_path: Path) -> None:
     program = Program(plan(ROOMS))
-    found = lives(live(program, program.plan.jobs, tmp_path / "all").chunks)
-    assert len(found) == 2
+    result = lifetimes(live(program, program.plan.jobs, tmp_path / "all").chunks)
+    assert len(result) == 2
     for job in program.plan.jobs:
         blocks = job.syllabus.scenario.blocks
-        most = np.repeat([12 if one.task == "small" else 9 for one in blocks], [one.length or 0 for one in blocks])
-        assert (found[job.id]["steps"] <= most).all()
-        assert (found[job.id]["steps"] == most).any()
-    alone = lives(live(program, program.plan.jobs[:1], tmp_path / "alone").chunks)
-    assert all(same(alone[identity], found[identity]) for identity in alone)
+        most = np.repeat(
+            [12 if block.task == "small" else 9 for block in blocks], [block.length or 0 for block in blocks]
+        )
+        assert (result[job.id]["steps"] <= most).all()
+        assert (result[job.id]["steps"] == most).any()
+    alone = lifetimes(live(program, program.plan.jobs[:1], tmp_path / "alone").chunks)
+    assert all(same(alone[identity], result[identity]) for identity in alone)
 
 
 def test_an_unknown_room_is_refused_with_the_nearest() -> None:

@@ -1,4 +1,4 @@
-"""Compiled batches are what the ordinary streams draw, from other chance."""
+"""Compiled batches equal those of the ordinary streams, except for their random numbers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from perdure.tasks.streams import (  # noqa: E402
 KEY = jnp.array([3, 4], jnp.uint32)
 
 
-def drawn(family: Any, given: dict[str, Any], key: Any = KEY) -> tuple[np.ndarray, np.ndarray]:
+def draw_batch(family: Any, given: dict[str, Any], key: Any = KEY) -> tuple[np.ndarray, np.ndarray]:
     inputs, labels = family.draw(key, jnp.asarray(family.numbers(given, "task")), True)
     return np.asarray(inputs), np.asarray(labels)
 
 
-def test_in_the_same_hand_the_same_digits_are_drawn() -> None:
+def test_the_same_handwriting_gives_the_same_digits() -> None:
     rng = np.random.default_rng(1)
     numbers = rng.integers(10, size=20)
     turn, slant, wide, high = rng.normal(1, 0.1, (4, 20))
@@ -37,11 +37,11 @@ def test_in_the_same_hand_the_same_digits_are_drawn() -> None:
     ink, strength = rng.uniform(0.04, 0.9, (2, 20, 1))
     hand = Hand(turn - 1, slant - 1, wide, high, shift, bend, phase, ink, strength, rng.normal(0, 0.08, (20, SIDE**2)))
     ours = inked(distances(in_hand(SEGMENTS[numbers], hand, np), np), hand, np)
-    theirs = digit_pictures(jnp.asarray(numbers), Hand(*(jnp.asarray(one) for one in hand)))
+    theirs = digit_pictures(jnp.asarray(numbers), Hand(*(jnp.asarray(item) for item in hand)))
     np.testing.assert_allclose(theirs, ours, atol=1e-5)
 
 
-def test_pictures_are_turned_alike() -> None:
+def test_pictures_are_rotated_the_same() -> None:
     rng = np.random.default_rng(2)
     pictures, angles = rng.random((5, SIDE, SIDE)), rng.uniform(-3, 3, 5)
     np.testing.assert_allclose(
@@ -58,12 +58,12 @@ def test_pictures_are_turned_alike() -> None:
         {"rotation": 40.0, "contrast": 0.5, "brightness": 0.2},
     ],
 )
-def test_pixels_have_the_means_of_the_ordinary_stream(given: dict[str, Any]) -> None:
+def test_mean_pixels_equal_those_of_the_ordinary_stream(given: dict[str, Any]) -> None:
     import perdure.tasks.catalogue  # noqa: F401
 
     many = 2000
     family = digits("digits", [{**given, "batch/size": many}])
-    ours, labels = drawn(family, {**given, "batch/size": many})
+    ours, labels = draw_batch(family, {**given, "batch/size": many})
     ordinary: Any = TASKS.get("digits")
     values = family.settled({**given, "classes": tuple(given.get("classes", range(10)))}, "digits")
     theirs, others = ordinary.examples(values, many, "learn", np.random.default_rng(1))
@@ -73,37 +73,37 @@ def test_pixels_have_the_means_of_the_ordinary_stream(given: dict[str, Any]) -> 
     assert (np.abs(apart) < 5 * spread + 1e-3).all()
 
 
-def test_a_permutation_is_the_ordinary_one_and_changes_nothing_else() -> None:
+def test_a_permutation_equals_the_ordinary_one_and_changes_nothing_else() -> None:
     family = digits("digits", [{}, {"permutation": 5}, {"permutation": 9}])
-    plain, labels = drawn(family, {})
-    shuffled, same = drawn(family, {"permutation": 5})
+    plain, labels = draw_batch(family, {})
+    shuffled, same = draw_batch(family, {"permutation": 5})
     assert (labels == same).all()
     assert np.array_equal(plain[:, order(5, SIDE * SIDE)], shuffled)
 
 
-def test_gaussians_stand_about_their_middles() -> None:
+def test_gaussians_lie_around_their_centres() -> None:
     family = gaussians("gaussians", [{"number": 3}, {"number": 8, "spread": 0.5}])
     for number in (3, 8):
-        inputs, labels = drawn(family, {"number": number, "spread": 0.0})
+        inputs, labels = draw_batch(family, {"number": number, "spread": 0.0})
         np.testing.assert_allclose(inputs, middles(number)[labels], atol=1e-6)
 
 
-def test_what_decides_the_program_cannot_be_drawn_or_differ() -> None:
+def test_parameters_that_shape_the_program_cannot_be_drawn_or_differ() -> None:
     with pytest.raises(TaskError, match="'permutation' is drawn"):
         digits("digits", [{"permutation": {"$choice": [1, 2]}}])
     with pytest.raises(TaskError, match="16 and 32, and the batched engine needs one size"):
         digits("digits", [{}, {"batch/size": 16}])
 
 
-def test_chance_is_even_and_keys_have_nothing_in_common() -> None:
+def test_random_numbers_are_uniform_and_keys_are_independent() -> None:
     values = np.asarray(uniform(KEY, 100_000))
     assert 0 <= values.min() < values.max() < 1
     counts = np.bincount((values * 50).astype(int), minlength=50)
     assert ((counts - 2000) ** 2 / 2000).sum() < 96  # chi-squared, 49 degrees of freedom: 1 in 10 000 is above
     other = np.asarray(uniform(under(KEY, 1), 100_000))
     following = np.asarray(uniform(KEY + jnp.array([0, 1], jnp.uint32), 100_000))
-    for one in (other, following, np.roll(values, 1)):
-        assert abs(np.corrcoef(values, one)[0, 1]) < 4 / np.sqrt(100_000)
+    for item in (other, following, np.roll(values, 1)):
+        assert abs(np.corrcoef(values, item)[0, 1]) < 4 / np.sqrt(100_000)
     firsts = np.asarray(jax.vmap(lambda at: uniform(under(KEY, 0, at)))(jnp.arange(100_000)))
     assert abs(firsts.mean() - 0.5) < 4 * np.sqrt(1 / 12 / 100_000)
     assert abs(np.corrcoef(firsts[1:], firsts[:-1])[0, 1]) < 4 / np.sqrt(100_000)

@@ -1,6 +1,5 @@
-"""The same metric, the same log, the same numbers: beside l2metrics 3.1 itself, in an environment of its own.
-
-`make test-old-tools` makes that environment; where it was not made, this is skipped.
+"""l2metrics 3.1 itself, in its own environment, gives the same numbers for the same metric and log. `make test-old-
+tools` creates that environment; without it the tests are skipped.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log, experts as l2metrics stores them, and the same experts as logs, by the documented step."""
+    """Write a log, experts as l2metrics stores them, and the same experts as logs, by the documented step."""
     folder = tmp_path_factory.mktemp("old")
     evaluation = [perdure.Block("evaluate", task, 10) for task in ("pong_1", "breakout_1")]
     pong, breakout = (perdure.Block("learn", task, 60) for task in ("pong_1", "breakout_1"))
@@ -103,8 +102,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     learner = IdealLearner(forgetting=0.4, noise=0.05)
     write_log(lifetime(learner, scenario, id="forgetful"), folder / "logs")
     for number in range(2):
-        for one in experts(IdealLearner(noise=0.03 + number / 50), scenario):
-            write_log(one, folder / f"experts{number}")
+        for expert in experts(IdealLearner(noise=0.03 + number / 50), scenario):
+            write_log(expert, folder / f"experts{number}")
     (folder / "spread.py").write_text(SUBCLASS)
     (folder / "calculate.py").write_text(CALCULATE)
     (folder / "l2data").mkdir()
@@ -123,24 +122,24 @@ def run(folder: Path, command: list[str]) -> str:
     return done.stdout
 
 
-def same(one: Any, other: Any, where: str = "") -> None:
-    """Equal, numbers to a relative 1e-9; what l2metrics writes as NaN is None here."""
-    if isinstance(one, float) and math.isnan(one):
-        one = None
+def assert_same(item: Any, other: Any, where: str = "") -> None:
+    """Assert equality, with numbers to a relative 1e-9; None here is NaN in l2metrics."""
+    if isinstance(item, float) and math.isnan(item):
+        item = None
     if isinstance(other, float) and math.isnan(other):
         other = None
-    if isinstance(one, dict) and isinstance(other, dict):
-        assert set(one) == set(other), where
-        for key in one:
-            same(one[key], other[key], f"{where}/{key}")
-    elif isinstance(one, list) and isinstance(other, list):
-        assert len(one) == len(other), where
-        for index, (first, second) in enumerate(zip(one, other, strict=True)):
-            same(first, second, f"{where}/{index}")
-    elif isinstance(one, float | int) and isinstance(other, float | int):
-        assert one == pytest.approx(other, rel=1e-9, abs=1e-9), where
+    if isinstance(item, dict) and isinstance(other, dict):
+        assert set(item) == set(other), where
+        for key in item:
+            assert_same(item[key], other[key], f"{where}/{key}")
+    elif isinstance(item, list) and isinstance(other, list):
+        assert len(item) == len(other), where
+        for index, (first, second) in enumerate(zip(item, other, strict=True)):
+            assert_same(first, second, f"{where}/{index}")
+    elif isinstance(item, float | int) and isinstance(other, float | int):
+        assert item == pytest.approx(other, rel=1e-9, abs=1e-9), where
     else:
-        assert one == other, where
+        assert item == other, where
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options) or "defaults")
@@ -148,43 +147,43 @@ def test_the_same_subclass_sees_the_same_frames_and_gives_the_same_numbers(
     place: Path, options: dict[str, Any]
 ) -> None:
     pytest.importorskip("pandas", reason="metrics written for l2metrics take frames of pandas")
-    told = {"log_dir": "logs/forgetful", "perf_measure": "performance", **options}
-    made = []
+    message = {"log_dir": "logs/forgetful", "perf_measure": "performance", **options}
+    results = []
     for python, here in ((OLD, False), (Path(sys.executable), True)):
-        call = [str(python), "calculate.py", json.dumps({**told, "here": here}), "ours" if here else "theirs"]
+        call = [str(python), "calculate.py", json.dumps({**message, "here": here}), "ours" if here else "theirs"]
         (place / call[-1]).mkdir(exist_ok=True)
-        made.append(json.loads(run(place, call).splitlines()[-1]))
-    theirs, ours = made
+        results.append(json.loads(run(place, call).splitlines()[-1]))
+    theirs, ours = results
     for table in ("rows", "blocks", "metrics"):
         assert list(ours["frames"][table]) == list(theirs["frames"][table]), table
-    same(ours["frames"], theirs["frames"])
+    assert_same(ours["frames"], theirs["frames"])
     assert ours["index"] == theirs["index"]
     assert ours["kinds"] == theirs["kinds"]
     own = {"spread", "rows"}
-    assert own < set(ours["facts"]), "what is added reaches the outputs, as it never did there"
-    kept = {key: value for key, value in ours["facts"].items() if key not in own}
-    kept["task_metrics"] = {
+    assert own < set(ours["facts"]), "an added metric reaches the outputs, unlike in l2metrics"
+    stored = {key: value for key, value in ours["facts"].items() if key not in own}
+    stored["task_metrics"] = {
         task: {key: value for key, value in facts.items() if key not in own}
-        for task, facts in kept["task_metrics"].items()
+        for task, facts in stored["task_metrics"].items()
     }
-    same(kept, theirs["facts"])
+    assert_same(stored, theirs["facts"])
 
 
 def test_the_command_writes_the_same_files_with_the_same_numbers(place: Path) -> None:
     options = ["-l", "logs/forgetful", "-p", "performance", "-m", "both", "-t", "both"]
     run(place, [str(OLD), "-m", "l2metrics", *options, "-O", "their", "--no-plot"])
     run(place, [sys.executable, "-m", "perdure.classic.l2metrics", *options, "-O", "our"])
-    names = {one.name for one in (place / "their").iterdir() if one.is_file()}
-    assert names == {one.name for one in (place / "our").iterdir() if one.is_file()}
+    names = {path.name for path in (place / "their").iterdir() if path.is_file()}
+    assert names == {path.name for path in (place / "our").iterdir() if path.is_file()}
     both = [json.loads((place / side / "forgetful_metrics.json").read_text()) for side in ("our", "their")]
-    same(*both)
+    assert_same(*both)
     tables = [(place / side / "forgetful_regime.tsv").read_text().splitlines() for side in ("our", "their")]
     for ours, theirs in zip(*tables, strict=True):
-        for one, other in zip(ours.split("\t"), theirs.split("\t"), strict=True):
+        for our, other in zip(ours.split("\t"), theirs.split("\t"), strict=True):
             try:
-                assert float(one) == pytest.approx(float(other), rel=1e-9)
+                assert float(our) == pytest.approx(float(other), rel=1e-9)
             except ValueError:
-                assert one == other
-    assert {one.name for one in (place / "our" / "plots").iterdir()} == {
+                assert our == other
+    assert {path.name for path in (place / "our" / "plots").iterdir()} == {
         f"forgetful_{end}.png" for end in ("raw", "evaluation", "learning", "ste")
     }

@@ -1,4 +1,4 @@
-"""A script written for l2metrics 3.1 runs with one import changed, and what it adds reaches every output."""
+"""Scripts for l2metrics 3.1 run with one import changed, and a custom metric appears in every output."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ declared(Highest())
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Three lifetimes of two learners each, and an expert of each task."""
+    """Write three lifetimes of each of two learners, and an expert of each task."""
     monkeypatch.setenv("L2DATA", str(tmp_path / "l2data"))
     monkeypatch.chdir(tmp_path)
     evaluation = [perdure.Block("evaluate", task, 10) for task in TASKS]
     learning = [perdure.Block("learn", task, 40) for task in TASKS]
     scenario = perdure.Scenario.of("two", [*evaluation, learning[0], *evaluation, learning[1], *evaluation])
     for name, forgetting in (("keeps", 0.0), ("forgets", 0.5)):
-        for life in lifetimes(IdealLearner(name=name, forgetting=forgetting, noise=0.05), scenario, 3):
-            write_log(life, tmp_path / name)
-    for one in experts(IdealLearner(noise=0.02), scenario):
-        write_log(one, tmp_path / "experts")
+        for lifetime in lifetimes(IdealLearner(name=name, forgetting=forgetting, noise=0.05), scenario, 3):
+            write_log(lifetime, tmp_path / name)
+    for expert in experts(IdealLearner(noise=0.02), scenario):
+        write_log(expert, tmp_path / "experts")
     return tmp_path
 
 
@@ -56,26 +56,26 @@ def logs(place: Path, name: str) -> list[Path]:
     return sorted((place / name).iterdir())
 
 
-def test_its_numbers_are_those_of_the_preset(place: Path) -> None:
-    log, beside = logs(place, "forgets")[0], logs(place, "experts")
+def test_the_report_has_the_numbers_of_the_preset(place: Path) -> None:
+    log, expert_logs = logs(place, "forgets")[0], logs(place, "experts")
     report = MetricsReport(
-        log_dir=log, perf_measure="performance", maintenance_method="both", transfer_method="both", experts=beside
+        log_dir=log, perf_measure="performance", maintenance_method="both", transfer_method="both", experts=expert_logs
     )
     report.calculate()
-    made = perdure.score(log, beside, Settings(preset="l2metrics-3.1"))
-    assert report.lifetime_values == {theirs: made[ours] for theirs, ours in NAMES.items()}
+    scores = perdure.score(log, expert_logs, Settings(preset="l2metrics-3.1"))
+    assert report.lifetime_values == {theirs: scores[ours] for theirs, ours in NAMES.items()}
     assert report.lifetime_values["sample_efficiency"] is not None
 
 
-def test_an_expert_that_was_stored_serves_and_writing_replaces_it(place: Path) -> None:
-    log, beside = logs(place, "keeps")[0], logs(place, "experts")
-    for one in beside:
+def test_a_stored_expert_is_used_and_storing_again_replaces_it(place: Path) -> None:
+    log, expert_logs = logs(place, "keeps")[0], logs(place, "experts")
+    for expert in expert_logs:
         for _ in range(2):
-            store_expert(one, "a")
+            store_expert(expert, "a")
     report = MetricsReport(log_dir=log, perf_measure="performance")
     report.calculate()
     assert {len(task["ste_rel_perf_vals"]) for task in report.ll_metrics_dict["task_metrics"].values()} == {2}
-    store_expert(beside[0], "w")
+    store_expert(expert_logs[0], "w")
     assert main(["-R", "-l", str(place / "experts"), "-s", "w"]) == 0
     again = MetricsReport(log_dir=log, perf_measure="performance")
     again.calculate()
@@ -85,10 +85,10 @@ def test_an_expert_that_was_stored_serves_and_writing_replaces_it(place: Path) -
         store_expert(log)
 
 
-def test_a_pickle_is_never_loaded_and_what_to_do_is_said(place: Path) -> None:
+def test_a_pickle_is_never_loaded_and_the_fix_is_reported(place: Path) -> None:
     folder = place / "l2data" / "taskinfo"
     folder.mkdir(parents=True)
-    # What unpickling this would do is written here by hand: os.mkdir("loaded").
+    # A pickle written by hand that would run os.mkdir("loaded").
     (folder / "pong.pickle").write_bytes(b"cos\nmkdir\n(S'loaded'\ntR.")
     with pytest.warns(UserWarning, match=r"experts of pong are stored as pickles.*l2metrics/experts\.py"):
         MetricsReport(log_dir=logs(place, "keeps")[0], perf_measure="performance").calculate()
@@ -108,7 +108,7 @@ def test_a_misspelt_option_is_refused_and_one_of_the_command_is_not(place: Path)
         MetricsReport(log_dir=log, perf_measure="performance").report()
 
 
-def test_what_is_added_is_printed_and_saved(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_added_metric_is_printed_and_saved(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pandas", reason="metrics written for l2metrics take frames of pandas")
 
     class Length(Metric):
@@ -124,16 +124,16 @@ def test_what_is_added_is_printed_and_saved(place: Path, capsys: pytest.CaptureF
     report.calculate()
     report.report()
     assert "length" in capsys.readouterr().out
-    # Each task: three evaluations of 10 and 40 of learning.
+    # Each task has three evaluations of 10 and 40 experiences of learning.
     assert report.lifetime_values["length"] == pytest.approx((3 * 10 + 40) / 4)
     report.save_metrics(place / "out", "my run")
-    kept = json.loads((place / "out" / "my_run_metrics.json").read_text())
-    assert kept["length"] == kept["task_metrics"]["pong"]["length"] == pytest.approx(17.5)
+    document = json.loads((place / "out" / "my_run_metrics.json").read_text())
+    assert document["length"] == document["task_metrics"]["pong"]["length"] == pytest.approx(17.5)
     assert "length" in (place / "out" / "my_run_regime.tsv").read_text().splitlines()[0].split("\t")
     assert list(report.ll_metrics_df["length"]) == [pytest.approx(17.5)]
 
 
-def test_a_metric_that_gives_back_no_table_is_named(place: Path) -> None:
+def test_a_metric_that_returns_no_table_is_named(place: Path) -> None:
     pytest.importorskip("pandas", reason="metrics written for l2metrics take frames of pandas")
 
     class Nothing(Metric):
@@ -150,12 +150,12 @@ def test_a_class_of_l2metrics_reaches_score_compare_and_report(place: Path) -> N
     pytest.importorskip("pandas", reason="metrics written for l2metrics take frames of pandas")
     (place / "mine.py").write_text(FILE)
     how = ["--metrics", "mine.py", "--preset", "l2metrics-3.1"]
-    made = perdure.score(
+    scores = perdure.score(
         logs(place, "keeps")[0], settings=Settings(preset="l2metrics-3.1", metrics=(str(place / "mine.py"),))
     )
-    assert set(made.metrics["highest_value"].by) == set(TASKS)
-    both = [made.metrics["highest_value"].by[task] for task in TASKS]
-    assert made["highest_value"] == pytest.approx(sum(map(sum, both)) / 2)
+    assert set(scores.metrics["highest_value"].by) == set(TASKS)
+    both = [scores.metrics["highest_value"].by[task] for task in TASKS]
+    assert scores["highest_value"] == pytest.approx(sum(map(sum, both)) / 2)
     shown = {
         "highest value": ["score", "keeps"],
         "highest_value": ["compare", "keeps", "forgets", "--metrics", "highest_value"],
@@ -179,11 +179,11 @@ def test_the_command_goes_through_every_log_below_a_folder(place: Path) -> None:
     assert "3 of 4 logs" in done.stdout
     assert done.stderr.startswith("l2metrics: keeps/broken")
     lines = (place / "results" / "ll_metrics.tsv").read_text().splitlines()
-    assert [line.split("\t")[0] for line in lines] == ["run_id", *(one.name for one in logs(place, "keeps")[1:])]
+    assert [line.split("\t")[0] for line in lines] == ["run_id", *(log.name for log in logs(place, "keeps")[1:])]
     assert len(json.loads((place / "results" / "ll_metrics.json").read_text())) == 3
 
 
-def test_settings_from_a_file_overrule_the_command_as_they_did(place: Path) -> None:
+def test_settings_from_a_file_override_the_command_as_in_l2metrics(place: Path) -> None:
     log = logs(place, "keeps")[0]
     (place / "settings.json").write_text(json.dumps({"perf_measure": "performance", "transfer_method": "contrast"}))
     assert main(["-l", str(log), "-c", "settings.json", "--no-plot", "-o", "named"]) == 0

@@ -10,7 +10,7 @@ from tests.classic.learnkit.trees import line, put
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Two phases; an episode of two sub-episodes in the first."""
+    """Write two phases, with an episode of two sub-episodes in the first."""
     root = tmp_path / "syllabus_CL-1575473425723"
     put(root, "0/1.train/grid", [line(task=0), line(task=0, sub_task=2, reward=0.5), line(task=1)])
     put(root, "0/1.test/grid", [line(phase="1.test", block=1, task=2)])

@@ -1,4 +1,4 @@
-"""The learnkit tree: what is read from it, and what is refused."""
+"""The learnkit tree: reading its columns, and refusing invalid trees."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_figures_rewards_follow_from_its_cumulative_steps(tmp_path: Path) ->
     np.testing.assert_allclose(lifetime.passage().values, [rewards.mean()])
 
 
-def test_every_column_of_the_figure_finds_its_place(tree: Path) -> None:
+def test_every_column_of_the_figure_is_read(tree: Path) -> None:
     lifetime = read(tree)
     rows = lifetime.experiences
     assert lifetime.id == tree.name
@@ -59,7 +59,7 @@ def test_parameters_come_from_the_columns_after_the_spaces_without_a_block_repor
     assert json.loads(read(tree).experiences["task_params"][0]) == {"agent_pos": "[3 3]", "agent_dir": 0}
 
 
-def test_parameters_are_what_the_block_report_says_and_what_the_columns_add(tree: Path) -> None:
+def test_parameters_come_from_the_block_report_and_the_columns(tree: Path) -> None:
     key = {"phase": "1.train", "worker": 0, "class_name": CLASS, "block": 0}
     report(tree, "0/1.train/grid", [key | {"params": '{"bot/paddle/width": 0.15, "agent_dir": 3}'}])
     blocks = read(tree).scenario.blocks
@@ -83,27 +83,27 @@ PARAMETER_CELLS = [
 
 @pytest.mark.parametrize(("cell", "value"), PARAMETER_CELLS)
 @pytest.mark.parametrize("spaces", [True, False])
-def test_a_cell_that_reads_as_a_number_is_one(tmp_path: Path, cell: str, value: Any, spaces: bool) -> None:
+def test_a_numeric_cell_is_a_number(tmp_path: Path, cell: str, value: Any, spaces: bool) -> None:
     between = ["action_space", "observation_space"] if spaces else []
     header = [*EPISODE, "reward", *between, "width"]
     quoted = '"' + cell.replace('"', '""') + '"' if '"' in cell else cell
     row = ["t", CLASS, "1.train", 0, 0, 0, 7, 3, 1, "DONE", 0.5, *between, quoted]
     put(tmp_path, "0/1.train/grid", ["\t".join(map(str, row)) + "\n"], header)
-    found = json.loads(read(tmp_path).experiences["task_params"][0])
-    assert found == ({} if value is None else {"width": value})
+    document = json.loads(read(tmp_path).experiences["task_params"][0])
+    assert document == ({} if value is None else {"width": value})
 
 
-def test_a_cell_that_is_no_finite_number_is_still_one(tmp_path: Path) -> None:
+def test_a_cell_that_is_not_finite_is_a_number(tmp_path: Path) -> None:
     header = [*EPISODE, "reward", "width"]
-    for at, cell in enumerate(("nan", "inf", "-inf")):
-        row = ["t", CLASS, "1.train", 0, at, at, 7, 3, 1, "DONE", 0.5, cell]
-        put(tmp_path, f"0/1.train/grid{at}", ["\t".join(map(str, row)) + "\n"], header)
+    for index, cell in enumerate(("nan", "inf", "-inf")):
+        row = ["t", CLASS, "1.train", 0, index, index, 7, 3, 1, "DONE", 0.5, cell]
+        put(tmp_path, f"0/1.train/grid{index}", ["\t".join(map(str, row)) + "\n"], header)
     widths = [json.loads(text)["width"] for text in read(tmp_path).experiences["task_params"]]
     assert np.isnan(widths[0])
     assert widths[1:] == [float("inf"), float("-inf")]
 
 
-def test_every_column_beside_bookkeeping_spaces_and_measures_is_a_parameter(tmp_path: Path) -> None:
+def test_every_column_except_bookkeeping_spaces_and_measures_is_a_parameter(tmp_path: Path) -> None:
     header = [*EPISODE, "lives", "reward", "action_space", "width"]
     row = ["t", CLASS, "1.train", 0, 0, 0, 7, 3, 1, "DONE", 3, 0.5, "Discrete(3)", 0.2]
     put(tmp_path, "0/1.train/grid", ["\t".join(map(str, row)) + "\n"], header)
@@ -135,7 +135,7 @@ def test_a_sub_episode_that_is_not_done_is_incomplete(tmp_path: Path) -> None:
         ["1-1.test", "2-1.train", "3-2.test"],
     ],
 )
-def test_phases_keep_their_order_where_block_numbers_restart(tmp_path: Path, phases: list[str]) -> None:
+def test_phases_keep_their_order_if_block_numbers_restart(tmp_path: Path, phases: list[str]) -> None:
     for episode, phase in reversed(list(enumerate(phases))):
         put(tmp_path, f"0/{phase}/grid", [line(phase=phase, block=0, task=episode)])
     rows = read(tmp_path).experiences
@@ -144,7 +144,7 @@ def test_phases_keep_their_order_where_block_numbers_restart(tmp_path: Path, pha
     assert rows["block"].to_list() == [0] * len(phases)
 
 
-def test_block_numbers_that_rise_over_the_phases_stay(tmp_path: Path) -> None:
+def test_block_numbers_that_increase_over_the_phases_are_unchanged(tmp_path: Path) -> None:
     put(tmp_path, "0/1.train/grid", [line(block=3, task=0), line(block=5, task=1)])
     put(tmp_path, "0/1.test/grid", [line(phase="1.test", block=7, task=2)])
     assert read(tmp_path).experiences["block_num"].to_list() == [3, 5, 7]
@@ -156,7 +156,7 @@ def test_workers_merge_by_episode_number(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read(tmp_path).passage().values, [1, 2, 3, 4])
 
 
-def test_worker_and_phase_come_from_the_folders_where_no_column_says_them(tmp_path: Path) -> None:
+def test_worker_and_phase_come_from_the_folders_if_no_column_has_them(tmp_path: Path) -> None:
     put(tmp_path, "w7/2-1.test/grid", ["grid\t0\t5\t0.5\n"], ("class_name", "block", "task", "reward"))
     rows = read(tmp_path).experiences
     assert rows.select("worker_id", "block_type", "phase").row(0) == ("w7", "test", "2-1.test")
@@ -187,14 +187,14 @@ def test_a_classification_log_has_an_experience_per_batch_and_a_lower_error_is_b
     assert lifetime.experiences["task"].to_list() == [0, 0, 1]
 
 
-def test_a_reported_parameter_is_no_measure(tmp_path: Path) -> None:
+def test_a_reported_parameter_is_not_a_measure(tmp_path: Path) -> None:
     put(tmp_path, "0/1.train/cifar", [batch(0, "x", 0.5)], BATCHES)
     key = {"phase": "1.train", "worker": 0, "class_name": "CIFAR100", "block": 0}
     report(tmp_path, "0/1.train/cifar", [key | {"params": '{"accuracy": 1}'}])
     assert list(read(tmp_path).measures) == ["error"]
 
 
-def test_measures_named_by_the_caller_win(tree: Path) -> None:
+def test_measures_named_by_the_caller_override_the_log(tree: Path) -> None:
     lifetime = read(tree, measures={"steps": "lower"})
     assert dict(lifetime.measures) == {"steps": "lower"}
     assert lifetime.experiences.schema["steps"] == pl.Float64
@@ -202,7 +202,7 @@ def test_measures_named_by_the_caller_win(tree: Path) -> None:
         read(tree, measures={"stebs": "lower"})
 
 
-def test_a_last_line_torn_at_any_byte_is_left_out_and_noted(tmp_path: Path) -> None:
+def test_a_last_line_torn_at_any_byte_is_skipped_with_a_note(tmp_path: Path) -> None:
     file = put(tmp_path, "0/1.train/grid", [line(task=0, seed="é"), line(task=1, seed="é")])
     whole = file.read_bytes()
     second = whole.rindex(b"\n", 0, -1) + 1
@@ -264,7 +264,7 @@ def test_the_bad_file_among_many_is_named(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_missing_columns_are_named_with_those_found(tmp_path: Path) -> None:
+def test_missing_columns_are_named_with_the_existing_ones(tmp_path: Path) -> None:
     file = put(tmp_path, "0/1.train/grid", ["0\t1\t2\n"], ("blok", "task", "class_name"))
     with pytest.raises(LogError, match=rf"{file}:1: no column 'block' \(found: .*did you mean 'blok'"):
         read(tmp_path)
@@ -313,7 +313,7 @@ WHOLE = ("\t".join(FIGURE) + "\n" + line() + line(task=1)).encode()
     st.integers(0, 6),
     st.sampled_from(["data-log", "block-report"]),
 )
-def test_damage_anywhere_is_a_log_error_or_no_harm(place: int, put_in: bytes, taken_out: int, name: str) -> None:
+def test_damage_anywhere_is_a_log_error_or_harmless(place: int, put_in: bytes, taken_out: int, name: str) -> None:
     with TemporaryDirectory() as folder:
         file = put(Path(folder), "0/1.train/grid", [line()])
         report(

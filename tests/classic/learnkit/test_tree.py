@@ -26,5 +26,5 @@ def test_different_names_have_different_folders(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("text", ["train", "1.sleep", "1.train.2", "-1.train", "1-train", "", "1.5.train", "٣.train"])
-def test_what_is_no_phase_is_not_taken_for_one(text: str) -> None:
+def test_a_folder_that_is_not_a_phase_is_not_read_as_one(text: str) -> None:
     assert LearnkitPhase.parse(text) is None

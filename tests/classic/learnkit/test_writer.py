@@ -1,4 +1,4 @@
-"""Lifetimes written as learnkit trees: read back whole, within their folder, or refused."""
+"""Writing lifetimes as learnkit trees: they are read back complete, stay in their folder, or are refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VALUES = st.none() | st.floats()
 
 @st.composite
 def lifetimes(draw: st.DrawFn) -> Lifetime:
-    """Any lifetime: odd names, several workers and measures, missing values, tasks mixed within a block."""
+    """Draw any lifetime: odd names, several workers and measures, missing values, tasks mixed within a block."""
     tasks = draw(st.lists(st.sampled_from(["pong_wide", "../up", "a/b", ""]) | NAMES, min_size=1, max_size=3))
     workers = draw(st.lists(st.sampled_from(["worker-default", "0", "..", "a/b"]), min_size=1, max_size=2))
     experience = st.fixed_dictionaries(
@@ -54,7 +54,7 @@ def lifetimes(draw: st.DrawFn) -> Lifetime:
     for number in range(draw(st.integers(1, 4))):
         mode, subtype = draw(st.sampled_from(["train", "test"])), draw(st.sampled_from(["wake", "wake", "sleep"]))
         block = {"block_num": 2 * number, "block_type": mode, "block_subtype": subtype}
-        rows.extend(block | one for one in draw(st.lists(experience, min_size=1, max_size=4)))
+        rows.extend(block | value for value in draw(st.lists(experience, min_size=1, max_size=4)))
     schema = dict(STANDARD_COLUMNS) | {"performance": pl.Float64(), "loss": pl.Float64(), "remark": pl.String()}
     frame = in_order(pl.DataFrame(rows, schema=schema))
     role = draw(st.sampled_from(get_args(Role)))
@@ -63,7 +63,7 @@ def lifetimes(draw: st.DrawFn) -> Lifetime:
 
 @settings(max_examples=60, deadline=None)
 @given(lifetimes())
-def test_what_is_written_is_read_back(lifetime: Lifetime) -> None:
+def test_reading_returns_the_written_lifetime(lifetime: Lifetime) -> None:
     with TemporaryDirectory() as folder:
         root = write_learnkit(lifetime, folder, "log")
         assert LEARNKIT.recognises(root)
@@ -81,7 +81,7 @@ def test_what_is_written_is_read_back(lifetime: Lifetime) -> None:
         np.testing.assert_array_equal(one.values, other.values)
 
 
-def test_a_tree_that_was_read_is_written_with_its_own_phases_and_parameters(tree: Path, tmp_path: Path) -> None:
+def test_a_tree_is_rewritten_with_its_phases_and_parameters(tree: Path, tmp_path: Path) -> None:
     put(tree, "0/2-2.train/grid", [line(phase="2.train", block=2, task=5)])
     once = read(tree)
     again = read(write_learnkit(once, tmp_path / "copy"))
@@ -115,7 +115,7 @@ def test_nothing_is_written_outside_the_folder(tree: Path, tmp_path: Path) -> No
     assert read(root).experiences["task_name"].unique().to_list() == ["../../../escaped"]
 
 
-def test_an_existing_folder_and_what_text_cannot_hold_are_refused(tree: Path, tmp_path: Path) -> None:
+def test_an_existing_folder_and_values_that_text_cannot_represent_are_refused(tree: Path, tmp_path: Path) -> None:
     lifetime = read(tree)
     write_learnkit(lifetime, tmp_path, "once")
     with pytest.raises(LogError, match="exists already"):

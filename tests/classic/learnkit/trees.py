@@ -1,4 +1,4 @@
-"""Learnkit trees as S003 prints them: shared by the tests that read them and that write them."""
+"""Learnkit trees as printed in the 2019 framework, shared by the tests that read and write them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REPORT = ["phase", "worker", "class_name", "block", "params"]
 CLASS = "minigridkit_minigridkit_MiniGrid5x5"
 
 
-# S004 Fig. 1.3, sub-tasks 4 to 10 of episode 100.
+# Fig. 1.3 of the 2019 draft, sub-tasks 4 to 10 of episode 100.
 STEPS = (14, 17, 19, 21, 24, 29, 31)
 
 
@@ -70,7 +70,7 @@ def put(root: Path, place: str, lines: Sequence[str], header: Sequence[str] = FI
 
 def report(root: Path, place: str, lines: Sequence[Mapping[str, Any]]) -> Path:
     file = root / place / "block-report.tsv"
-    rows = ["\t".join(str(cell) for cell in one.values()) for one in lines]
+    rows = ["\t".join(str(cell) for cell in line.values()) for line in lines]
     file.write_text("\n".join(["\t".join(REPORT), *rows]) + "\n", encoding="utf-8")
     return file
 

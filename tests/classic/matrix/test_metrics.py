@@ -1,4 +1,4 @@
-"""ContinualLearningMetrics against S002's words, recomputed here by plain loops over lists."""
+"""ContinualLearningMetrics, compared with the accuracy-matrix page's definitions as plain loops over lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import perdure
 from perdure.classic.matrix import ContinualLearningMetrics
 from perdure.errors import LogError
 
-# The matrix that S002 prints: row i is task i, column j after training on task j.
+# The matrix printed on the page: row i is task i, column j after training on task j.
 PRINTED: list[list[float | None]] = [
     [98.5, 62.3, 55.1, 51.8, 49.2],
     [None, 97.8, 58.6, 52.4, 50.1],
@@ -29,8 +29,8 @@ def zero_filled(cells: list[list[float | None]]) -> np.ndarray[Any, Any]:
     return np.array([[0.0 if cell is None else cell for cell in row] for row in cells])
 
 
-def by_hand(a: np.ndarray[Any, Any], random_init: list[float] | None) -> dict[str, Any]:
-    """S002's definitions, one by one; its conventions for one task and for a missing baseline too."""
+def compute_by_hand(a: np.ndarray[Any, Any], random_init: list[float] | None) -> dict[str, Any]:
+    """Compute the page's definitions one by one, with its conventions for one task and for a missing baseline."""
     count = len(a)
     last = count - 1
     old = range(last)
@@ -44,7 +44,7 @@ def by_hand(a: np.ndarray[Any, Any], random_init: list[float] | None) -> dict[st
         for i in old:
             history = [a[i][j] for j in range(i, count)]
             centre = sum(history) / len(history)
-            variances.append(sum((one - centre) ** 2 for one in history) / len(history))
+            variances.append(sum((item - centre) ** 2 for item in history) / len(history))
         ms = sum(variances) / last
         if random_init is not None:
             fwt = sum(a[i][i] - random_init[i] for i in range(1, count)) / last
@@ -59,7 +59,7 @@ def by_hand(a: np.ndarray[Any, Any], random_init: list[float] | None) -> dict[st
     }
 
 
-def same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
     assert list(found) == list(expected)
     for key, value in expected.items():
         assert found[key] == (None if value is None else pytest.approx(value, abs=1e-9)), key
@@ -67,7 +67,7 @@ def same(found: dict[str, Any], expected: dict[str, Any]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_the_summary_is_what_the_page_defines_under_its_keys(data: st.DataObject) -> None:
+def test_the_summary_has_the_pages_definitions_under_its_keys(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 6))
     accuracies = st.floats(1.5, 100).map(lambda one: round(one, 3))
     a = np.zeros((count, count))
@@ -75,47 +75,47 @@ def test_the_summary_is_what_the_page_defines_under_its_keys(data: st.DataObject
         for j in range(i, count):
             a[i, j] = data.draw(accuracies)
     baseline = data.draw(st.none() | st.lists(accuracies, min_size=count, max_size=count))
-    same(ContinualLearningMetrics(a, baseline).summary(), by_hand(a, baseline))
+    assert_same(ContinualLearningMetrics(a, baseline).summary(), compute_by_hand(a, baseline))
 
 
-def test_the_printed_matrix_gives_the_same_zero_filled_as_with_gaps_as_lists_and_as_an_array() -> None:
-    expected = by_hand(zero_filled(PRINTED), [10.0] * 5)
+def test_the_printed_matrix_gives_the_same_result_in_every_form() -> None:
+    expected = compute_by_hand(zero_filled(PRINTED), [10.0] * 5)
     for given_as in (PRINTED, zero_filled(PRINTED), zero_filled(PRINTED).tolist()):
-        same(ContinualLearningMetrics(given_as, np.full(5, 10.0)).summary(), expected)
+        assert_same(ContinualLearningMetrics(given_as, np.full(5, 10.0)).summary(), expected)
     assert expected["average_accuracy"] == pytest.approx(62.0)
     assert expected["per_task_forgetting"] == pytest.approx([49.3, 47.7, 44.5, 38.6])
 
 
-def test_one_task_has_the_zeros_of_the_page_where_score_has_reasons() -> None:
-    made = ContinualLearningMetrics([[95.0]], [10.0])
-    same(made.summary(), by_hand(np.array([[95.0]]), [10.0]))
-    assert made.score["bwt"] is None
-    assert "two learned tasks" in made.why["bwt"]
-    assert "Accuracy matrix" in made.plot_metrics().body
+def test_one_task_has_the_zeros_of_the_page_and_reasons_in_score() -> None:
+    metrics = ContinualLearningMetrics([[95.0]], [10.0])
+    assert_same(metrics.summary(), compute_by_hand(np.array([[95.0]]), [10.0]))
+    assert metrics.score["bwt"] is None
+    assert "two learned tasks" in metrics.why["bwt"]
+    assert "Accuracy matrix" in metrics.plot_metrics().body
 
 
-def test_what_a_task_gained_is_forgetting_below_zero() -> None:
-    made = ContinualLearningMetrics([[60.0, 90.0], [0.0, 80.0]])
-    assert made.per_task_forgetting == [-30.0]
-    assert made.forgetting_measure == 0.0
+def test_a_gain_is_negative_forgetting() -> None:
+    metrics = ContinualLearningMetrics([[60.0, 90.0], [0.0, 80.0]])
+    assert metrics.per_task_forgetting == [-30.0]
+    assert metrics.forgetting_measure == 0.0
 
 
-def test_a_matrix_that_is_the_other_way_round_is_turned_and_says_so() -> None:
-    made = ContinualLearningMetrics(zero_filled(PRINTED).T)
-    same(made.summary(), by_hand(zero_filled(PRINTED), None))
-    assert "rows are the tasks learned so far" in made.notes[0]
+def test_a_matrix_in_the_other_orientation_is_transposed_with_a_note() -> None:
+    metrics = ContinualLearningMetrics(zero_filled(PRINTED).T)
+    assert_same(metrics.summary(), compute_by_hand(zero_filled(PRINTED), None))
+    assert "rows are the tasks learned so far" in metrics.notes[0]
 
 
-def test_a_full_matrix_is_read_as_the_page_writes_it() -> None:
+def test_a_full_matrix_has_the_orientation_of_the_page() -> None:
     full = np.array([[90.0, 60.0, 50.0], [20.0, 80.0, 70.0], [10.0, 30.0, 90.0]])
-    same(ContinualLearningMetrics(full).summary(), by_hand(full, None))
+    assert_same(ContinualLearningMetrics(full).summary(), compute_by_hand(full, None))
 
 
-def test_a_missing_cell_leaves_none_and_the_reason() -> None:
-    made = ContinualLearningMetrics([[90.0, None, 50.0], [None, 80.0, 70.0], [None, None, 90.0]])
-    assert made.forgetting_measure is None
-    assert "A[1, 2] is missing" in made.why["forgetting"]
-    assert made.per_task_forgetting == [40.0, 10.0]
+def test_a_missing_cell_gives_none_and_the_reason() -> None:
+    metrics = ContinualLearningMetrics([[90.0, None, 50.0], [None, 80.0, 70.0], [None, None, 90.0]])
+    assert metrics.forgetting_measure is None
+    assert "A[1, 2] is missing" in metrics.why["forgetting"]
+    assert metrics.per_task_forgetting == [40.0, 10.0]
 
 
 def test_a_baseline_in_another_unit_or_number_is_refused() -> None:
@@ -125,29 +125,29 @@ def test_a_baseline_in_another_unit_or_number_is_refused() -> None:
         ContinualLearningMetrics(PRINTED, 0.1)
 
 
-def test_the_report_has_the_page_s_lines_and_reads_them_together(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_has_the_page_s_lines_and_interprets_them_together(capsys: pytest.CaptureFixture[str]) -> None:
     ContinualLearningMetrics(PRINTED, 10).print_report()
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for line in ("(AA)         62.00%", "(BWT)      -45.02%", "(FWT)       +87.90%", "(FM)       45.02%", "+49.30%"):
-        assert line in said, line
-    assert "severe forgetting" in said
+        assert line in output, line
+    assert "severe forgetting" in output
 
 
-def test_the_picture_has_the_page_s_four_panels_in_one_file(tmp_path: Path) -> None:
-    made = ContinualLearningMetrics([[60.0, 90.0, 95.0], [0.0, 80.0, 70.0], [0.0, 0.0, 90.0]])
-    figure = made.plot_metrics(tmp_path / "four.png")
+def test_the_figure_has_the_page_s_four_panels_in_one_file(tmp_path: Path) -> None:
+    metrics = ContinualLearningMetrics([[60.0, 90.0, 95.0], [0.0, 80.0, 70.0], [0.0, 0.0, 90.0]])
+    figure = metrics.plot_metrics(tmp_path / "four.png")
     assert (tmp_path / "four.png").stat().st_size > 10_000
-    told = re.findall(r"<title>(.*?)</title>", figure.body)
+    names = re.findall(r"<title>(.*?)</title>", figure.body)
     for panel in ("Accuracy matrix", "Just learned, and at the end", "Trajectories", "Forgetting by task"):
         assert panel in figure.body
-    assert [one.rpartition(": ")[2] for one in told if ", just learned: " in one] == ["60", "80", "90"]
-    assert [one.rpartition(": ")[2] for one in told if ", at the end: " in one] == ["95", "70", "90"]
-    assert [one for one in told if "gained" in one or "lost" in one] == ["task2, lost: 10", "task1, gained: −35"]
-    lines = [one for one in told if re.match(r"task\d, after task\d: ", one)]
-    assert [one.rpartition(": ")[2] for one in lines] == ["60", "90", "95", "80", "70", "90"]
+    assert [name.rpartition(": ")[2] for name in names if ", just learned: " in name] == ["60", "80", "90"]
+    assert [name.rpartition(": ")[2] for name in names if ", at the end: " in name] == ["95", "70", "90"]
+    assert [name for name in names if "gained" in name or "lost" in name] == ["task2, lost: 10", "task1, gained: −35"]
+    lines = [name for name in names if re.match(r"task\d, after task\d: ", name)]
+    assert [line.rpartition(": ")[2] for line in lines] == ["60", "90", "95", "80", "70", "90"]
 
 
-def test_what_it_holds_is_read_by_every_function() -> None:
-    made = ContinualLearningMetrics(PRINTED)
-    assert perdure.score(made.lifetime)["AA"] == made.average_accuracy
-    assert perdure.survey([made.lifetime]).lifetimes[0].score["FM"] == made.forgetting_measure
+def test_every_function_accepts_the_metrics_object() -> None:
+    metrics = ContinualLearningMetrics(PRINTED)
+    assert perdure.score(metrics.lifetime)["AA"] == metrics.average_accuracy
+    assert perdure.survey([metrics.lifetime]).lifetimes[0].score["FM"] == metrics.forgetting_measure

@@ -1,4 +1,4 @@
-"""S002's procedures: with stand-ins that behave like PyTorch's, and with PyTorch where it is installed."""
+"""Procedures of the accuracy-matrix page: with stand-ins for PyTorch, and with PyTorch if it is installed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Batch = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 
 
 class Loader:
-    """Two batches of one task: what is to be answered is the task's own number."""
+    """Two batches of one task, whose label is the task's own number."""
 
     def __init__(self, task: int) -> None:
         self.task = task
@@ -37,7 +37,7 @@ class Loader:
 
 
 class Model:
-    """It answers with the last task it was trained on, and knows whether it is being trained."""
+    """A model that answers with the task of its last training, and knows whether it is being trained."""
 
     def __init__(self) -> None:
         self.knows = 0
@@ -75,7 +75,7 @@ def test_a_task_s_accuracy_is_the_share_of_right_answers_in_percent() -> None:
 
 def test_every_task_seen_so_far_is_evaluated_after_each_is_trained() -> None:
     matrix = evaluate_continual_learning(Model(), LOADERS, LOADERS, fit, 7, "cpu")
-    # It knows the last task alone: 100 on the diagonal, 0 after, and nothing was evaluated before.
+    # The model knows only the last task: 100 on the diagonal, 0 after, and no evaluation before.
     expected = [[100, 0, 0], [np.nan, 100, 0], [np.nan, np.nan, 100]]
     np.testing.assert_array_equal(matrix, expected)
     assert ContinualLearningMetrics(matrix).backward_transfer == -100.0
@@ -89,31 +89,31 @@ def test_evaluations_before_any_learning_give_forward_transfer(tmp_path: Path) -
     model.knows = 2
     matrix = evaluate_continual_learning(model, LOADERS, LOADERS, fit, 7, "cpu", before=True, to=place, seed=4)
     np.testing.assert_array_equal(matrix, [[0, 100, 0, 0], [100, 0, 100, 0], [0, 0, 0, 100]])
-    found = perdure.score(place)
-    # Just before the second task it has lost what it knew by chance; of the third it never knew anything.
-    assert found["FWT"] == ((0 - 100) + (0 - 0)) / 2
-    assert found["above_chance"] == ((100 - 100) + (100 - 0)) / 2
-    assert found.seed == 4
+    scores = perdure.score(place)
+    # Just before the second task the model has lost its chance result; it never knew the third.
+    assert scores["FWT"] == ((0 - 100) + (0 - 0)) / 2
+    assert scores["above_chance"] == ((100 - 100) + (100 - 0)) / 2
+    assert scores.seed == 4
 
 
-def test_the_file_holds_time_and_memory_for_each_task_and_the_report_shows_them(tmp_path: Path) -> None:
+def test_the_file_has_time_and_memory_for_each_task_and_the_report_shows_them(tmp_path: Path) -> None:
     place = tmp_path / "life.json"
     evaluate_continual_learning(
         Model(), LOADERS, LOADERS, fit, 7, "cpu", to=place, learner="naive", tasks=["a", "b", "c"]
     )
-    said = json.loads(place.read_text())
-    assert len(said["seconds"]) == 3
-    said |= {"seconds": [1.0, 2.0, 4.5], "memory_mb": [10.0, 30.0, 20.0]}
-    place.write_text(json.dumps(said))
+    document = json.loads(place.read_text())
+    assert len(document["seconds"]) == 3
+    document |= {"seconds": [1.0, 2.0, 4.5], "memory_mb": [10.0, 30.0, 20.0]}
+    place.write_text(json.dumps(document))
     report = perdure.report(place, tmp_path / "report.md")
     assert "| naive | b | 2 | 30 |" in (tmp_path / "report.md").read_text()
-    items = {one.what: one for one in report.checklist}
+    items = {item.what: item for item in report.checklist}
     assert (items["Training time"].state, items["Memory used"].state) == ("present", "present")
     assert "7.5" in items["Training time"].found
     assert "30" in items["Memory used"].found
 
 
-def test_runs_are_seeded_and_summed_up_as_the_page_does(tmp_path: Path) -> None:
+def test_runs_are_seeded_and_summarised_as_on_the_page(tmp_path: Path) -> None:
     drawn: list[list[list[float]]] = []
 
     def experiment() -> list[list[float]]:
@@ -121,33 +121,35 @@ def test_runs_are_seeded_and_summed_up_as_the_page_does(tmp_path: Path) -> None:
         drawn.append([[90.0, 50.0 + noise[0], 40.0 + noise[1]], [0, 90, 60.0 + noise[2]], [0, 0, 90]])
         return drawn[-1]
 
-    found = evaluate_with_confidence(experiment, num_runs=4, random_init_accuracies=20.0, to=tmp_path / "runs")
-    accuracies = [(one[0][2] + one[1][2] + one[2][2]) / 3 for one in drawn]
+    metrics = evaluate_with_confidence(experiment, num_runs=4, random_init_accuracies=20.0, to=tmp_path / "runs")
+    accuracies = [(value[0][2] + value[1][2] + value[2][2]) / 3 for value in drawn]
     mean = sum(accuracies) / 4
-    assert found["average_accuracy_mean"] == pytest.approx(mean)
-    assert found["average_accuracy_std"] == pytest.approx((sum((one - mean) ** 2 for one in accuracies) / 4) ** 0.5)
-    assert found["forward_transfer_mean"] == 70.0
+    assert metrics["average_accuracy_mean"] == pytest.approx(mean)
+    assert metrics["average_accuracy_std"] == pytest.approx(
+        (sum((accuracy - mean) ** 2 for accuracy in accuracies) / 4) ** 0.5
+    )
+    assert metrics["forward_transfer_mean"] == 70.0
     # Student's t with 3 degrees of freedom: 3.18245 (any table).
-    half = 3.18245 * (sum((one - mean) ** 2 for one in accuracies) / 3) ** 0.5 / 2
-    assert found["average_accuracy_low"] == pytest.approx(mean - half, abs=1e-4)
-    assert not any(key.startswith("per_task") for key in found)
+    half = 3.18245 * (sum((accuracy - mean) ** 2 for accuracy in accuracies) / 3) ** 0.5 / 2
+    assert metrics["average_accuracy_low"] == pytest.approx(mean - half, abs=1e-4)
+    assert not any(key.startswith("per_task") for key in metrics)
     np.random.seed(42)  # noqa: NPY002
     again = np.random.randint(0, 10, 3)  # noqa: NPY002
     assert drawn[1][0][1:] == [50.0 + again[0], 40.0 + again[1]]
     survey = perdure.survey(tmp_path / "runs")
-    assert [one.score.seed for one in survey.lifetimes] == [0, 42, 84, 126]
-    assert np.mean([one["AA"] for one in survey.scores]) == pytest.approx(mean)
+    assert [lifetime.score.seed for lifetime in survey.lifetimes] == [0, 42, 84, 126]
+    assert np.mean([score["AA"] for score in survey.scores]) == pytest.approx(mean)
     assert "forward_transfer_mean" not in evaluate_with_confidence(experiment, num_runs=1)
     with pytest.raises(LearnerError, match="num_runs is 0"):
         evaluate_with_confidence(experiment, num_runs=0)
 
 
-def test_a_matrix_of_two_tasks_is_read_back_without_being_asked_which_way_round(tmp_path: Path) -> None:
+def test_a_matrix_of_two_tasks_is_read_back_without_a_given_orientation(tmp_path: Path) -> None:
     evaluate_with_confidence(lambda: [[90.0, 60.0], [0.0, 80.0]], num_runs=1, to=tmp_path)
     assert perdure.score(tmp_path / "run-0.json")["BWT"] == -30.0
 
 
-def test_a_matrix_is_saved_where_it_can_be(tmp_path: Path) -> None:
+def test_a_matrix_is_saved_only_as_json(tmp_path: Path) -> None:
     place = save_matrix(tmp_path / "deep" / "one.json", [[90.0, None], [None, 80.0]], joint=[95.0, 90.0])
     assert perdure.score(place)["IM"] == 10.0
     with pytest.raises(LogError, match=r"one\.csv: the suffix is '\.csv'; end it in \.json"):
@@ -157,7 +159,7 @@ def test_a_matrix_is_saved_where_it_can_be(tmp_path: Path) -> None:
         save_matrix(tmp_path / "file" / "one.json", [[90.0]])
 
 
-def test_joint_training_says_how_to_get_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_joint_training_reports_how_to_provide_its_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"needs torch; install it with: pip install 'torch'"):
         joint_training_baseline(Model(), LOADERS, LOADERS, 1)
@@ -169,11 +171,11 @@ def test_torch_models_go_through_all_four_procedures(tmp_path: Path) -> None:
     torch.manual_seed(0)
 
     def loaders(count: int) -> list[Any]:
-        found = []
+        metrics = []
         for task in range(3):
             examples = torch.randn(count, 4)
-            found.append(data.DataLoader(data.TensorDataset(examples, (examples[:, task] > 0).long()), batch_size=32))
-        return found
+            metrics.append(data.DataLoader(data.TensorDataset(examples, (examples[:, task] > 0).long()), batch_size=32))
+        return metrics
 
     def network() -> Any:
         return torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2))
@@ -187,14 +189,14 @@ def test_torch_models_go_through_all_four_procedures(tmp_path: Path) -> None:
                 optimizer.step()
 
     trained, tested = loaders(320), loaders(160)
-    found = evaluate_with_confidence(
+    metrics = evaluate_with_confidence(
         lambda: evaluate_continual_learning(network(), tested, trained, train, 6, "cpu"), 3, to=tmp_path / "naive"
     )
-    assert found["learning_accuracy_mean"] > 85
-    assert found["backward_transfer_mean"] < -20, "three tasks that contradict each other, learned in turn"
+    assert metrics["learning_accuracy_mean"] > 85
+    assert metrics["backward_transfer_mean"] < -20, "three tasks that contradict each other, learned in turn"
     joint = joint_training_baseline(network(), trained, tested, 2, "cpu", learning_rate=0.01)
     assert len(joint) == 3
-    assert all(isinstance(one, float) for one in joint)
+    assert all(isinstance(item, float) for item in joint)
     scored = perdure.survey(tmp_path / "naive", settings=perdure.Settings(joint=tuple(joint)))
     by_hand = [joint[task] - scored.scores[0].metrics["learning_accuracy"].by[f"task{task + 1}"][0] for task in (1, 2)]
     assert scored.scores[0]["IM"] == pytest.approx(sum(by_hand) / 2)

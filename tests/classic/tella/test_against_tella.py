@@ -1,4 +1,4 @@
-"""tella's own agent, curricula and tests, executed from its source distribution; and tella itself, beside."""
+"""tella's own agent, curricula and tests, run from its source distribution, and compared with tella itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.classic.sources import OLD, needs_old_tools, source_of
+from tests.classic.sources import OLD, fetch_source, needs_old_tools
 
 import perdure
 
@@ -43,10 +43,10 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return source_of("tella", "2.1.0", tmp_path_factory.mktemp("tella"))
+    return fetch_source("tella", "2.1.0", tmp_path_factory.mktemp("tella"))
 
 
-def here(folder: Path, source: Path, *call: str) -> subprocess.CompletedProcess[str]:
+def run_here(folder: Path, source: Path, *call: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([HERE, str(source), str(folder)])}
     command = [sys.executable, *call]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -55,26 +55,26 @@ def here(folder: Path, source: Path, *call: str) -> subprocess.CompletedProcess[
 
 
 @pytest.mark.parametrize("curriculum", ["SimpleCartPole", "SimpleMiniGrid", "MiniGridDoorKeyS5"])
-def test_the_agent_of_its_readme_lives_its_curricula(tmp_path: Path, source: Path, curriculum: str) -> None:
+def test_the_agent_of_its_readme_runs_its_curricula(tmp_path: Path, source: Path, curriculum: str) -> None:
     if curriculum != "SimpleCartPole":
         pytest.importorskip("minigrid", reason="an extra")
-    found = re.search(r"```python\n(.*?)```", (source / "README.md").read_text(), re.DOTALL)
-    assert found
-    (tmp_path / "agent.py").write_text(found[1])
+    match = re.search(r"```python\n(.*?)```", (source / "README.md").read_text(), re.DOTALL)
+    assert match
+    (tmp_path / "agent.py").write_text(match[1])
     (tmp_path / "few.yml").write_text("learn:\n  default length: 2\nnum learn blocks: 1\n")
     options = ["--curriculum-config", "few.yml"] if "DoorKey" in curriculum else []
-    here(tmp_path, source, "-m", "perdure.classic.tella", "agent.py", "--curriculum", curriculum, *options)
+    run_here(tmp_path, source, "-m", "perdure.classic.tella", "agent.py", "--curriculum", curriculum, *options)
     (log,) = (tmp_path / "logs").iterdir()
     assert perdure.read(log).complete
     assert perdure.read(log).learner == "MinimalRandomAgent"
 
 
-def test_its_own_tests_pass(tmp_path: Path, source: Path) -> None:
+def test_tellas_own_tests_pass(tmp_path: Path, source: Path) -> None:
     (tmp_path / "standing.py").write_text("from perdure.classic.tella import stand_in\n\nstand_in()\n")
     files = [str(source / "tests" / f"test_{name}.py") for name in TESTS]
     chosen = " and ".join(f"not {name}" for name in NOT)
     options = ["-q", "-p", "standing", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), "-k", chosen]
-    done = here(tmp_path, source, "-m", "pytest", *options, *files)
+    done = run_here(tmp_path, source, "-m", "pytest", *options, *files)
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed
     assert int(passed[1]) > 100
@@ -82,19 +82,19 @@ def test_its_own_tests_pass(tmp_path: Path, source: Path) -> None:
 
 @needs_old_tools
 @pytest.mark.parametrize("parallel", [1, 3])
-def test_every_episode_gains_what_it_gains_in_tella(tmp_path: Path, source: Path, parallel: int) -> None:
+def test_every_episode_has_the_reward_that_it_has_in_tella(tmp_path: Path, source: Path, parallel: int) -> None:
     (tmp_path / "agent.py").write_text(FALLING)
     options = ["--curriculum", "SimpleCartPole", "--agent-seed", "1", "--curriculum-seed", "2", "--num-lifetimes", "2"]
     options += ["--num-parallel-envs", str(parallel), "--log-dir"]
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    there = [str(OLD), "agent.py", *options, "theirs"]
-    done = subprocess.run(there, cwd=tmp_path, env=clean, capture_output=True, text=True, check=False)
+    tella_command = [str(OLD), "agent.py", *options, "theirs"]
+    done = subprocess.run(tella_command, cwd=tmp_path, env=clean, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    here(tmp_path, source, "-m", "perdure.classic.tella", "agent.py", *options, "ours")
+    run_here(tmp_path, source, "-m", "perdure.classic.tella", "agent.py", *options, "ours")
 
     def episodes(folder: str) -> list[pl.DataFrame]:
         columns = ["block_num", "block_type", "task_name", "exp_num", "reward", "episode_step_count"]
-        return [perdure.read(one).experiences.select(columns) for one in sorted((tmp_path / folder).iterdir())]
+        return [perdure.read(path).experiences.select(columns) for path in sorted((tmp_path / folder).iterdir())]
 
     for ours, theirs in zip(episodes("ours"), episodes("theirs"), strict=True):
         assert len(ours) == 6

@@ -1,4 +1,4 @@
-"""An agent written for tella lives on Gymnasium, and its logs are lifetimes."""
+"""Agents written for tella run on Gymnasium, and their logs are lifetimes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from perdure.classic.tella.experiment import generate_transitions, rl_experiment
 
 
 class Counting(gymnasium.Env[Any, Any]):
-    """Ends after `length` steps; sees the number of its steps, and gains what is done."""
+    """An environment that ends after `length` steps, observes the number of its steps, and rewards the action."""
 
     def __init__(self, length: int = 3) -> None:
         self.observation_space, self.action_space = Discrete(100), Discrete(2)
@@ -49,7 +49,7 @@ class Counting(gymnasium.Env[Any, Any]):
 
 
 class CountingOfOld:
-    """The same as gym 0.23 had it."""
+    """The same environment for gym 0.23."""
 
     def __init__(self, length: int = 3) -> None:
         self._env = Counting(length)
@@ -70,7 +70,7 @@ class CountingOfOld:
 
 
 class Curriculum(InterleavedEvalCurriculum):
-    """Two tasks, one after the other, and both evaluated around them."""
+    """A curriculum of two tasks in turn, with an evaluation of both before and after each."""
 
     env: Any = Counting
 
@@ -90,80 +90,80 @@ class OfOld(Curriculum):
 
 
 class Agent(tella.ContinualRLAgent):
-    """Always does 1, and remembers what it was told."""
+    """An agent that always does 1 and records its calls."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.told: list[Any] = []
+        self.calls: list[Any] = []
 
     def block_start(self, is_learning_allowed: bool) -> None:
         assert self.is_learning_allowed == is_learning_allowed
-        self.told.append("learn" if is_learning_allowed else "evaluate")
+        self.calls.append("learn" if is_learning_allowed else "evaluate")
 
     def task_variant_start(self, task_name: str | None, variant_name: str | None) -> None:
-        self.told.append((task_name, variant_name))
+        self.calls.append((task_name, variant_name))
 
     def choose_actions(self, observations: Sequence[Any]) -> Sequence[Any]:
-        return [None if one is None else 1 for one in observations]
+        return [None if observation is None else 1 for observation in observations]
 
     def receive_transitions(self, transitions: Sequence[Transition | None]) -> None:
-        rewards = {one.reward for one in transitions if one is not None}
+        rewards = {transition.reward for transition in transitions if transition is not None}
         assert rewards <= ({1.0} if self.is_learning_allowed else {None})
 
 
-def agent(num_envs: int = 1) -> Agent:
+def make_agent(num_envs: int = 1) -> Agent:
     return Agent(3, Discrete(100), Discrete(2), num_envs)
 
 
 @pytest.mark.parametrize("curriculum", [Curriculum, OfOld])
 @pytest.mark.parametrize("num_envs", [1, 3])
-def test_a_life_is_logged_episode_by_episode(tmp_path: Path, curriculum: type[Curriculum], num_envs: int) -> None:
-    one = agent(num_envs)
-    run(one, curriculum(0), render=False, log_dir=tmp_path, num_envs=num_envs)
+def test_a_lifetime_is_logged_episode_by_episode(tmp_path: Path, curriculum: type[Curriculum], num_envs: int) -> None:
+    item = make_agent(num_envs)
+    run(item, curriculum(0), render=False, log_dir=tmp_path, num_envs=num_envs)
     both = [("short", "Default"), ("long", "Default")]
-    assert one.told == ["evaluate", *both, "learn", both[0], "evaluate", *both, "learn", both[1], "evaluate", *both]
+    assert item.calls == ["evaluate", *both, "learn", both[0], "evaluate", *both, "learn", both[1], "evaluate", *both]
     (log,) = tmp_path.iterdir()
-    life = perdure.read(log)
-    assert (life.learner, life.complete) == ("Agent", True)
-    assert [(block.mode, block.task, block.length) for block in life.scenario.blocks][2:4] == [
+    lifetime = perdure.read(log)
+    assert (lifetime.learner, lifetime.complete) == ("Agent", True)
+    assert [(block.mode, block.task, block.length) for block in lifetime.scenario.blocks][2:4] == [
         ("learn", "short_default", 4),
         ("evaluate", "short_default", 2),
     ]
-    # Every step gains 1, so an episode gains as many as it has steps.
-    rows = life.experiences
+    # Every step has reward 1, so the reward of an episode is its number of steps.
+    rows = lifetime.experiences
     assert rows["reward"].to_list() == rows["episode_step_count"].cast(float).to_list()
     assert set(rows.filter(rows["task_name"].cast(str).str.starts_with("long"))["reward"]) == {5.0}
     assert rows["exp_num"].to_list() == list(range(len(rows)))
 
 
-def test_environments_are_seeded_once_and_one_after_the_other() -> None:
-    made: list[Counting] = []
+def test_environments_are_seeded_once_and_in_order() -> None:
+    results: list[Counting] = []
 
     def make() -> Counting:
-        made.append(Counting())
-        return made[-1]
+        results.append(Counting())
+        return results[-1]
 
     variant = TaskVariant(make, rng_seed=40, num_episodes=5)
     steps = list(generate_transitions(variant, lambda seen: [0 for _ in seen], 2))
-    assert [env.seeds[0] for env in made] == [40, 41]
-    assert all(seed is None for env in made for seed in env.seeds[1:])
-    assert sum(one.done for batch in steps for one in batch if one is not None) == 5
+    assert [env.seeds[0] for env in results] == [40, 41]
+    assert all(seed is None for env in results for seed in env.seeds[1:])
+    assert sum(line.done for batch in steps for line in batch if line is not None) == 5
 
 
 @pytest.mark.parametrize("num_envs", [1, 2, 7])
-def test_so_many_steps_are_so_many_steps(num_envs: int) -> None:
+def test_a_block_measured_in_steps_has_exactly_that_many(num_envs: int) -> None:
     variant = TaskVariant(Counting, rng_seed=0, num_steps=10)
-    found = list(generate_transitions(variant, lambda seen: [0 for _ in seen], num_envs))
-    assert sum(one is not None for batch in found for one in batch) == 10
+    transitions = list(generate_transitions(variant, lambda seen: [0 for _ in seen], num_envs))
+    assert sum(line is not None for batch in transitions for line in batch) == 10
 
 
-def test_the_last_observation_of_an_episode_is_its_own() -> None:
+def test_the_last_observation_belongs_to_its_episode() -> None:
     variant = TaskVariant(Counting, rng_seed=0, num_episodes=2)
-    steps = [one for batch in generate_transitions(variant, lambda seen: [0], 1) for one in batch if one is not None]
-    assert [(one.observation, one.next_observation) for one in steps] == [(0, 1), (1, 2), (2, 3)] * 2
+    steps = [line for batch in generate_transitions(variant, lambda seen: [0], 1) for line in batch if line is not None]
+    assert [(step.observation, step.next_observation) for step in steps] == [(0, 1), (1, 2), (2, 3)] * 2
 
 
-def test_a_lifetime_can_be_lived_alone_of_many(tmp_path: Path) -> None:
+def test_one_lifetime_of_many_can_be_run_separately(tmp_path: Path) -> None:
     seeds: list[tuple[int, int]] = []
 
     def recorded(seed: int, *rest: Any) -> Agent:
@@ -179,9 +179,9 @@ def test_a_lifetime_can_be_lived_alone_of_many(tmp_path: Path) -> None:
 
 def test_logs_of_an_experiment_are_scored_together(tmp_path: Path) -> None:
     rl_experiment(Agent, Curriculum, 2, 1, tmp_path, agent_seed=1, curriculum_seed=2)
-    found = perdure.survey(tmp_path)
-    assert {score.learner for score in found.scores} == {"Agent"}
-    assert len(found.scores) == 2
+    survey = perdure.survey(tmp_path)
+    assert {score.learner for score in survey.scores} == {"Agent"}
+    assert len(survey.scores) == 2
 
 
 class _Blocks(Curriculum):
@@ -210,19 +210,19 @@ class Elsewhere(Counting):
             "block #0, task block #0, task variant #0: Parameters not accepted: ..x.. in ",
         ),
         (
-            [simple_learn_block([TaskVariant(one, rng_seed=0, num_steps=1) for one in (Counting, Elsewhere)])],
+            [simple_learn_block([TaskVariant(item, rng_seed=0, num_steps=1) for item in (Counting, Elsewhere)])],
             "one pair of them",
         ),
     ],
 )
-def test_a_curriculum_that_makes_no_sense_is_refused(blocks: list[Block], words: str) -> None:
+def test_an_invalid_curriculum_is_refused(blocks: list[Block], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         validate_curriculum(_Blocks(blocks))
     with pytest.raises(ValidationError, match="num_episodes or num_steps"):
         TaskVariant(Counting, rng_seed=0)
 
 
-def test_cart_pole_is_registered_and_importing_stands_in_for_nothing() -> None:
+def test_cart_pole_is_registered_and_the_import_replaces_no_module() -> None:
     assert {"SimpleCartPole", "CartPole-1000"} <= set(curriculum_registry)
     validate_curriculum(curriculum_registry["CartPole-1000"](0))
     assert "gym" not in sys.modules

@@ -1,4 +1,4 @@
-"""The methods in PyTorch: each keeps the contract, does what its paper says, and is found without PyTorch."""
+"""Methods in PyTorch: each keeps the contract, does as its paper describes, and is listed without PyTorch."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def examples(pair: tuple[int, int], setting: str, number: int, mode: Any, seed: 
     return DIGITS.examples(params, number, mode, np.random.default_rng(seed))
 
 
-def taught(learner: Any, pair: tuple[int, int], setting: str, batches: int = 60) -> None:
+def teach(learner: Any, pair: tuple[int, int], setting: str, batches: int = 60) -> None:
     here = situation(pair, setting)
     learner.block_started(here)
-    for at in range(batches):
-        inputs, labels = examples(pair, setting, 16, "learn", hash((pair, at)) % 2**31)
+    for index in range(batches):
+        inputs, labels = examples(pair, setting, 16, "learn", hash((pair, index)) % 2**31)
         learner.learn(Answer(inputs, learner.act(inputs), labels))
     learner.block_ended(here)
 
@@ -52,15 +52,15 @@ def accuracy(learner: Any, pair: tuple[int, int], setting: str) -> float:
     here = situation(pair, setting, "evaluate")
     learner.block_started(here)
     inputs, labels = examples(pair, setting, 200, "evaluate", 5)
-    found = float(np.mean(learner.act(inputs) == labels))
+    result = float(np.mean(learner.act(inputs) == labels))
     learner.block_ended(here)
-    return found
+    return result
 
 
-def test_every_method_has_a_line_about_it_whether_torch_is_there_or_not() -> None:
-    found = torch_learners()
-    assert list(found) == [f"torch:{name}" for name in METHODS]
-    assert all(len(line) > 20 for line in found.values())
+def test_every_method_has_a_summary_with_and_without_torch() -> None:
+    learners = torch_learners()
+    assert list(learners) == [f"torch:{name}" for name in METHODS]
+    assert all(len(line) > 20 for line in learners.values())
 
 
 def test_without_torch_a_method_gives_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,14 +76,14 @@ def test_an_unknown_method_offers_the_nearest() -> None:
 
 @needs_torch
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_keeps_the_contract_and_goes_on_after_a_break_as_if_there_had_been_none(name: str) -> None:
+def test_every_method_keeps_the_contract_and_resumes_as_if_uninterrupted(name: str) -> None:
     for setting in SETTINGS if name == "replay" else ("task",):
         check_learner(f"torch:{name}", tasks(setting))
 
 
 @needs_torch
 @pytest.mark.parametrize("name", METHODS)
-def test_a_misspelt_parameter_is_refused_before_anything_is_made(name: str) -> None:
+def test_a_misspelt_parameter_is_refused_before_the_network_is_built(name: str) -> None:
     find_maker(f"torch:{name}", {"rate": 0.1, "hidden": 10})
     with pytest.raises(LearnerError, match=r"takes no parameter 'hiden'; did you mean 'hidden'"):
         find_maker(f"torch:{name}", {"hiden": 10})
@@ -91,38 +91,38 @@ def test_a_misspelt_parameter_is_refused_before_anything_is_made(name: str) -> N
 
 @needs_torch
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_one_task_alone_is_learned_in_every_setting(setting: str) -> None:
+def test_a_single_task_is_learned_in_every_setting(setting: str) -> None:
     learner = make_learner("torch:naive", 1, {})
-    taught(learner, (0, 1), setting)
+    teach(learner, (0, 1), setting)
     assert accuracy(learner, (0, 1), setting) > 0.95
 
 
 @needs_torch
-def test_where_all_classes_compete_naive_forgets_and_who_rehearses_does_not() -> None:
-    kept = {}
+def test_in_the_class_setting_naive_forgets_and_rehearsal_does_not() -> None:
+    results = {}
     for name in ("naive", "replay", "der++", "joint"):
         learner = make_learner(f"torch:{name}", 1, {"repeats": 3})
-        taught(learner, (0, 1), "class")
-        taught(learner, (8, 9), "class")
-        kept[name] = accuracy(learner, (0, 1), "class")
-    assert kept["naive"] < 0.2
-    assert min(kept["replay"], kept["der++"], kept["joint"]) > 0.8
+        teach(learner, (0, 1), "class")
+        teach(learner, (8, 9), "class")
+        results[name] = accuracy(learner, (0, 1), "class")
+    assert results["naive"] < 0.2
+    assert min(results["replay"], results["der++"], results["joint"]) > 0.8
 
 
 @needs_torch
 @pytest.mark.parametrize("name", ["expert", "packnet"])
-def test_who_gives_a_task_weights_of_its_own_answers_it_ever_after_in_the_same_way(name: str) -> None:
+def test_a_method_with_weights_per_task_never_changes_its_answers_to_a_task(name: str) -> None:
     learner = make_learner(f"torch:{name}", 1, {})
-    taught(learner, (0, 1), "task")
+    teach(learner, (0, 1), "task")
     before = accuracy(learner, (0, 1), "task")
-    taught(learner, (8, 9), "task")
-    taught(learner, (4, 5), "task")
+    teach(learner, (8, 9), "task")
+    teach(learner, (4, 5), "task")
     assert accuracy(learner, (0, 1), "task") == before > 0.9
     assert accuracy(learner, (8, 9), "task") > 0.8
 
 
 @needs_torch
-def test_packnet_says_that_it_must_be_told_the_task() -> None:
+def test_packnet_is_refused_without_the_task() -> None:
     learner = make_learner("torch:packnet", 1, {})
     with pytest.raises(LearnerError, match=r'must be told which task it is at.*set setting = "task"'):
         learner.block_started(situation((0, 1), "domain"))
@@ -130,14 +130,14 @@ def test_packnet_says_that_it_must_be_told_the_task() -> None:
 
 @needs_torch
 @pytest.mark.parametrize(("name", "params"), [("ewc", {"strength": 1e9}), ("si", {"strength": 1e9})])
-def test_springs_without_bounds_hold_every_weight_that_mattered(name: str, params: dict[str, float]) -> None:
-    """However strong, a spring does not overshoot; free of springs the same learner moves on."""
+def test_an_unbounded_ewc_penalty_fixes_every_important_weight(name: str, params: dict[str, float]) -> None:
+    """A strong penalty does not overshoot, and without it the same learner moves on."""
     moved = {}
     for strength in (params, {"strength": 0.0}):
         learner = make_learner(f"torch:{name}", 1, {**strength})
-        taught(learner, (0, 1), "domain", 30)
+        teach(learner, (0, 1), "domain", 30)
         before = learner.network.get_parameter("heads.0.weight").detach().clone()
-        taught(learner, (8, 9), "domain", 30)
+        teach(learner, (8, 9), "domain", 30)
         after = learner.network.get_parameter("heads.0.weight").detach()
         assert bool(after.isfinite().all())
         moved[strength["strength"]] = float((after - before).abs().max())
@@ -145,19 +145,19 @@ def test_springs_without_bounds_hold_every_weight_that_mattered(name: str, param
 
 
 @needs_torch
-def test_a_gem_takes_no_step_along_which_the_past_would_get_worse() -> None:
+def test_gem_takes_no_step_that_increases_the_loss_on_earlier_tasks() -> None:
     from perdure.learners.torch.classifier import Classifier
 
     learner = make_learner("torch:a-gem", 1, {"capacity": 100, "recalled": 100})
-    taught(learner, (0, 1), "class", 30)
+    teach(learner, (0, 1), "class", 30)
     learner.block_started(situation((8, 9), "class"))
     clashes = 0
-    for at in range(10):
-        inputs, labels = examples((8, 9), "class", 16, "learn", at)
+    for index in range(10):
+        inputs, labels = examples((8, 9), "class", 16, "learn", index)
         batch = learner.batch(inputs, labels)
         state = learner.rng.bit_generator.state
         bent = learner.slopes(batch)
-        learner.rng.bit_generator.state = state  # the same of the past is recalled
+        learner.rng.bit_generator.state = state  # so that the same past examples are recalled
         past = learner.slopes_of(Classifier.loss(learner, learner.recall()))
         plain = learner.slopes_of(Classifier.loss(learner, batch))
         clashes += sum(float((plain[name] * past[name]).sum()) for name in past) < 0
@@ -167,22 +167,22 @@ def test_a_gem_takes_no_step_along_which_the_past_would_get_worse() -> None:
 
 
 @needs_torch
-def test_lwf_answers_for_old_outputs_more_as_before_than_naive_does() -> None:
+def test_lwf_changes_old_outputs_less_than_naive() -> None:
     asked, _ = examples((8, 9), "task", 100, "evaluate", 3)
     drift = {}
     for name in ("lwf", "naive"):
         learner = make_learner(f"torch:{name}", 1, {})
-        taught(learner, (0, 1), "task")
+        teach(learner, (0, 1), "task")
         learner.block_started(situation((0, 1), "task", "evaluate"))
         before = learner.scores(learner.batch(asked)).detach()
-        taught(learner, (8, 9), "task")
+        teach(learner, (8, 9), "task")
         learner.block_started(situation((0, 1), "task", "evaluate"))
         drift[name] = float((learner.scores(learner.batch(asked)).detach()[:, :2] - before).abs().mean())
     assert drift["lwf"] < 0.7 * drift["naive"]
 
 
 @needs_torch
-def test_convolutions_take_grey_and_coloured_pictures_and_a_network_of_ones_own_is_found(
+def test_convolutions_accept_grey_and_coloured_pictures_and_a_custom_network_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "own_network.py").write_text(
@@ -204,7 +204,7 @@ def test_convolutions_take_grey_and_coloured_pictures_and_a_network_of_ones_own_
 
 
 @needs_torch
-def test_examples_of_another_size_or_with_more_outputs_are_refused_in_words() -> None:
+def test_examples_of_another_size_or_with_more_outputs_are_refused() -> None:
     learner = make_learner("torch:naive", 1, {})
     learner.block_started(situation((0, 1), "domain"))
     with pytest.raises(LearnerError, match=r"the head 'shared' has 2 outputs, and this task needs 10"):
@@ -216,7 +216,7 @@ def test_examples_of_another_size_or_with_more_outputs_are_refused_in_words() ->
 
 
 @needs_torch
-def test_a_memory_gives_early_and_late_examples_the_same_chance_and_never_holds_more_than_it_may() -> None:
+def test_a_memory_samples_early_and_late_examples_equally_and_keeps_its_size() -> None:
     from perdure.learners.torch.methods import Memory
 
     counts = np.zeros(40)

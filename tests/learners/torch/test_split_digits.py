@@ -1,4 +1,4 @@
-"""examples/protocols/split-digits.toml, made smaller, comes out in the order that it is there to show."""
+"""A smaller version of examples/protocols/split-digits.toml ranks the methods as expected."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ FILE = Path(__file__).parents[3] / "examples" / "protocols" / "split-digits.toml
 
 def test_the_protocol_has_eleven_lifetimes_and_five_experts_of_each_of_four_methods() -> None:
     protocols = read_protocols(FILE)
-    assert [one.learner for one in protocols] == ["torch:naive", "torch:ewc", "torch:replay", "torch:joint"]
-    assert {(one.lifetimes, one.experts, one.seed) for one in protocols} == {(11, 5, 1)}
+    assert [protocol.learner for protocol in protocols] == ["torch:naive", "torch:ewc", "torch:replay", "torch:joint"]
+    assert {(protocol.lifetimes, protocol.experts, protocol.seed) for protocol in protocols} == {(11, 5, 1)}
 
 
 @pytest.mark.slow
@@ -32,4 +32,4 @@ def test_joint_is_no_worse_than_replay_which_beats_ewc_which_is_no_worse_than_na
         accuracy[small.title] = group.estimates["average_accuracy"].mean or 0.0
     assert accuracy["joint"] >= accuracy["replay"] > accuracy["ewc"] + 0.05
     assert accuracy["ewc"] >= accuracy["naive"]
-    assert accuracy["naive"] > 0.6  # each was learned; chance is 0.5
+    assert accuracy["naive"] > 0.6  # each task was learned; chance is 0.5

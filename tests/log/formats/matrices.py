@@ -1,4 +1,4 @@
-"""Accuracy matrices to write and read: shared by the tests of their files."""
+"""Accuracy matrices to write and to read, shared by several tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perdure.log.read import Options
 EXAMPLE = Path(__file__).parents[3] / "examples" / "matrix" / "s002.csv"
 
 
-# The five tasks of the accuracy-matrix page (S002), percent.
+# The five tasks of the accuracy-matrix page, in percent.
 S002 = np.array(
     [
         [98.5, 62.3, 55.1, 51.8, 49.2],
@@ -34,7 +34,7 @@ def accuracy_matrix(cells: Any, tasks: list[str] | None = None, **options: Any) 
     return perdure.matrix_lifetime(cells, tasks, Options(**options)).matrix
 
 
-def written(folder: Path, text: str | bytes, name: str = "matrix.csv") -> Path:
+def write_file(folder: Path, text: str | bytes, name: str = "matrix.csv") -> Path:
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path

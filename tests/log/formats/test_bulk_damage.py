@@ -1,4 +1,4 @@
-"""Many lifetimes in one file: refused where a bit is not as it was, a part is missing, or the file is another now."""
+"""Files of many lifetimes: a changed bit, a missing part and a replaced file are refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.log.formats.bulk_lives import LENGTH, SCENARIO, all_of, array, refusal, several
+from tests.log.formats.bulk_lifetimes import LENGTH, SCENARIO, array, make_lifetimes, read_all, refusal_message
 
 import perdure
 from perdure.errors import LogError
@@ -20,16 +20,16 @@ from perdure.log.write import bulk as bulk_writer
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return perdure.write_lifetimes(tmp_path_factory.mktemp("whole") / "lives.parquet", several(3))
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return perdure.write_lifetimes(tmp_path_factory.mktemp("whole") / "lives.parquet", make_lifetimes(3))
 
 
 @given(where=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 @settings(max_examples=150, deadline=None)
 def test_a_flipped_bit_anywhere_is_found(
-    written: Path, tmp_path_factory: pytest.TempPathFactory, where: float, bit: int
+    pristine: Path, tmp_path_factory: pytest.TempPathFactory, where: float, bit: int
 ) -> None:
-    content = bytearray(written.read_bytes())
+    content = bytearray(pristine.read_bytes())
     content[int(where * len(content))] ^= 1 << bit
     damaged = tmp_path_factory.mktemp("damaged") / "lives.parquet"
     damaged.write_bytes(content)
@@ -38,65 +38,65 @@ def test_a_flipped_bit_anywhere_is_found(
     assert str(damaged) in str(caught.value)
 
 
-def test_a_damaged_file_says_what_to_do_and_can_be_seen_unverified(tmp_path: Path) -> None:
+def test_a_damaged_file_names_the_fix_and_can_be_read_unverified(tmp_path: Path) -> None:
     path = perdure.write_lifetimes(tmp_path / "lives.parquet", values=np.zeros((3, LENGTH)), scenario=SCENARIO)
     content = path.read_bytes()
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     path.write_bytes(content[:footer] + content[footer:].replace(b"two tasks", b"2 worlds."))
-    said = refusal(path)
-    assert "altered after it was written" in said
-    assert "restore it from a copy, or write it again" in said
-    seen = all_of(path, Options(verified=False))
+    message = refusal_message(path)
+    assert "altered after it was written" in message
+    assert "restore it from a copy, or write it again" in message
+    seen = read_all(path, Options(verified=False))
     assert len(seen) == 3
     assert "altered after it was written" in seen[0].notes[0]
 
 
-def test_a_file_altered_behind_its_time_is_noticed(tmp_path: Path) -> None:
+def test_a_file_altered_without_a_new_time_is_noticed(tmp_path: Path) -> None:
     path = perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
-    all_of(path)
+    read_all(path)
     before, content = path.stat(), bytearray(path.read_bytes())
     content[len(content) // 3] ^= 1
     path.write_bytes(content)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert "altered after it was written" in refusal(path)
+    assert "altered after it was written" in refusal_message(path)
 
 
-def test_a_file_written_anew_while_it_is_read_is_not_mixed_with_what_was_there(
+def test_a_file_replaced_while_it_is_read_is_not_mixed_with_the_old_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk, "ROW_GROUP", 2 * LENGTH)
     path = perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(), scenario=SCENARIO)
-    found = lifetimes(path, Options())
-    next(found)
+    result = lifetimes(path, Options())
+    next(result)
     perdure.write_lifetimes(path, values=array(seed=1), scenario=SCENARIO)
     with pytest.raises(LogError, match="was written anew while it was read"):
-        list(found)
-    assert len(all_of(path)) == 5
+        list(result)
+    assert len(read_all(path)) == 5
 
 
-@pytest.mark.parametrize("kept", [0, 3, 11, 12, 500, -1])
-def test_a_file_that_was_cut_short_is_none_of_ours(written: Path, tmp_path: Path, kept: int) -> None:
+@pytest.mark.parametrize("kept_bytes", [0, 3, 11, 12, 500, -1])
+def test_a_truncated_file_is_not_recognised(pristine: Path, tmp_path: Path, kept_bytes: int) -> None:
     short = tmp_path / "lives.parquet"
-    short.write_bytes(written.read_bytes()[:kept])
+    short.write_bytes(pristine.read_bytes()[:kept_bytes])
     assert not BULK.recognises(short)
     with pytest.raises(LogError, match="its footer is damaged"):
         list(BULK.lifetimes(short, Options()))
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "lives.parquet")
     assert not BULK.recognises(tmp_path / "lives.parquet")
 
 
-def test_a_part_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_part_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_writer, "_PER_PART", LENGTH)
     path = perdure.write_lifetimes(tmp_path / "lives", values=array(3), scenario=SCENARIO)
-    assert sorted(one.name for one in path.iterdir()) == [f"part-0000{number}.parquet" for number in range(3)]
-    assert len(all_of(path)) == 3
+    assert sorted(item.name for item in path.iterdir()) == [f"part-0000{number}.parquet" for number in range(3)]
+    assert len(read_all(path)) == 3
     (path / "part-00002.parquet").rename(tmp_path / "last")
-    assert "part-00002.parquet: is missing" in refusal(path)
+    assert "part-00002.parquet: is missing" in refusal_message(path)
     (path / "part-00001.parquet").rename(tmp_path / "middle")
     (tmp_path / "last").rename(path / "part-00002.parquet")
-    assert "part-00001.parquet is missing (found: part-00002.parquet)" in refusal(path)
+    assert "part-00001.parquet is missing (found: part-00002.parquet)" in refusal_message(path)
     (path / "part-00002.parquet").rename(path / "part-00001.parquet")
-    assert "was written as part-00002.parquet" in refusal(path)
+    assert "was written as part-00002.parquet" in refusal_message(path)

@@ -1,4 +1,4 @@
-"""The CSV that W&B and MLflow let people download of a chart, to the documented formats."""
+"""CSV files that W&B and MLflow offer for the download of a chart, in the documented formats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perdure.log.formats.trackers import CHARTS
 from perdure.log.read import Options, find, lifetimes
 from perdure.testing import check_reader
 
-LIFE = [
+SCALARS = [
     {"eval/pong/reward": 0.0, "eval/freeway/reward": 1.0},
     *({"train/pong/reward": float(step)} for step in range(5)),
     {"eval/pong/reward": 10.0, "eval/freeway/reward": 1.0},
@@ -26,73 +26,76 @@ LIFE = [
 TOLD = ["evaluate", "evaluate", "learn", "evaluate", "evaluate", "learn", "evaluate", "evaluate"]
 
 
-def wandb(file: Path, runs: list[str]) -> Path:
-    """As the menu of a panel exports it: quoted, with the bounds of each value beside it."""
-    tags = list(dict.fromkeys(tag for row in LIFE for tag in row))
+def write_wandb_chart(file: Path, runs: list[str]) -> Path:
+    """Write the CSV of a panel's export menu: quoted, with the bounds of each value next to it."""
+    tags = list(dict.fromkeys(tag for row in SCALARS for tag in row))
     names = [f"{run} - {tag}{end}" for run in runs for tag in tags for end in ("", "__MIN", "__MAX")]
     lines = [",".join(f'"{name}"' for name in ["Step", *names])]
-    for step, row in enumerate(LIFE):
+    for step, row in enumerate(SCALARS):
         cells = [
-            f'"{row[tag] + at}"' if tag in row else '""' for at, _ in enumerate(runs) for tag in tags for _ in "abc"
+            f'"{row[tag] + index}"' if tag in row else '""'
+            for index, _ in enumerate(runs)
+            for tag in tags
+            for _ in "abc"
         ]
         lines.append(",".join([f'"{step}"', *cells]))
     file.write_text("\n".join(lines) + "\n")
     return file
 
 
-def mlflow(file: Path, runs: list[str]) -> Path:
-    """As the button of a chart downloads it: metric by metric of each run."""
-    tags = list(dict.fromkeys(tag for row in LIFE for tag in row))
+def write_mlflow_chart(file: Path, runs: list[str]) -> Path:
+    """Write the CSV of a chart's download button: metric by metric for each run."""
+    tags = list(dict.fromkeys(tag for row in SCALARS for tag in row))
     lines = ["run_id,key,value,step,timestamp"]
     lines += [
-        f"{run},{tag},{row[tag] + at},{step},{1794790339440 + step}"
-        for at, run in enumerate(runs)
+        f"{run},{tag},{row[tag] + index},{step},{1794790339440 + step}"
+        for index, run in enumerate(runs)
         for tag in tags
-        for step, row in enumerate(LIFE)
+        for step, row in enumerate(SCALARS)
         if tag in row
     ]
     file.write_text("\n".join(lines) + "\n")
     return file
 
 
-@pytest.mark.parametrize("write", [wandb, mlflow])
+@pytest.mark.parametrize("write", [write_wandb_chart, write_mlflow_chart])
 def test_each_run_of_a_chart_is_a_lifetime_by_its_tags(write: type, tmp_path: Path) -> None:
     file = write(tmp_path / "export.csv", ["royal-sweep-1", "dim-sun - 2"])
     assert list(find(tmp_path)) == [file]
-    found = list(lifetimes(file))
-    assert [one.inside for one in found] == ["royal-sweep-1", "dim-sun - 2"]
-    for at, one in enumerate(found):
-        passage = one.passage()
+    result = list(lifetimes(file))
+    assert [lifetime.inside for lifetime in result] == ["royal-sweep-1", "dim-sun - 2"]
+    for index, lifetime in enumerate(result):
+        passage = lifetime.passage()
         assert [block.mode for block in passage.scenario.blocks] == TOLD
-        assert passage.values[0] == at
-        assert sum(len(row) for row in LIFE) == len(passage.values)
+        assert passage.values[0] == index
+        assert sum(len(row) for row in SCALARS) == len(passage.values)
     assert {score.id for score in perdure.survey(file).scores} == {"export.csv#royal-sweep-1", "export.csv#dim-sun - 2"}
 
 
-@pytest.mark.parametrize("write", [wandb, mlflow])
-def test_a_chart_of_one_run_is_read_as_one(write: type, tmp_path: Path) -> None:
+@pytest.mark.parametrize("write", [write_wandb_chart, write_mlflow_chart])
+def test_a_chart_of_one_run_is_one_lifetime(write: type, tmp_path: Path) -> None:
     file = write(tmp_path / "one.csv", ["only"])
     assert len(perdure.read(file).scenario.blocks) == len(TOLD)
     check_reader(CHARTS, file)
 
 
-def test_only_a_chart_of_wandb_is_said_to_be_a_sample(tmp_path: Path) -> None:
-    said = [
+def test_only_a_chart_of_wandb_is_noted_as_a_sample(tmp_path: Path) -> None:
+    message = [
         any("sample" in note for note in perdure.read(write(tmp_path / "one.csv", ["only"])).notes)
-        for write in (wandb, mlflow)
+        for write in (write_wandb_chart, write_mlflow_chart)
     ]
-    assert said == [True, False]
+    assert message == [True, False]
 
 
 def test_a_bad_cell_is_named_with_its_line(tmp_path: Path) -> None:
-    file = mlflow(tmp_path / "one.csv", ["only"])
+    file = write_mlflow_chart(tmp_path / "one.csv", ["only"])
     file.write_text(file.read_text().replace("10.0,", "ten,", 1))
     with pytest.raises(LogError, match=r"one\.csv:\d+.*ten"):
         perdure.read(file)
 
 
-def test_a_chart_that_does_not_tell_what_was_learned_says_what_to_log(tmp_path: Path) -> None:
-    file = wandb(tmp_path / "one.csv", ["only"])
+def test_a_chart_without_the_learned_task_is_refused_with_the_tags_to_log(tmp_path: Path) -> None:
+    file = write_wandb_chart(tmp_path / "one.csv", ["only"])
     file.write_text(file.read_text().replace("train/", "rollout/"))
     with pytest.raises(LogError, match=r"nothing says which task was learned when.*train/TASK/MEASURE"):
         perdure.read(file)

@@ -1,4 +1,4 @@
-"""Headers: the shape of a table, and what of it is never a measure, by names alone."""
+"""Headers: names alone decide the shape of a table and the columns that are never measures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perdure.log.read import Options
     ("header", "columns", "shape"),
     [
         ("task_name,block_type,reward", {}, "long"),
-        ("task_name,reward", {}, "long"),  # its error then says what is missing
+        ("task_name,reward", {}, "long"),  # its error then names the missing column
         ("env,phase,reward", {}, None),
         ("env,phase,reward", {"task_name": "env"}, "long"),
         ("env,phase,reward", {"lifetime": "phase"}, None),
@@ -32,26 +32,26 @@ from perdure.log.read import Options
         ("a,b,c", {}, None),
     ],
 )
-def test_a_header_tells_the_shape(header: str, columns: dict[str, str], shape: str | None) -> None:
+def test_the_header_decides_the_shape(header: str, columns: dict[str, str], shape: str | None) -> None:
     assert table_shape(header.split(","), Options(columns)) == shape
 
 
 @pytest.mark.parametrize("shape", ["long", "wide", "triplets"])
-def test_a_declared_shape_is_believed(shape: str) -> None:
+def test_a_declared_shape_overrides_the_header(shape: str) -> None:
     assert table_shape(["task_name", "active_task"], Options(shape=shape)) == shape  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["reward", "accuracy", "length", "x", "return", "steps_to_goal", "response_time"])
-def test_what_may_be_a_measure_is_no_bookkeeping(name: str) -> None:
+def test_a_possible_measure_is_not_bookkeeping(name: str) -> None:
     assert not is_bookkeeping(name)
 
 
 @pytest.mark.parametrize("name", ["Step", "time/total_timesteps", "Wall Time", "unnamed_1", "Unnamed: 0", "run_id"])
-def test_bookkeeping_is_known_in_any_case_and_folder(name: str) -> None:
+def test_bookkeeping_columns_are_recognised_in_any_case_and_folder(name: str) -> None:
     assert is_bookkeeping(name)
 
 
-def test_a_name_below_a_folder_of_names_is_no_identity() -> None:
+def test_a_name_below_a_folder_of_names_is_not_an_identity() -> None:
     assert layout(["env/agent", "task_name", "block_type"], Path("x.csv"), Options()).identity == ()
 
 
@@ -63,10 +63,10 @@ def test_every_column_of_the_file_keeps_a_place_and_no_two_share_a_name(
     header: list[str], columns: dict[str, str]
 ) -> None:
     try:
-        found = layout(header, Path("x.csv"), Options(columns))
+        scenario = layout(header, Path("x.csv"), Options(columns))
     except LogError as problem:
-        said = str(problem)
-        assert "no column" in said or "two columns would be called" in said
+        message = str(problem)
+        assert "no column" in message or "two columns would be called" in message
         return
-    assert set(found.columns.values()) == set(header)
-    assert len(found.columns) == len(found.pairs)
+    assert set(scenario.columns.values()) == set(header)
+    assert len(scenario.columns) == len(scenario.pairs)

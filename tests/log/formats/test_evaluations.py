@@ -1,4 +1,4 @@
-"""Sequences of language-model evaluations. The files are made here to their documented form, not by the tools."""
+"""Sequences of language-model evaluations, in files that the tests write in their documented form."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ ROUNDS = {
 }
 
 
-def harness(folder: Path, scores: dict[str, float]) -> None:
-    """As lm-evaluation-harness 0.4 documents it, in a folder called after the model."""
+def write_harness(folder: Path, scores: dict[str, float]) -> None:
+    """Write the results as documented by lm-evaluation-harness 0.4, in a folder named after the model."""
     (folder / "meta__Llama").mkdir(parents=True)
     results: dict[str, Any] = {
         task: {"alias": task, "acc,none": score, "acc_stderr,none": 0.01, "f1,none": 0.0}
         for task, score in scores.items()
     }
     results["all of them"] = {"acc,none": 0.4}
-    said = {"results": results, "groups": {"all of them": {"acc,none": 0.4}}, "model_name": "meta/Llama"}
-    (folder / "meta__Llama" / "results_2026-01-01T00-00-00.json").write_text(json.dumps(said))
+    message = {"results": results, "groups": {"all of them": {"acc,none": 0.4}}, "model_name": "meta/Llama"}
+    (folder / "meta__Llama" / "results_2026-01-01T00-00-00.json").write_text(json.dumps(message))
 
 
-def inspect(folder: Path, scores: dict[str, float], packed: bool) -> None:
-    """As inspect_ai documents its logs, one per task, as JSON or in a zip."""
+def write_inspect(folder: Path, scores: dict[str, float], packed: bool) -> None:
+    """Write the logs as documented by inspect_ai, one per task, as JSON or in a zip."""
     folder.mkdir(parents=True)
     for task, score in scores.items():
-        said = {
+        message = {
             "version": 2,
             "status": "success",
             "eval": {"task": f"inspect_evals/{task}", "model": "meta/Llama"},
@@ -47,22 +47,22 @@ def inspect(folder: Path, scores: dict[str, float], packed: bool) -> None:
         }
         if packed:
             with zipfile.ZipFile(folder / f"2026_{task}.eval", "w") as file:
-                file.writestr("header.json", json.dumps(said))
+                file.writestr("header.json", json.dumps(message))
         else:
-            (folder / f"2026_{task}.json").write_text(json.dumps(said))
+            (folder / f"2026_{task}.json").write_text(json.dumps(message))
 
 
 def sequence(place: Path, tool: str) -> Path:
     for name, scores in ROUNDS.items():
         if tool == "lm-eval":
-            harness(place / name, scores)
+            write_harness(place / name, scores)
         else:
-            inspect(place / name, scores, packed=tool == "packed")
+            write_inspect(place / name, scores, packed=tool == "packed")
     return place
 
 
 @pytest.mark.parametrize("tool", ["lm-eval", "inspect", "packed"])
-def test_a_sequence_is_a_matrix_of_what_was_learned_and_abilities_that_were_not(tmp_path: Path, tool: str) -> None:
+def test_a_sequence_is_a_matrix_of_learned_tasks_and_other_abilities(tmp_path: Path, tool: str) -> None:
     place = sequence(tmp_path / "llama", tool)
     check_reader(EVALUATIONS, place)
     score = perdure.score(place)
@@ -73,15 +73,15 @@ def test_a_sequence_is_a_matrix_of_what_was_learned_and_abilities_that_were_not(
     assert "meta/Llama" in " ".join(score.notes)
 
 
-def test_a_measure_that_is_named_counts_and_one_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_named_measure_is_used_and_a_missing_one_is_refused(tmp_path: Path) -> None:
     place = sequence(tmp_path / "llama", "lm-eval")
-    found = perdure.score(place, settings=perdure.Settings(measure="f1"))
-    assert found.values["average_accuracy"] == 0.0
+    scores = perdure.score(place, settings=perdure.Settings(measure="f1"))
+    assert scores.values["average_accuracy"] == 0.0
     with pytest.raises(LogError, match="gsm8k has no score 'bleu'; it has acc, f1"):
         perdure.score(place, settings=perdure.Settings(measure="bleu"))
 
 
-def test_an_evaluation_that_failed_is_named(tmp_path: Path) -> None:
+def test_a_failed_evaluation_is_named(tmp_path: Path) -> None:
     place = sequence(tmp_path / "llama", "inspect")
     file = place / "1-gsm8k" / "2026_arc.json"
     file.write_text(file.read_text().replace("success", "error"))
@@ -89,14 +89,14 @@ def test_an_evaluation_that_failed_is_named(tmp_path: Path) -> None:
         perdure.score(place)
 
 
-def test_a_folder_that_names_no_task_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_task_name_is_refused(tmp_path: Path) -> None:
     place = sequence(tmp_path / "llama", "lm-eval")
     (place / "2-mbpp").rename(place / "2")
     with pytest.raises(LogError, match="call it NUMBER-TASK"):
         perdure.score(place)
 
 
-def test_tokens_and_costs_are_no_measures(tmp_path: Path) -> None:
+def test_tokens_and_costs_are_not_measures(tmp_path: Path) -> None:
     file = tmp_path / "agent.csv"
     file.write_text("task_name,block_type,solved,tokens,cost_usd\nmail,train,0,900,0.1\nmail,test,1,400,0.05\n")
     assert list(perdure.read(file).measures) == ["solved"]

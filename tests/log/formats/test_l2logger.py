@@ -1,4 +1,4 @@
-"""Reading L2Logger folders: versions, workers, order, names, extras."""
+"""L2Logger folders: versions, workers, order, names and extra columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_format_1_0_reads_as_wake_and_names_fold_case(shared: Path) -> None:
     assert all(task.label == task.label.lower() for task in lifetime.scenario.tasks)
 
 
-def test_every_shared_case_is_read_in_full(shared: Path) -> None:
+def test_every_shared_case_is_read_completely(shared: Path) -> None:
     for folder in sorted((shared / "data" / "cases").iterdir()):
         if folder.is_dir():
             (log,) = (folder / "ll").iterdir()
@@ -58,8 +58,8 @@ def test_the_order_of_files_never_matters(tmp_path: Path) -> None:
     assert np.array_equal(frames[0].passage().values, frames[1].passage().values)
 
 
-def test_large_and_small_files_read_alike(tmp_path: Path) -> None:
-    """Files above and below the size where reading changes its way must give one table."""
+def test_large_and_small_files_are_read_the_same(tmp_path: Path) -> None:
+    """Files above and below the size at which the reader changes its method must give one table."""
     values = np.random.default_rng(3).normal(size=30_000)
     lengths = [5, 12_000, 3, 17_000, 992]
     with perdure.Journal(tmp_path, "life") as journal:
@@ -84,7 +84,7 @@ def test_large_and_small_files_read_alike(tmp_path: Path) -> None:
     ("cells", "dtype"),
     [(["1", "2"], pl.Int64), (["1.5", "2"], pl.Float64), (["007", "1"], pl.String), (["x", "2"], pl.String)],
 )
-def test_an_extra_column_becomes_numbers_only_where_nothing_is_lost(
+def test_an_extra_column_becomes_numeric_only_if_nothing_is_lost(
     tmp_path: Path, cells: list[str], dtype: pl.DataType
 ) -> None:
     with perdure.Journal(tmp_path, "life") as journal:
@@ -101,7 +101,7 @@ def test_a_bare_name_is_found_under_l2data(life: Path, monkeypatch: pytest.Monke
         perdure.read("no-such-life")
 
 
-def test_a_folder_that_is_no_log_is_described(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_log_is_described(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("hello")
     with pytest.raises(NotALogError, match=r"found: notes\.md"):
         perdure.read(tmp_path)

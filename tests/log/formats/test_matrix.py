@@ -1,4 +1,4 @@
-"""The reader of accuracy matrices: lifetimes, several in a file or in memory, and what check says of them."""
+"""The reader of accuracy matrices: lifetimes, several in a file or in memory, and the report of `check`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.log.formats.matrices import EXAMPLE, FULL, S002, as_file, as_lists, as_text, written
+from tests.log.formats.matrices import EXAMPLE, FULL, S002, as_file, as_lists, as_text, write_file
 
 from perdure.errors import LogError, UnknownNameError
 from perdure.log.check import check_log
@@ -26,52 +26,52 @@ from perdure.log.read import Options, ReaderOfMany, lifetimes, parts, read
 
 def test_the_reader_gives_a_lifetime_whose_scenario_is_the_matrix() -> None:
     assert isinstance(MATRIX, ReaderOfMany)
-    life = read(EXAMPLE)
-    assert life.id == "s002"
-    assert [task.label for task in life.scenario.tasks] == ["task1", "task2", "task3", "task4", "task5"]
-    assert len(life.scenario.where("learn")) == 5
-    assert len(life.scenario.where("evaluate")) == 15 == life.experiences.height
-    assert life.experiences.columns == [*STANDARD_COLUMNS, "accuracy"]
-    np.testing.assert_array_equal(life.passage().values, life.experiences["accuracy"].to_numpy())
+    lifetime = read(EXAMPLE)
+    assert lifetime.id == "s002"
+    assert [task.label for task in lifetime.scenario.tasks] == ["task1", "task2", "task3", "task4", "task5"]
+    assert len(lifetime.scenario.where("learn")) == 5
+    assert len(lifetime.scenario.where("evaluate")) == 15 == lifetime.experiences.height
+    assert lifetime.experiences.columns == [*STANDARD_COLUMNS, "accuracy"]
+    np.testing.assert_array_equal(lifetime.passage().values, lifetime.experiences["accuracy"].to_numpy())
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "npz", "npy"])
-def test_the_reader_keeps_the_contract_of_readers(tmp_path: Path, suffix: str) -> None:
+def test_the_reader_keeps_its_contract(tmp_path: Path, suffix: str) -> None:
     check_reader(MATRIX, as_file(tmp_path, S002, suffix))
 
 
 def test_a_matrix_has_one_measure_and_no_variants_to_drop(tmp_path: Path) -> None:
-    life = MATRIX.read(written(tmp_path, as_text(S002.T)), Options())
-    np.testing.assert_array_equal(life.matrix.after, S002)
+    lifetime = MATRIX.read(write_file(tmp_path, as_text(S002.T)), Options())
+    np.testing.assert_array_equal(lifetime.matrix.after, S002)
     with pytest.raises(UnknownNameError, match="accuracy"):
-        life.passage("reward")
+        lifetime.passage("reward")
     with pytest.raises(LogError, match="one row per task"):
-        life.passage(variants="agnostic")
+        lifetime.passage(variants="agnostic")
 
 
 @pytest.mark.parametrize("transposed", [False, True])
-def test_names_about_a_matrix_are_those_of_its_tasks(tmp_path: Path, transposed: bool) -> None:
+def test_the_labels_of_a_matrix_name_its_tasks(tmp_path: Path, transposed: bool) -> None:
     cells = as_text(FULL.T if transposed else FULL).splitlines()
     names = ("Pong", "Chess", "Go")
     index = "\n".join(f"{name},{row}" for name, row in zip(names, cells, strict=True))
     for text in (f"{','.join(names)}\n" + "\n".join(cells), index, f"task,{','.join(names)}\n{index}"):
-        matrix = read_matrix(written(tmp_path, text), rows="learned" if transposed else "evaluated")
+        matrix = read_matrix(write_file(tmp_path, text), rows="learned" if transposed else "evaluated")
         assert matrix.tasks == ("pong", "chess", "go")
         np.testing.assert_array_equal(matrix.after, FULL)
 
 
-def test_the_evaluated_tasks_give_the_names_where_rows_and_columns_differ(tmp_path: Path) -> None:
+def test_the_evaluated_tasks_give_the_names_if_rows_and_columns_differ(tmp_path: Path) -> None:
     text = ",before,after a,after b\na,10,90,50\nb,10,20,80\n"
-    assert read_matrix(written(tmp_path, text)).tasks == ("a", "b")
-    assert read_matrix(written(tmp_path, "before,a,b\n10,90,50\n10,20,80\n")).tasks == ("a", "b")
+    assert read_matrix(write_file(tmp_path, text)).tasks == ("a", "b")
+    assert read_matrix(write_file(tmp_path, "before,a,b\n10,90,50\n10,20,80\n")).tasks == ("a", "b")
 
 
 STACK = np.stack([FULL, S002[:3, :3] / 100, FULL / 2])
 
 
-def stacked(folder: Path, kind: str) -> Path:
+def write_stack(folder: Path, kind: str) -> Path:
     path = folder / f"stack.{kind.partition(' ')[0]}"
-    listed = [as_lists(one) for one in STACK]
+    listed = [as_lists(item) for item in STACK]
     if kind == "npy":
         np.save(path, STACK)
     elif kind == "npz":
@@ -85,41 +85,41 @@ def stacked(folder: Path, kind: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["npy", "npz", "json list", "json object"])
-def test_a_stack_is_several_lifetimes_all_one_way_round(tmp_path: Path, kind: str) -> None:
-    path = stacked(tmp_path, kind)
-    found = [one for part in parts(path, Options()) for one in lifetimes(path, Options(), part)]
-    assert [one.inside for one in found] == ["0", "1", "2"]
-    assert [one.id for one in found] == ["stack#0", "stack#1", "stack#2"]
+def test_a_stack_is_several_lifetimes_of_one_orientation(tmp_path: Path, kind: str) -> None:
+    path = write_stack(tmp_path, kind)
+    result = [lifetime for part in parts(path, Options()) for lifetime in lifetimes(path, Options(), part)]
+    assert [item.inside for item in result] == ["0", "1", "2"]
+    assert [item.id for item in result] == ["stack#0", "stack#1", "stack#2"]
     stated = kind in ("npz", "json object")
-    assert [one.seed for one in found] == ([7, 8, 9] if stated else [None] * 3)
-    assert {one.learner for one in found} == ({"ewc"} if kind == "json object" else {None})
-    assert [task.label for task in found[0].scenario.tasks] == (
+    assert [item.seed for item in result] == ([7, 8, 9] if stated else [None] * 3)
+    assert {item.learner for item in result} == ({"ewc"} if kind == "json object" else {None})
+    assert [task.label for task in result[0].scenario.tasks] == (
         ["a", "b", "c"] if stated else ["task1", "task2", "task3"]
     )
-    for life, cells in zip(found, STACK, strict=True):
-        np.testing.assert_array_equal(life.matrix.after, cells)  # type: ignore[attr-defined]
-    assert "as in" in found[0].notes[0]
-    assert "stack" in found[0].notes[0]
+    for lifetime, cells in zip(result, STACK, strict=True):
+        np.testing.assert_array_equal(lifetime.matrix.after, cells)  # type: ignore[attr-defined]
+    assert "as in" in result[0].notes[0]
+    assert "stack" in result[0].notes[0]
     with pytest.raises(LogError, match=r"3 lifetimes in it \(0, 1, 2\), where one was asked for"):
         read(path)
 
 
-def test_matrices_by_name_are_called_so(tmp_path: Path) -> None:
-    path = written(tmp_path, '{"matrices": {"ewc": [[1, 0.5], [null, 1]], "der": [[1, 0.5], [0.2, 1]]}}', "m.json")
-    assert [one.inside for one in lifetimes(path, Options())] == ["ewc", "der"]
+def test_named_matrices_keep_their_names(tmp_path: Path) -> None:
+    path = write_file(tmp_path, '{"matrices": {"ewc": [[1, 0.5], [null, 1]], "der": [[1, 0.5], [0.2, 1]]}}', "m.json")
+    assert [lifetime.inside for lifetime in lifetimes(path, Options())] == ["ewc", "der"]
 
 
 def test_a_stack_has_one_unit() -> None:
     small, large = np.triu(np.full((3, 3), 0.9)), np.triu(np.full((3, 3), 90.0))
-    assert {one.matrix.unit for one in matrix_lifetimes(np.stack([small, large]))} == {"percent"}
+    assert {lifetime.matrix.unit for lifetime in matrix_lifetimes(np.stack([small, large]))} == {"percent"}
 
 
 def test_lists_and_arrays_in_memory_are_lifetimes_too() -> None:
     nested: list[list[float | None]] = [[0.9, 0.5], [None, 0.8]]
-    life = matrix_lifetime(nested, ["a", "b"], name="mine")
-    assert (life.id, life.matrix.tasks) == ("mine", ("a", "b"))
-    np.testing.assert_array_equal(life.matrix.after, np.array(nested, dtype=float))
-    assert [one.inside for one in matrix_lifetimes([nested, nested])] == ["0", "1"]
+    lifetime = matrix_lifetime(nested, ["a", "b"], name="mine")
+    assert (lifetime.id, lifetime.matrix.tasks) == ("mine", ("a", "b"))
+    np.testing.assert_array_equal(lifetime.matrix.after, np.array(nested, dtype=float))
+    assert [lifetime.inside for lifetime in matrix_lifetimes([nested, nested])] == ["0", "1"]
     assert len(matrix_lifetimes(nested)) == 1
     assert len(matrix_lifetimes([S002, FULL], options=Options(unit="percent"))) == 2
     turned = matrix_lifetime(FULL, options=Options(rows="learned", unit="percent", as_given=True))
@@ -136,37 +136,37 @@ def test_lists_and_arrays_in_memory_are_lifetimes_too() -> None:
         ([], "1 dimensions"),
     ],
 )
-def test_what_is_no_matrix_in_memory_is_refused(cells: Any, words: str) -> None:
+def test_an_object_that_is_not_a_matrix_is_refused(cells: Any, words: str) -> None:
     with pytest.raises(LogError, match=words):
         matrix_lifetime(cells, name="mine")
     with pytest.raises(LogError):
         matrix_lifetimes(cells, name="mine")
 
 
-def test_files_of_a_folder_follow_those_that_decide(tmp_path: Path) -> None:
-    full, telling = written(tmp_path, as_text(FULL), "a.csv"), written(tmp_path, as_text(S002.T), "b.csv")
-    found = ways_round([full, telling])
-    assert {path.name: way.rows for path, way in found.items()} == {"a.csv": "learned", "b.csv": "learned"}
-    assert "b.csv" in found[full].because
+def test_undecided_files_of_a_folder_take_the_orientation_of_decided_ones(tmp_path: Path) -> None:
+    full, telling = write_file(tmp_path, as_text(FULL), "a.csv"), write_file(tmp_path, as_text(S002.T), "b.csv")
+    result = ways_round([full, telling])
+    assert {path.name: way.rows for path, way in result.items()} == {"a.csv": "learned", "b.csv": "learned"}
+    assert "b.csv" in result[full].because
     with pytest.raises(LogError, match=r"c\.csv.*b\.csv.*read them apart"):
-        ways_round([full, telling, written(tmp_path, as_text(S002), "c.csv")])
+        ways_round([full, telling, write_file(tmp_path, as_text(S002), "c.csv")])
 
 
-def test_check_says_what_a_matrix_is(tmp_path: Path) -> None:
-    found = check_log(EXAMPLE)
-    assert found.ok
-    assert found.problems == ()
-    assert found.what == "an accuracy matrix of 5 tasks, 15 cells with a value"
-    assert any("rows are the evaluated tasks" in note for note in found.notes)
-    assert check_log(stacked(tmp_path, "npy")).what.startswith("3 accuracy matrices of 3 tasks")
+def test_check_describes_a_matrix(tmp_path: Path) -> None:
+    report = check_log(EXAMPLE)
+    assert report.ok
+    assert report.problems == ()
+    assert report.what == "an accuracy matrix of 5 tasks, 15 cells with a value"
+    assert any("rows are the evaluated tasks" in note for note in report.notes)
+    assert check_log(write_stack(tmp_path, "npy")).what.startswith("3 accuracy matrices of 3 tasks")
 
 
-def test_check_names_the_cell_that_is_wrong(tmp_path: Path) -> None:
-    (word,) = check_log(written(tmp_path, "90,50,40\n,80,x\n,,70\n")).problems
+def test_check_names_the_wrong_cell(tmp_path: Path) -> None:
+    (word,) = check_log(write_file(tmp_path, "90,50,40\n,80,x\n,,70\n")).problems
     assert (word.line, word.what.split(" is")[0]) == (2, "cell 3: 'x'")
-    (large,) = check_log(written(tmp_path, "90,50\n,101\n")).problems
+    (large,) = check_log(write_file(tmp_path, "90,50\n,101\n")).problems
     assert large.what.startswith("A[2, 2] is 101")
-    path = written(tmp_path, as_text(FULL))
+    path = write_file(tmp_path, as_text(FULL))
     (undecided,) = check_log(path).problems
     assert undecided.fix.startswith("say --rows evaluated")
     assert check_log(path, rows="learned").ok
@@ -182,19 +182,19 @@ def test_a_matrix_is_read_as_papers_print_it(tmp_path: Path) -> None:
     assert read_matrix(tmp_path / "small.csv").unit == "percent"
 
 
-def test_what_learning_took_is_read_where_a_file_states_it(tmp_path: Path) -> None:
+def test_training_times_are_read_if_a_file_states_them(tmp_path: Path) -> None:
     place = tmp_path / "matrix.json"
     place.write_text(json.dumps({"matrix": [[90, 60], [None, 80]], "seconds": [1.5], "memory_mb": [10, 20]}))
-    found = read_matrix(place)
-    assert (found.seconds, found.memory_mb) == ((1.5,), (10.0, 20.0))
+    matrix = read_matrix(place)
+    assert (matrix.seconds, matrix.memory_mb) == ((1.5,), (10.0, 20.0))
     place.write_text(json.dumps({"matrix": [[90, 60], [None, 80]], "seconds": [1.5, 2, 3]}))
     with pytest.raises(LogError, match=r"seconds holds .* for each of 2 tasks"):
         read_matrix(place)
 
 
-def test_a_file_may_say_that_its_zeros_were_measured(tmp_path: Path) -> None:
+def test_a_file_may_state_that_its_zeros_were_measured(tmp_path: Path) -> None:
     place = tmp_path / "matrix.json"
-    said = {"matrix": [[90, 60, 50], [0, 80, 70], [0, 0, 90]]}
-    for as_given, there in ((False, False), (True, True)):
-        place.write_text(json.dumps({**said, "as_given": as_given}))
-        assert bool((read_matrix(place).after == 0).any()) is there
+    message = {"matrix": [[90, 60, 50], [0, 80, 70], [0, 0, 90]]}
+    for as_given, has_zeros in ((False, False), (True, True)):
+        place.write_text(json.dumps({**message, "as_given": as_given}))
+        assert bool((read_matrix(place).after == 0).any()) is has_zeros

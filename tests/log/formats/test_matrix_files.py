@@ -1,4 +1,4 @@
-"""Accuracy matrices from files: what is read, and what is refused with which words."""
+"""Accuracy matrices from files: which files are read, and which are refused with which message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from tests.log.formats.matrices import EXAMPLE, FULL, S002, accuracy_matrix, as_file, as_text, written
+from tests.log.formats.matrices import EXAMPLE, FULL, S002, accuracy_matrix, as_file, as_text, write_file
 
 from perdure.errors import LogError, NotALogError, PerdureError, UnknownNameError
 from perdure.log.formats.matrix import (
@@ -41,20 +41,20 @@ def test_the_example_holds_the_numbers_of_s002() -> None:
 @given(hnp.arrays(np.float64, st.integers(2, 6).map(lambda count: (count, count + 1)), elements=st.floats(3.0, 100.0)))
 @settings(max_examples=30, deadline=None)
 def test_a_matrix_survives_the_round_trip_through_text(tmp_path_factory: Any, cells: np.ndarray[Any, Any]) -> None:
-    path = written(tmp_path_factory.mktemp("round"), as_text(cells))
+    path = write_file(tmp_path_factory.mktemp("round"), as_text(cells))
     np.testing.assert_array_equal(read_matrix(path).values, cells)
 
 
-def test_a_column_before_any_learning_is_kept_apart(tmp_path: Path) -> None:
-    matrix = read_matrix(written(tmp_path, "0.1,0.9,0.5\n0.1,0.2,0.8\n"))
+def test_a_column_before_any_learning_is_stored_separately(tmp_path: Path) -> None:
+    matrix = read_matrix(write_file(tmp_path, "0.1,0.9,0.5\n0.1,0.2,0.8\n"))
     np.testing.assert_array_equal(matrix.values, [[0.1, 0.9, 0.5], [0.1, 0.2, 0.8]])
     np.testing.assert_array_equal(matrix.after, [[0.9, 0.5], [0.2, 0.8]])
     assert matrix.unit == "fraction"
 
 
 def test_windows_line_ends_a_byte_order_mark_and_trailing_blank_lines_change_nothing(tmp_path: Path) -> None:
-    plain = read_matrix(written(tmp_path, "90,50\n,80\n", "plain.csv"))
-    other = read_matrix(written(tmp_path, b"\xef\xbb\xbf90, 50\r\n, 80\r\n\r\n", "other.csv"))
+    plain = read_matrix(write_file(tmp_path, "90,50\n,80\n", "plain.csv"))
+    other = read_matrix(write_file(tmp_path, b"\xef\xbb\xbf90, 50\r\n, 80\r\n\r\n", "other.csv"))
     np.testing.assert_array_equal(plain.values, other.values)
 
 
@@ -66,7 +66,7 @@ def test_json_carries_names_unit_and_baselines(tmp_path: Path) -> None:
         "random_init": 1,
         "joint": [4, 5],
     }
-    matrix = read_matrix(written(tmp_path, json.dumps(facts), "m.json"))
+    matrix = read_matrix(write_file(tmp_path, json.dumps(facts), "m.json"))
     assert matrix.tasks == ("pong", "chess")
     assert (matrix.unit, matrix.random_init, matrix.joint) == ("raw", (1.0, 1.0), (4.0, 5.0))
 
@@ -111,7 +111,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_bad_text_file_is_refused_with_the_reason(tmp_path: Path, case: str) -> None:
     text, words = REFUSED[case]
-    path = written(tmp_path, text)
+    path = write_file(tmp_path, text)
     with pytest.raises(LogError, match=words) as problem:
         read_matrix(path)
     assert str(path) in str(problem.value)
@@ -148,7 +148,7 @@ REFUSED_JSON = {
 @pytest.mark.parametrize("case", REFUSED_JSON)
 def test_bad_json_is_refused_with_the_reason(tmp_path: Path, case: str) -> None:
     text, words = REFUSED_JSON[case]
-    path = written(tmp_path, text, "m.json")
+    path = write_file(tmp_path, text, "m.json")
     with pytest.raises(LogError, match=words) as problem:
         read_matrix(path)
     assert str(path) in str(problem.value)
@@ -156,7 +156,7 @@ def test_bad_json_is_refused_with_the_reason(tmp_path: Path, case: str) -> None:
 
 def test_an_unknown_key_in_json_offers_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'random_init'"):
-        read_matrix(written(tmp_path, '{"matrix": [[1]], "random_inits": 1}', "m.json"))
+        read_matrix(write_file(tmp_path, '{"matrix": [[1]], "random_inits": 1}', "m.json"))
 
 
 class Harm:
@@ -177,13 +177,13 @@ def test_pickled_arrays_are_refused_and_never_run(tmp_path: Path) -> None:
         np.savez(path, array) if name.endswith("z") else np.save(path, array)
         with pytest.raises(LogError, match="pickled objects are never read"):
             read_matrix(path)
-    bare = written(tmp_path, pickle.dumps(Harm(trace)), "bare.npz")
+    bare = write_file(tmp_path, pickle.dumps(Harm(trace)), "bare.npz")
     with pytest.raises(LogError, match="pickled objects are never read"):
         read_matrix(bare)
     assert not trace.exists()
 
 
-def test_several_unnamed_arrays_ask_which_one(tmp_path: Path) -> None:
+def test_several_unnamed_arrays_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.npz"
     np.savez(path, train=FULL, test=FULL)
     with pytest.raises(LogError, match=r"no array is called matrix .found: train, test"):
@@ -203,7 +203,7 @@ def test_several_unnamed_arrays_ask_which_one(tmp_path: Path) -> None:
         (np.zeros((0, 0)), "0 rows × 0 columns"),
     ],
 )
-def test_an_array_that_is_no_matrix_is_refused(tmp_path: Path, array: np.ndarray[Any, Any], words: str) -> None:
+def test_an_array_that_is_not_a_matrix_is_refused(tmp_path: Path, array: np.ndarray[Any, Any], words: str) -> None:
     path = tmp_path / "m.npz"
     np.savez(path, array)
     with pytest.raises(LogError, match=words):
@@ -219,26 +219,26 @@ def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
             read_matrix(path)
 
 
-def test_what_is_no_matrix_by_name_or_not_there_says_so(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_file_that_is_not_a_matrix_are_reported(tmp_path: Path) -> None:
     with pytest.raises(NotALogError, match=r"expected one of \.csv"):
-        read_matrix(written(tmp_path, "1", "m.xlsx"))
+        read_matrix(write_file(tmp_path, "1", "m.xlsx"))
     with pytest.raises(LogError, match="No such file"):
         read_matrix(tmp_path / "none.csv")
 
 
-def test_tables_with_names_and_foreign_json_do_not_look_like_matrices(tmp_path: Path) -> None:
-    assert not looks_like_matrix(written(tmp_path, "task,reward\na,1\n", "long.csv"))
-    assert not looks_like_matrix(written(tmp_path, '{"syllabus": 1}', "s.json"))
-    assert not looks_like_matrix(written(tmp_path, "", "empty.csv"))
+def test_tables_with_names_and_foreign_json_are_not_recognised(tmp_path: Path) -> None:
+    assert not looks_like_matrix(write_file(tmp_path, "task,reward\na,1\n", "long.csv"))
+    assert not looks_like_matrix(write_file(tmp_path, '{"syllabus": 1}', "s.json"))
+    assert not looks_like_matrix(write_file(tmp_path, "", "empty.csv"))
     assert not looks_like_matrix(tmp_path / "none.csv")
     assert not looks_like_matrix(tmp_path)
-    assert looks_like_matrix(written(tmp_path, ",0.5\n", "m.csv"))
+    assert looks_like_matrix(write_file(tmp_path, ",0.5\n", "m.csv"))
 
 
 @given(st.binary(max_size=60), st.sampled_from(["csv", "json", "npz", "npy"]))
 @settings(max_examples=80, deadline=None)
 def test_any_bytes_give_a_matrix_or_one_of_our_errors(tmp_path_factory: Any, content: bytes, suffix: str) -> None:
-    path = written(tmp_path_factory.mktemp("bytes"), content, f"m.{suffix}")
+    path = write_file(tmp_path_factory.mktemp("bytes"), content, f"m.{suffix}")
     looks_like_matrix(path)
     try:
         matrix = read_matrix(path)
@@ -261,7 +261,7 @@ def test_any_bytes_give_a_matrix_or_one_of_our_errors(tmp_path_factory: Any, con
     ],
 )
 def test_a_baseline_is_read_from_a_file(tmp_path: Path, name: str, content: str, expected: Any) -> None:
-    assert read_baseline(str(written(tmp_path, content, name))) == expected
+    assert read_baseline(str(write_file(tmp_path, content, name))) == expected
 
 
 def test_a_baseline_is_read_from_its_own_text() -> None:
@@ -278,12 +278,12 @@ def test_a_baseline_is_read_from_its_own_text() -> None:
         ("b.md", "1", "no baseline by its name"),
     ],
 )
-def test_a_file_that_is_no_baseline_is_refused(tmp_path: Path, name: str, content: str, words: str) -> None:
+def test_a_file_that_is_not_a_baseline_is_refused(tmp_path: Path, name: str, content: str, words: str) -> None:
     with pytest.raises(LogError, match=words):
-        read_baseline(str(written(tmp_path, content, name)))
+        read_baseline(str(write_file(tmp_path, content, name)))
 
 
 @pytest.mark.parametrize("text", ["ten", "", "10,", "nan", "none.csv"])
-def test_a_text_that_is_no_baseline_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_baseline_is_refused(text: str) -> None:
     with pytest.raises(LogError, match=r"--joint: .* is neither a number, nor numbers with commas between, nor a file"):
         read_baseline(text, "--joint")

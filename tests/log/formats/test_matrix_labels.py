@@ -1,4 +1,4 @@
-"""Tables taken apart: names and counting labels about them, numbers inside."""
+"""Labels of matrices: names and counts around the numbers are separated from them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NAMES = ["pong", "chess", "go"]
 ZERO, ONE = ["0", "1", "2"], ["1", "2", "3"]
 
 
-def about(header: list[str] | None, index: list[str] | None, corner: str = "") -> list[list[str]]:
-    """The cells with labels about them."""
+def add_labels(header: list[str] | None, index: list[str] | None, corner: str = "") -> list[list[str]]:
+    """Return the cells with labels around them."""
     rows = [[name, *row] for name, row in zip(index, CELLS, strict=True)] if index else CELLS
     above = [[corner, *header] if index else header] if header else []
     return [*above, *rows]
@@ -29,16 +29,16 @@ def about(header: list[str] | None, index: list[str] | None, corner: str = "") -
 @pytest.mark.parametrize("index", [None, NAMES, ZERO, ONE])
 @pytest.mark.parametrize("header", [None, NAMES, ZERO, ONE])
 def test_labels_of_any_kind_leave_the_same_numbers(header: Any, index: Any, corner: str) -> None:
-    found = parse_text(about(header, index, corner), "m.csv")
-    np.testing.assert_array_equal(found.cells, [[98.5, 62.3, 55.1], [np.nan, 97.8, 58.6], [np.nan, np.nan, 98.2]])
-    assert found.column_names == (tuple(NAMES) if header is NAMES else None)
-    assert found.row_names == (tuple(NAMES) if index is NAMES else None)
+    syllabus = parse_text(add_labels(header, index, corner), "m.csv")
+    np.testing.assert_array_equal(syllabus.cells, [[98.5, 62.3, 55.1], [np.nan, 97.8, 58.6], [np.nan, np.nan, 98.2]])
+    assert syllabus.column_names == (tuple(NAMES) if header is NAMES else None)
+    assert syllabus.row_names == (tuple(NAMES) if index is NAMES else None)
     counting = [labels for labels in (header, index) if labels in (ZERO, ONE)]
-    assert len(found.notes) == len(counting)
-    assert all("was read as labels" in note for note in found.notes)
+    assert len(syllabus.notes) == len(counting)
+    assert all("was read as labels" in note for note in syllabus.notes)
 
 
-def test_a_word_before_numbers_that_count_names_what_is_before_any_learning() -> None:
+def test_a_word_before_counting_numbers_names_the_state_before_learning() -> None:
     lines = [["init", "1", "2"], ["10", "90", "50"], ["10", "20", "80"]]
     np.testing.assert_array_equal(parse_text(lines, "m.csv").cells, [[10, 90, 50], [10, 20, 80]])
 
@@ -46,14 +46,14 @@ def test_a_word_before_numbers_that_count_names_what_is_before_any_learning() ->
 @given(hnp.arrays(np.float64, st.integers(2, 5).map(lambda count: (count, count)), elements=st.floats(3, 100)))
 @settings(max_examples=40, deadline=None)
 def test_numbers_that_do_not_count_are_values(cells: np.ndarray[Any, Any]) -> None:
-    found = RawMatrix.of(cells, "m")
-    np.testing.assert_array_equal(found.cells, cells)
-    assert found.notes == ()
+    result = RawMatrix.of(cells, "m")
+    np.testing.assert_array_equal(result.cells, cells)
+    assert result.notes == ()
 
 
 @given(hnp.arrays(np.float64, st.integers(2, 5).map(lambda count: (count, count)), elements=st.floats(3, 100)))
 @settings(max_examples=40, deadline=None)
-def test_counting_labels_are_found_in_arrays_too(cells: np.ndarray[Any, Any]) -> None:
+def test_counting_labels_are_recognised_in_arrays_too(cells: np.ndarray[Any, Any]) -> None:
     count = len(cells)
     framed = np.full((count + 1, count + 1), np.nan)
     framed[1:, 1:] = cells
@@ -63,7 +63,7 @@ def test_counting_labels_are_found_in_arrays_too(cells: np.ndarray[Any, Any]) ->
 
 
 @pytest.mark.parametrize("cells", [[[1.0]], [[0.0]], [[1.0, 2.0, 3.0]], np.zeros((0, 0)), [[0.0, 1.0], [0.5, 0.7]]])
-def test_labels_are_left_out_only_where_a_matrix_remains(cells: Any) -> None:
+def test_labels_are_removed_only_if_a_matrix_remains(cells: Any) -> None:
     np.testing.assert_array_equal(RawMatrix.of(np.array(cells), "m").cells, cells)
 
 

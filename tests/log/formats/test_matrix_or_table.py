@@ -1,4 +1,4 @@
-"""What a table in a text file is, at a glance."""
+"""Text files: recognising a table or a matrix from the first lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHAPES = {
     "matrix, a column more": ("before,a,b\n0.1,0.9,0.5\n0.1,0.2,0.8\n", "matrix"),
     "numbers of no shape": ("1,2,3,4\n5,6,7,8\n", "matrix"),
     "names over many rows": ("a,b\n1,2\n3,4\n5,6\n7,8\n", None),
-    "names of one's own": ("env,phase,reward\na,train,1\n", None),
+    "custom names": ("env,phase,reward\na,train,1\n", None),
     "one column of numbers": ("90\n80\n70\n", None),
     "nothing": ("", None),
     "blank lines": ("\n\n", None),
@@ -37,7 +37,7 @@ SHAPES = {
 }
 
 
-def written(folder: Path, text: str, name: str = "t.csv") -> Path:
+def write_file(folder: Path, text: str, name: str = "t.csv") -> Path:
     path = folder / name
     path.write_text(text)
     return path
@@ -45,10 +45,10 @@ def written(folder: Path, text: str, name: str = "t.csv") -> Path:
 
 @pytest.mark.parametrize("case", SHAPES)
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
-def test_a_table_is_known_by_its_header_and_a_matrix_by_its_cells(tmp_path: Path, case: str, suffix: str) -> None:
+def test_a_table_is_recognised_by_its_header_and_a_matrix_by_its_cells(tmp_path: Path, case: str, suffix: str) -> None:
     text, shape = SHAPES[case]
     text = text.replace(",", "\t") if suffix == "tsv" else text
-    path = written(tmp_path, text, f"t.{suffix}")
+    path = write_file(tmp_path, text, f"t.{suffix}")
     assert READERS.get("matrix").recognises(path) == (shape == "matrix")
     assert not (shape == "matrix" and READERS.get("table").recognises(path))
     if shape != "matrix":
@@ -65,7 +65,7 @@ def test_a_mapped_column_makes_a_table_long_and_the_shape_option_decides_the_res
 def test_only_regular_files_are_opened(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.csv"
     os.mkfifo(pipe)
-    for path in (pipe, tmp_path, tmp_path / "none.csv", written(tmp_path, "1,2", "t.txt")):
+    for path in (pipe, tmp_path, tmp_path / "none.csv", write_file(tmp_path, "1,2", "t.txt")):
         assert not READERS.get("matrix").recognises(path)
 
 

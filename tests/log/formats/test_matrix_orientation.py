@@ -1,4 +1,4 @@
-"""Which way round a matrix is: what decides, in which order, and what is never guessed."""
+"""Orientation of a matrix: the evidence that decides it, in order, without guessing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHER = {"evaluated": "learned", "learned": "evaluated"}
 
 
 def tables() -> Any:
-    """Square matrices and those with one more row or column, some of their cells empty, zero, or a half of either."""
+    """Draw square matrices and those with one more row or column; some cells, or a half, are empty or zero."""
     shapes = st.integers(2, 4).flatmap(
         lambda count: st.sampled_from([(count, count), (count, count + 1), (count + 1, count)])
     )
@@ -33,16 +33,16 @@ def tables() -> Any:
 
 @given(tables())
 @settings(max_examples=200, deadline=None)
-def test_a_transposed_table_is_the_other_way_round(cells: Cells) -> None:
+def test_a_transposed_table_has_the_other_orientation(cells: Cells) -> None:
     try:
-        here = orientation(cells)
+        straight = orientation(cells)
     except LogError:
         with pytest.raises(LogError):
             orientation(cells.T)
         return
-    there = orientation(cells.T)
-    assert there.either == here.either
-    assert there.rows == (OTHER[here.rows] if here.rows else None)
+    transposed = orientation(cells.T)
+    assert transposed.either == straight.either
+    assert transposed.rows == (OTHER[straight.rows] if straight.rows else None)
 
 
 @pytest.mark.parametrize(
@@ -57,28 +57,28 @@ def test_a_transposed_table_is_the_other_way_round(cells: Cells) -> None:
     ],
 )
 def test_shape_then_empty_cells_then_zeros_decide(cells: Cells, rows: str, because: str) -> None:
-    found = orientation(cells)
-    assert found.rows == rows
-    assert because in found.because
+    angle = orientation(cells)
+    assert angle.rows == rows
+    assert because in angle.because
 
 
 @pytest.mark.parametrize(
     "cells",
     [
         FULL,
-        [[0.9, 0.5], [0.0, 0.8]],  # two tasks: one zero is no half
-        [[0.9, 0.0, 0.5], [0.0, 0.8, 0.7], [0.0, 0.0, 0.9]],  # the other half holds a zero too
-        [[0.9, 0.6, 0.5], [0.0, 0.8, NAN], [0.0, 0.0, 0.9]],  # something is missing
+        [[0.9, 0.5], [0.0, 0.8]],  # two tasks: one zero is not a half
+        [[0.9, 0.0, 0.5], [0.0, 0.8, 0.7], [0.0, 0.0, 0.9]],  # the other half has a zero too
+        [[0.9, 0.6, 0.5], [0.0, 0.8, NAN], [0.0, 0.0, 0.9]],  # a cell is missing
         [[NAN, 0.6, 0.5], [0.0, 0.8, 0.5], [0.0, 0.0, 0.9]],  # even on the diagonal
         [[0.9, 0.6, NAN], [NAN, 0.8, 0.7], [0.3, 0.2, 0.9]],  # gaps in both halves
     ],
 )
-def test_what_does_not_decide_is_left_to_the_user(cells: Any) -> None:
+def test_an_undecided_orientation_is_left_to_the_user(cells: Any) -> None:
     cells = np.array(cells)
     assert orientation(cells).rows is None
     assert not orientation(cells).either
-    for said in ("evaluated", "learned"):
-        assert orientation(cells, said).rows == said
+    for message in ("evaluated", "learned"):
+        assert orientation(cells, message).rows == message
 
 
 @pytest.mark.parametrize("cells", [[[0.9]], np.eye(2), np.eye(4) * 0.7, [[0.9, NAN], [NAN, 0.8]]])
@@ -87,7 +87,7 @@ def test_a_diagonal_reads_the_same_either_way(cells: Any) -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (1, 2), (2, 1), (1, 5), (5, 1), (2, 4), (5, 3)])
-def test_a_shape_that_no_matrix_has_is_refused(shape: tuple[int, int]) -> None:
+def test_an_impossible_shape_is_refused(shape: tuple[int, int]) -> None:
     with pytest.raises(LogError, match=f"m.csv: {shape[0]} rows × {shape[1]} columns is not an accuracy matrix"):
         orientation(np.full(shape, 0.5), source="m.csv")
 
@@ -101,29 +101,29 @@ def test_a_shape_that_contradicts_an_empty_half_is_refused() -> None:
 
 @given(tables(), st.sampled_from(["evaluated", "learned"]))
 @settings(max_examples=100, deadline=None)
-def test_what_is_said_is_followed_or_refused_and_never_ignored(cells: Cells, said: Any) -> None:
+def test_a_given_orientation_is_followed_or_refused_and_never_ignored(cells: Cells, row_meaning: Any) -> None:
     try:
-        found = orientation(cells).rows
+        rows = orientation(cells).rows
     except LogError:
-        found = None
-    if found == OTHER[said] and "is 0" not in orientation(cells).because:
-        with pytest.raises(LogError, match=f"say --rows {found}, or leave it out"):
-            orientation(cells, said)
-    elif found:
-        assert orientation(cells, said).rows == said
+        rows = None
+    if rows == OTHER[row_meaning] and "is 0" not in orientation(cells).because:
+        with pytest.raises(LogError, match=f"say --rows {rows}, or leave it out"):
+            orientation(cells, row_meaning)
+    elif rows:
+        assert orientation(cells, row_meaning).rows == row_meaning
 
 
-def test_what_is_said_goes_before_zeros() -> None:
+def test_a_given_orientation_overrides_zeros() -> None:
     assert orientation(ZEROS, "learned").rows == "learned"
 
 
-def test_undecided_matrices_follow_those_that_decide() -> None:
-    found = orientations([("a", FULL), ("b", TRIANGLE.T), ("c", np.eye(3)), ("d", FULL)])
-    assert [one.rows for one in found] == ["learned"] * 4
-    assert found[0].because == "as in b"
-    assert [one.rows for one in orientations([("a", FULL), ("c", np.eye(3))])] == [None, None]
+def test_undecided_matrices_take_the_orientation_of_decided_ones() -> None:
+    result = orientations([("a", FULL), ("b", TRIANGLE.T), ("c", np.eye(3)), ("d", FULL)])
+    assert [item.rows for item in result] == ["learned"] * 4
+    assert result[0].because == "as in b"
+    assert [angle.rows for angle in orientations([("a", FULL), ("c", np.eye(3))])] == [None, None]
 
 
-def test_matrices_that_decide_must_agree() -> None:
+def test_decided_matrices_must_agree() -> None:
     with pytest.raises(LogError, match="in a rows are the evaluated tasks, in b rows are the tasks learned so far"):
         orientations([("a", TRIANGLE), ("c", FULL), ("b", TRIANGLE.T)])

@@ -1,4 +1,4 @@
-"""Result files of continual-learning libraries, all to their documented formats."""
+"""Result files of continual-learning libraries, in their documented formats."""
 
 from __future__ import annotations
 
@@ -25,57 +25,60 @@ PYCIL = (
 )
 
 
-def put(file: Path, text: str) -> Path:
+def write_file(file: Path, text: str) -> Path:
     file.write_text(text)
     return file
 
 
-def after(life: object) -> list[list[float | None]]:
-    assert isinstance(life, MatrixLifetime)
-    return [[None if np.isnan(cell) else float(cell) for cell in row] for row in life.matrix.after]
+def accuracies_after(lifetime: object) -> list[list[float | None]]:
+    assert isinstance(lifetime, MatrixLifetime)
+    return [[None if np.isnan(cell) else float(cell) for cell in row] for row in lifetime.matrix.after]
 
 
-def test_each_line_of_mammoths_log_is_a_run_with_its_model_and_seed(tmp_path: Path) -> None:
+def test_a_line_of_mammoths_log_is_a_run_with_its_model_and_seed(tmp_path: Path) -> None:
     other = {**RUN, "seed": 2, "accuracy_1_task2": 30.0}
-    file = put(tmp_path / "logs.pyd", f"{RUN}\n{other}\n")
-    found = list(lifetimes(file, Options()))
-    assert [(one.learner, one.seed, one.inside) for one in found] == [("der", 1, "0"), ("der", 2, "1")]
-    assert [after(one) for one in found] == [[[90, 60], [None, 80]], [[90, 30], [None, 80]]]
+    file = write_file(tmp_path / "logs.pyd", f"{RUN}\n{other}\n")
+    result = list(lifetimes(file, Options()))
+    assert [(lifetime.learner, lifetime.seed, lifetime.inside) for lifetime in result] == [
+        ("der", 1, "0"),
+        ("der", 2, "1"),
+    ]
+    assert [accuracies_after(lifetime) for lifetime in result] == [[[90, 60], [None, 80]], [[90, 30], [None, 80]]]
     assert list(find(tmp_path)) == [file]
-    check_reader(RESULTS, put(tmp_path / "logs.pyd", f"{RUN}\n"))
+    check_reader(RESULTS, write_file(tmp_path / "logs.pyd", f"{RUN}\n"))
 
 
-def test_what_is_no_literal_in_a_line_is_left_out_and_never_run(tmp_path: Path) -> None:
-    made = tmp_path / "made"
-    line = str(RUN)[:-1] + f", 'device': device(type='cuda'), 'x': open({str(made)!r}, 'w'), 'n': np.float64(3.0)}}\n"
-    assert after(RESULTS.read(put(tmp_path / "logs.pyd", line), Options())) == [[90, 60], [None, 80]]
-    assert not made.exists()
+def test_a_value_that_is_not_a_literal_is_skipped_and_never_run(tmp_path: Path) -> None:
+    result = tmp_path / "made"
+    line = str(RUN)[:-1] + f", 'device': device(type='cuda'), 'x': open({str(result)!r}, 'w'), 'n': np.float64(3.0)}}\n"
+    assert accuracies_after(RESULTS.read(write_file(tmp_path / "logs.pyd", line), Options())) == [[90, 60], [None, 80]]
+    assert not result.exists()
 
 
-def test_means_over_tasks_are_refused_with_what_is_needed(tmp_path: Path) -> None:
+def test_means_over_tasks_are_refused_with_the_required_values(tmp_path: Path) -> None:
     with pytest.raises(LogError, match=r"logs\.pyd:1: 2 means over tasks and no accuracy of a single task"):
-        RESULTS.read(put(tmp_path / "logs.pyd", "{'accmean_task1': 90.0, 'accmean_task2': 70.0}\n"), Options())
+        RESULTS.read(write_file(tmp_path / "logs.pyd", "{'accmean_task1': 90.0, 'accmean_task2': 70.0}\n"), Options())
 
 
 def test_the_rounds_in_pycils_log_are_a_matrix(tmp_path: Path) -> None:
-    file = put(tmp_path / "0_10_1993_resnet32.log", PYCIL)
+    file = write_file(tmp_path / "0_10_1993_resnet32.log", PYCIL)
     check_reader(RESULTS, file)
-    assert after(RESULTS.read(file, Options())) == [[88, 60], [None, 80]]
-    assert not RESULTS.recognises(put(tmp_path / "debug.log", "nothing of the kind\n"))
+    assert accuracies_after(RESULTS.read(file, Options())) == [[88, 60], [None, 80]]
+    assert not RESULTS.recognises(write_file(tmp_path / "debug.log", "nothing of the kind\n"))
 
 
-def test_facils_table_is_read_rows_learned_and_one_of_its_two_counts_in_a_folder(tmp_path: Path) -> None:
+def test_facils_table_has_learned_tasks_as_rows_and_counts_once_in_a_folder(tmp_path: Path) -> None:
     cells = np.array([[0.9, 0.0, 0.0], [0.6, 0.8, 0.0], [0.5, 0.7, 0.9]])
     for name in ("acc_tag", "acc_taw", "forg_tag"):
         np.savetxt(tmp_path / f"{name}-2024-01-01-10-00.txt", cells, "%.6f", delimiter="\t")
     file = tmp_path / "acc_tag-2024-01-01-10-00.txt"
     check_reader(RESULTS, file)
-    assert after(RESULTS.read(file, Options())) == [[0.9, 0.6, 0.5], [None, 0.8, 0.7], [None, None, 0.9]]
+    assert accuracies_after(RESULTS.read(file, Options())) == [[0.9, 0.6, 0.5], [None, 0.8, 0.7], [None, None, 0.9]]
     assert list(find(tmp_path)) == [file]
 
 
-def test_liberos_pickle_is_refused_with_the_command_that_takes_the_matrix_out(tmp_path: Path) -> None:
-    file = put(tmp_path / "result.pt", "anything")
+def test_liberos_pickle_is_refused_with_the_command_that_extracts_the_matrix(tmp_path: Path) -> None:
+    file = write_file(tmp_path / "result.pt", "anything")
     assert recognise(file) is RESULTS
     with pytest.raises(LogError, match="S_conf_mat"):
         RESULTS.read(file, Options())
@@ -96,7 +99,7 @@ def test_any_bytes_give_a_log_error_and_nothing_else(content: bytes) -> None:
                 list(RESULTS.lifetimes(file, Options()))
 
 
-def test_scores_as_rliable_takes_them_are_refused_with_what_to_save(tmp_path: Path) -> None:
+def test_scores_in_the_form_of_rliable_are_refused_with_the_values_to_save(tmp_path: Path) -> None:
     np.savez(tmp_path / "scores.npz", dqn=np.ones((5, 3)), ppo=np.ones((4, 3)))
     with pytest.raises(LogError, match=r"as rliable takes them.*forgetting cannot be measured"):
         list(lifetimes(tmp_path / "scores.npz"))

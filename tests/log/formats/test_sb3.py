@@ -1,4 +1,4 @@
-"""Stable-Baselines3's monitors and evaluations, as the library itself writes them."""
+"""Monitors and evaluations of Stable-Baselines3, as the library writes them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from perdure.testing import check_reader
 HEADER = '#{"t_start": 100.0, "env_id": "Pong-v1"}\nr,l,t\n'
 
 
-def episodes(monitor: Path, task: str, rewards: list[float], start: float, length: int = 10) -> None:
-    """A monitor in Stable-Baselines3's format, with a start that a test can choose."""
-    rows = "".join(f"{reward},{length},{at}\n" for at, reward in enumerate(rewards, start=1))
+def write_monitor(monitor: Path, task: str, rewards: list[float], start: float, length: int = 10) -> None:
+    """Write a monitor in Stable-Baselines3's format with a given start time."""
+    rows = "".join(f"{reward},{length},{index}\n" for index, reward in enumerate(rewards, start=1))
     monitor.write_text(f'#{{"t_start": {start}, "env_id": "{task}"}}\nr,l,t\n{rows}')
 
 
-def blocks(life: perdure.Lifetime) -> list[tuple[str, str, int | None]]:
-    return [(block.mode, block.task, block.length) for block in life.scenario.blocks]
+def blocks(lifetime: perdure.Lifetime) -> list[tuple[str, str, int | None]]:
+    return [(block.mode, block.task, block.length) for block in lifetime.scenario.blocks]
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that Stable-Baselines3 wrote: 300 steps of a task, evaluated every 100."""
+def sb3_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Let Stable-Baselines3 write a folder: 300 steps of a task, evaluated every 100."""
     library: Any = pytest.importorskip("stable_baselines3", reason="the files are made by the library")
     import gymnasium
 
@@ -56,42 +56,44 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_monitor_of_the_library_is_a_curve_of_its_task(written: Path) -> None:
-    file = written / "monitor.csv"
+def test_a_monitor_of_the_library_is_a_curve_of_its_task(sb3_folder: Path) -> None:
+    file = sb3_folder / "monitor.csv"
     check_reader(SB3, file)
-    life = perdure.read(file)
-    assert {block.task for block in life.scenario.blocks} == {"cartpole-v1"}
-    assert [block.mode for block in life.scenario.blocks] == ["learn"]
+    lifetime = perdure.read(file)
+    assert {block.task for block in lifetime.scenario.blocks} == {"cartpole-v1"}
+    assert [block.mode for block in lifetime.scenario.blocks] == ["learn"]
     own = [line.split(",") for line in file.read_text().splitlines()[2:]]
-    assert life.experiences["reward"].to_list() == [float(reward) for reward, *_ in own]
-    assert "forgetting" in " ".join(life.notes)
+    assert lifetime.experiences["reward"].to_list() == [float(reward) for reward, *_ in own]
+    assert "forgetting" in " ".join(lifetime.notes)
 
 
-def test_evaluations_of_the_library_are_a_task_learned_between_them(written: Path) -> None:
-    file = written / "cartpole" / "evaluations.npz"
+def test_evaluations_of_the_library_are_a_task_learned_between_them(sb3_folder: Path) -> None:
+    file = sb3_folder / "cartpole" / "evaluations.npz"
     check_reader(SB3, file)
     saved = np.load(file)
-    life = perdure.read(file)
-    assert blocks(life) == [("learn", "cartpole", 1), ("evaluate", "cartpole", 3)] * 3
-    tested = life.experiences.filter(life.experiences["block_type"] == "test")
+    lifetime = perdure.read(file)
+    assert blocks(lifetime) == [("learn", "cartpole", 1), ("evaluate", "cartpole", 3)] * 3
+    tested = lifetime.experiences.filter(lifetime.experiences["block_type"] == "test")
     assert tested["reward"].to_list() == saved["results"].ravel().tolist()
     assert tested["total_steps"].unique(maintain_order=True).to_list() == [100, 200, 300]
 
 
-def test_a_folder_of_the_library_is_one_lifetime_with_its_evaluations_in_their_places(written: Path) -> None:
-    check_reader(SB3, written)
-    assert list(find(written.parent)) == [written]
-    life = perdure.read(written)
-    tests = life.experiences.filter(life.experiences["block_type"] == "test")
+def test_a_folder_of_the_library_is_one_lifetime_with_its_evaluations_in_order(sb3_folder: Path) -> None:
+    check_reader(SB3, sb3_folder)
+    assert list(find(sb3_folder.parent)) == [sb3_folder]
+    lifetime = perdure.read(sb3_folder)
+    tests = lifetime.experiences.filter(lifetime.experiences["block_type"] == "test")
     assert tests.height == 9
-    before = life.experiences.filter(life.experiences["block_type"] == "train", life.experiences["total_steps"] <= 100)
-    first = next(number for number, block in enumerate(life.scenario.blocks) if block.mode == "evaluate")
-    assert sum(block.length or 0 for block in life.scenario.blocks[:first]) == before.height
+    before = lifetime.experiences.filter(
+        lifetime.experiences["block_type"] == "train", lifetime.experiences["total_steps"] <= 100
+    )
+    first = next(number for number, block in enumerate(lifetime.scenario.blocks) if block.mode == "evaluate")
+    assert sum(block.length or 0 for block in lifetime.scenario.blocks[:first]) == before.height
 
 
-def test_the_monitors_of_a_life_follow_each_other_in_time_whatever_they_are_called(tmp_path: Path) -> None:
-    episodes(tmp_path / "b.monitor.csv", "Pong-v1", [1, 2, 3], start=100.0)
-    episodes(tmp_path / "a.monitor.csv", "Freeway-v1", [5, 6], start=200.0)
+def test_the_monitors_of_a_lifetime_are_ordered_by_time_and_not_by_name(tmp_path: Path) -> None:
+    write_monitor(tmp_path / "b.monitor.csv", "Pong-v1", [1, 2, 3], start=100.0)
+    write_monitor(tmp_path / "a.monitor.csv", "Freeway-v1", [5, 6], start=200.0)
     for task, results in {"pong_v1": [[3.0, 3.0], [1.0, 1.0]], "freeway-v1": [[0.0, 0.0], [6.0, 6.0]]}.items():
         (tmp_path / task).mkdir()
         np.savez(tmp_path / task / "evaluations.npz", timesteps=[30, 50], results=results, ep_lengths=results)
@@ -106,45 +108,45 @@ def test_the_monitors_of_a_life_follow_each_other_in_time_whatever_they_are_call
     ]
 
 
-def test_monitors_that_ran_beside_each_other_are_one_block(tmp_path: Path) -> None:
+def test_monitors_that_ran_in_parallel_are_one_block(tmp_path: Path) -> None:
     for number in (0, 1):
-        episodes(tmp_path / f"{number}.monitor.csv", "Pong-v1", [1, 2, 3], start=100.0 + number / 10)
+        write_monitor(tmp_path / f"{number}.monitor.csv", "Pong-v1", [1, 2, 3], start=100.0 + number / 10)
     assert blocks(perdure.read(tmp_path)) == [("learn", "pong-v1", 6)]
 
 
 def test_a_monitor_called_eval_holds_evaluations(tmp_path: Path) -> None:
-    episodes(tmp_path / "pong.monitor.csv", "Pong-v1", [1, 2], start=100.0)
-    episodes(tmp_path / "pong-eval.monitor.csv", "Pong-v1", [9], start=110.0)
+    write_monitor(tmp_path / "pong.monitor.csv", "Pong-v1", [1, 2], start=100.0)
+    write_monitor(tmp_path / "pong-eval.monitor.csv", "Pong-v1", [9], start=110.0)
     assert blocks(perdure.read(tmp_path)) == [("learn", "pong-v1", 2), ("evaluate", "pong-v1", 1)]
 
 
-def test_evaluations_that_do_not_say_their_task_are_refused(tmp_path: Path) -> None:
-    episodes(tmp_path / "a.monitor.csv", "Pong-v1", [1], start=100.0)
-    episodes(tmp_path / "b.monitor.csv", "Freeway-v1", [1], start=200.0)
+def test_evaluations_without_a_task_are_refused(tmp_path: Path) -> None:
+    write_monitor(tmp_path / "a.monitor.csv", "Pong-v1", [1], start=100.0)
+    write_monitor(tmp_path / "b.monitor.csv", "Freeway-v1", [1], start=200.0)
     np.savez(tmp_path / "evaluations.npz", timesteps=[10], results=[[1.0]], ep_lengths=[[1]])
     with pytest.raises(LogError, match="log_path='LIFE/TASK'"):
         perdure.read(tmp_path)
 
 
-def test_a_folder_called_after_no_task_is_said(tmp_path: Path) -> None:
-    episodes(tmp_path / "a.monitor.csv", "Pong-v1", [1], start=100.0)
-    episodes(tmp_path / "b.monitor.csv", "Freeway-v1", [1], start=200.0)
+def test_a_folder_without_a_task_name_is_noted(tmp_path: Path) -> None:
+    write_monitor(tmp_path / "a.monitor.csv", "Pong-v1", [1], start=100.0)
+    write_monitor(tmp_path / "b.monitor.csv", "Freeway-v1", [1], start=200.0)
     (tmp_path / "skiing").mkdir()
     np.savez(tmp_path / "skiing" / "evaluations.npz", timesteps=[10], results=[[1.0]], ep_lengths=[[1]])
     assert any("evaluated and never learned: skiing" in note for note in perdure.read(tmp_path).notes)
 
 
-def test_keywords_of_a_monitor_are_measures_and_a_torn_line_is_left_out(tmp_path: Path) -> None:
+def test_keywords_of_a_monitor_are_measures_and_a_torn_line_is_skipped(tmp_path: Path) -> None:
     file = tmp_path / "monitor.csv"
     file.write_text(HEADER.replace("r,l,t", "r,l,t,is_success") + "1.5,10,1.0,True\n2.5,10,2.0,False\n3")
-    life = perdure.read(file)
-    assert list(life.measures) == ["reward", "is_success"]
-    assert life.experiences["is_success"].to_list() == [1.0, 0.0]
-    assert any("torn" in note for note in life.notes)
+    lifetime = perdure.read(file)
+    assert list(lifetime.measures) == ["reward", "is_success"]
+    assert lifetime.experiences["is_success"].to_list() == [1.0, 0.0]
+    assert any("torn" in note for note in lifetime.notes)
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (HEADER + "1,10\n", "monitor.csv:3: 2 fields where the header has 3"),
         (HEADER + "1,10,1\nhigh,10,2\n", "monitor.csv:4: r is 'high'"),
@@ -153,13 +155,13 @@ def test_keywords_of_a_monitor_are_measures_and_a_torn_line_is_left_out(tmp_path
         ('#{"t_start": 1}\na,b\n1,2\n', "monitor.csv:2: no columns r, l and t"),
     ],
 )
-def test_a_bad_line_is_named_by_its_number_in_the_file(tmp_path: Path, content: str, told: str) -> None:
+def test_a_bad_line_is_named_by_its_number_in_the_file(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "monitor.csv"
     file.write_text(content)
     assert recognise(file) is SB3
     with pytest.raises(LogError) as problem:
         SB3.read(file, Options())
-    assert told in str(problem.value)
+    assert message in str(problem.value)
 
 
 @given(st.binary(max_size=200))

@@ -1,4 +1,4 @@
-"""Long tables: columns of one's own names become a lifetime, and a bad cell is named with its line."""
+"""Long tables: columns with custom names become a lifetime, and a bad cell is named with its line."""
 
 from __future__ import annotations
 
@@ -35,19 +35,23 @@ Freeway,Learning,4,false,
 GOOD = TEXT.replace("Learning", "learn")
 
 
-def put(folder: Path, text: str | bytes, name: str = "runs.csv") -> Path:
+def write_file(folder: Path, text: str | bytes, name: str = "runs.csv") -> Path:
     file = folder / name
     file.write_bytes(text.encode() if isinstance(text, str) else text)
     return file
 
 
-def read(file: Path, columns: Mapping[str, str] = OWN, measures: Mapping[str, Direction] | None = None) -> Lifetime:
+def read_table(
+    file: Path, columns: Mapping[str, str] = OWN, measures: Mapping[str, Direction] | None = None
+) -> Lifetime:
     return TABLE.read(file, Options(columns, measures))
 
 
-def refusal(file: Path, columns: Mapping[str, str] = OWN, measures: Mapping[str, Direction] | None = None) -> str:
+def refusal_message(
+    file: Path, columns: Mapping[str, str] = OWN, measures: Mapping[str, Direction] | None = None
+) -> str:
     with pytest.raises(LogError) as caught:
-        read(file, columns, measures)
+        read_table(file, columns, measures)
     return str(caught.value)
 
 
@@ -77,23 +81,23 @@ WRITERS: dict[str, Callable[[pl.DataFrame, Path], object]] = {
 def test_every_kind_of_file_gives_the_same_lifetime(suffix: str, frame: pl.DataFrame, tmp_path: Path) -> None:
     WRITERS["csv"](frame, tmp_path / "plain.csv")
     WRITERS[suffix](frame, tmp_path / f"runs.{suffix}")
-    expected, found = read(tmp_path / "plain.csv"), read(tmp_path / f"runs.{suffix}")
-    assert found.id == "runs"
-    assert found.experiences.equals(expected.experiences)
-    assert found.experiences.schema == expected.experiences.schema
+    expected, result = read_table(tmp_path / "plain.csv"), read_table(tmp_path / f"runs.{suffix}")
+    assert result.id == "runs"
+    assert result.experiences.equals(expected.experiences)
+    assert result.experiences.schema == expected.experiences.schema
     check_reader(TABLE, tmp_path / f"runs.{suffix}", options=Options(OWN))
 
 
 @pytest.mark.parametrize("suffix", EXPORTS)
-def test_what_export_writes_is_read_back(suffix: str, tmp_path: Path) -> None:
-    once = read(put(tmp_path, GOOD))
+def test_an_exported_lifetime_is_read_back(suffix: str, tmp_path: Path) -> None:
+    once = read_table(write_file(tmp_path, GOOD))
     export(once, tmp_path / f"copy{suffix}")
-    again = read(tmp_path / f"copy{suffix}", {}, once.measures)
+    again = read_table(tmp_path / f"copy{suffix}", {}, once.measures)
     assert again.experiences.equals(once.experiences)
 
 
-def test_what_is_not_said_is_derived_or_takes_l2loggers_default(tmp_path: Path) -> None:
-    lifetime = read(put(tmp_path, GOOD))
+def test_missing_columns_are_derived_or_take_l2loggers_default(tmp_path: Path) -> None:
+    lifetime = read_table(write_file(tmp_path, GOOD))
     rows = lifetime.experiences
     assert rows.columns == [*STANDARD_COLUMNS, "score", "solved", "remark"]
     assert rows["block_num"].to_list() == [0, 0, 1, 2]
@@ -108,14 +112,14 @@ def test_what_is_not_said_is_derived_or_takes_l2loggers_default(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("word", ["train", "learn", "training", "TRAIN", " Learn "])
-def test_words_for_learning_fold_to_train(word: str, tmp_path: Path) -> None:
-    rows = read(put(tmp_path, f"env,phase,score\npong,{word},1\n")).experiences
+def test_synonyms_of_learning_become_train(word: str, tmp_path: Path) -> None:
+    rows = read_table(write_file(tmp_path, f"env,phase,score\npong,{word},1\n")).experiences
     assert rows["block_type"].to_list() == ["train"]
 
 
 @pytest.mark.parametrize("word", ["test", "evaluate", "eval", "evaluation", "testing", "Test"])
-def test_words_for_evaluating_fold_to_test(word: str, tmp_path: Path) -> None:
-    rows = read(put(tmp_path, f"env,phase,score\npong,{word},1\n")).experiences
+def test_synonyms_of_evaluating_become_test(word: str, tmp_path: Path) -> None:
+    rows = read_table(write_file(tmp_path, f"env,phase,score\npong,{word},1\n")).experiences
     assert rows["block_type"].to_list() == ["test"]
 
 
@@ -123,53 +127,55 @@ def test_every_standard_column_may_be_given_under_another_name(tmp_path: Path) -
     header = "b,e,w,m,s,t,p,x,c,score\n"
     cells = '4,9,w1,test,sleep,Pong,"{""a"": 1}",incomplete,2026-01-01,0.5\n'
     columns = dict(zip(STANDARD_COLUMNS, "bewmstpxc", strict=True))
-    row = read(put(tmp_path, header + cells), columns).experiences.row(0)
+    row = read_table(write_file(tmp_path, header + cells), columns).experiences.row(0)
     assert row == (4, 9, "w1", "test", "sleep", "pong", '{"a": 1}', "incomplete", "2026-01-01", 0.5)
 
 
 def test_rows_are_put_in_order_by_their_numbers(tmp_path: Path) -> None:
     text = "task_name,block_type,block_num,exp_num,score\npong,test,1,2,30\npong,train,0,1,20\npong,train,0,0.0,10\n"
-    np.testing.assert_array_equal(read(put(tmp_path, text), {}).passage().values, [10, 20, 30])
+    np.testing.assert_array_equal(read_table(write_file(tmp_path, text), {}).passage().values, [10, 20, 30])
 
 
 def test_a_mapped_measure_comes_first_and_a_displaced_column_is_kept(tmp_path: Path) -> None:
     text = "task_name,env,phase,length,ep_return\nx,pong,train,7,1\n"
-    lifetime = read(put(tmp_path, text), OWN | {"reward": "ep_return"})
+    lifetime = read_table(write_file(tmp_path, text), OWN | {"reward": "ep_return"})
     assert list(lifetime.measures) == ["reward", "length"]
     assert lifetime.experiences.select("task_name", "task_name_in_file").row(0) == ("pong", "x")
 
 
 def test_one_column_may_serve_twice(tmp_path: Path) -> None:
-    rows = read(put(tmp_path, "env,phase,score\npong,train,1\n"), OWN | {"worker_id": "env"}).experiences
+    rows = read_table(write_file(tmp_path, "env,phase,score\npong,train,1\n"), OWN | {"worker_id": "env"}).experiences
     assert rows.select("task_name", "worker_id").row(0) == ("pong", "pong")
 
 
-def test_named_measures_leave_the_other_numbers_alone(tmp_path: Path) -> None:
-    lifetime = read(put(tmp_path, GOOD), measures={"score": "lower"})
+def test_only_named_measures_are_measures(tmp_path: Path) -> None:
+    lifetime = read_table(write_file(tmp_path, GOOD), measures={"score": "lower"})
     assert dict(lifetime.measures) == {"score": "lower"}
     assert lifetime.experiences.columns[-2:] == ["solved", "remark"]
 
 
-def test_a_row_index_without_a_name_is_no_measure(tmp_path: Path) -> None:
+def test_a_row_index_without_a_name_is_not_a_measure(tmp_path: Path) -> None:
     text = ",env,phase,score\n0,pong,train,5\n1,pong,train,6\n"
-    lifetime = read(put(tmp_path, text))
+    lifetime = read_table(write_file(tmp_path, text))
     assert list(lifetime.measures) == ["score"]
     assert lifetime.experiences["unnamed_1"].to_list() == [0, 1]
 
 
 def test_blank_cells_and_numbers_that_are_not_finite_are_kept_as_they_are(tmp_path: Path) -> None:
-    lifetime = read(put(tmp_path, "env,phase,score\npong,train,\npong,train,nan\npong,train,inf\npong,train,1\n"))
+    lifetime = read_table(
+        write_file(tmp_path, "env,phase,score\npong,train,\npong,train,nan\npong,train,inf\npong,train,1\n")
+    )
     assert dict(lifetime.passage().dropped) == {"incomplete": 0, "missing": 2, "not finite": 1}
 
 
 def test_a_byte_order_mark_windows_line_ends_and_blanks_after_commas_change_nothing(tmp_path: Path) -> None:
-    expected = read(put(tmp_path, GOOD)).experiences
+    expected = read_table(write_file(tmp_path, GOOD)).experiences
     spaced = "\ufeff" + GOOD.replace(",", ", ").replace('"a,  b"', '"a, b"').replace(', "a', ',"a')
     spaced = spaced.replace("\n", "\r\n").replace(", \r", ",\r").replace(", first", ",first")
-    assert read(put(tmp_path, spaced)).experiences.equals(expected)
+    assert read_table(write_file(tmp_path, spaced)).experiences.equals(expected)
 
 
-def test_a_column_of_dates_or_of_structures_is_no_measure(tmp_path: Path) -> None:
+def test_a_column_of_dates_or_structures_is_not_a_measure(tmp_path: Path) -> None:
     frame = pl.DataFrame(
         {
             "task_name": ["a", "a"],
@@ -195,7 +201,7 @@ def test_dates_and_categories_of_parquet_become_text(tmp_path: Path) -> None:
         }
     )
     frame.write_parquet(tmp_path / "x.parquet")
-    rows = read(tmp_path / "x.parquet", {}).experiences
+    rows = read_table(tmp_path / "x.parquet", {}).experiences
     assert rows["timestamp"][0] == "20260102T030405.000006"
     assert rows.select("task_name", "worker_id", "task_params").row(1) == ("b", "4", '{"width":2}')
 
@@ -219,8 +225,8 @@ BAD = [
 
 @pytest.mark.parametrize(("text", "line", "what"), BAD)
 def test_a_bad_line_is_named(text: str | bytes, line: int, what: str, tmp_path: Path) -> None:
-    file = put(tmp_path, text)
-    assert refusal(file).startswith(f"{file}:{line}: {what}")
+    file = write_file(tmp_path, text)
+    assert refusal_message(file).startswith(f"{file}:{line}: {what}")
 
 
 @pytest.mark.parametrize(
@@ -238,48 +244,48 @@ def test_a_bad_line_is_named(text: str | bytes, line: int, what: str, tmp_path: 
     ],
 )
 def test_a_standard_column_that_breaks_its_rule_is_named(column: str, cell: str, what: str, tmp_path: Path) -> None:
-    file = put(tmp_path, f"task_name\tblock_type\tscore\t{column}\npong\ttrain\t1\t{cell}\n", "runs.tsv")
-    assert refusal(file, {}).startswith(f"{file}:2: {what}")
+    file = write_file(tmp_path, f"task_name\tblock_type\tscore\t{column}\npong\ttrain\t1\t{cell}\n", "runs.tsv")
+    assert refusal_message(file, {}).startswith(f"{file}:2: {what}")
 
 
 def test_a_bad_row_of_a_parquet_file_is_named_by_its_number(frame: pl.DataFrame, tmp_path: Path) -> None:
     frame.with_columns(pl.Series("env", ["a", None, None, "b"])).write_parquet(tmp_path / "x.parquet")
-    message = refusal(tmp_path / "x.parquet")
+    message = refusal_message(tmp_path / "x.parquet")
     assert message.startswith(f"{tmp_path / 'x.parquet'}, row 2: task_name")
     assert message.endswith("(2 such rows)")
 
 
 def test_a_missing_block_type_lists_the_columns_and_shows_the_option(tmp_path: Path) -> None:
-    message = refusal(put(tmp_path, GOOD), {"task_name": "env"})
+    message = refusal_message(write_file(tmp_path, GOOD), {"task_name": "env"})
     assert "no column 'block_type' (found: env, phase, score, solved, remark)" in message
     assert "--column block_type=phase" in message
 
 
-def test_a_mapping_to_a_column_that_is_not_there_offers_the_nearest(tmp_path: Path) -> None:
-    assert "no column 'fase' for block_type; did you mean 'phase'?" in refusal(
-        put(tmp_path, GOOD), {"block_type": "fase", "task_name": "env"}
+def test_a_mapping_to_a_missing_column_offers_the_nearest(tmp_path: Path) -> None:
+    assert "no column 'fase' for block_type; did you mean 'phase'?" in refusal_message(
+        write_file(tmp_path, GOOD), {"block_type": "fase", "task_name": "env"}
     )
 
 
-def test_a_measure_that_is_not_there_offers_the_nearest(tmp_path: Path) -> None:
-    message = refusal(put(tmp_path, GOOD), measures={"scores": "higher"})
+def test_a_missing_measure_offers_the_nearest(tmp_path: Path) -> None:
+    message = refusal_message(write_file(tmp_path, GOOD), measures={"scores": "higher"})
     assert "no column for the measure 'scores'; did you mean 'score'?" in message
 
 
 def test_a_table_without_numbers_has_no_measure(tmp_path: Path) -> None:
-    assert "no measure: none of the columns remark holds numbers" in refusal(
-        put(tmp_path, "env,phase,remark\npong,train,good\n")
+    assert "no measure: none of the columns remark holds numbers" in refusal_message(
+        write_file(tmp_path, "env,phase,remark\npong,train,good\n")
     )
 
 
 @pytest.mark.parametrize("text", ["", "\ufeff", "\n\n", "env,phase", "env,phase,score\n", "env,phase,score\npong,tr"])
 def test_a_table_without_rows_is_refused(text: str, tmp_path: Path) -> None:
-    file = put(tmp_path, text)
-    assert str(file) in refusal(file)
+    file = write_file(tmp_path, text)
+    assert str(file) in refusal_message(file)
 
 
-def test_a_last_line_without_its_newline_is_left_out_and_noted(tmp_path: Path) -> None:
-    lifetime = read(put(tmp_path, GOOD + "Pong,train,0.66"))
+def test_a_last_line_without_its_newline_is_skipped_with_a_note(tmp_path: Path) -> None:
+    lifetime = read_table(write_file(tmp_path, GOOD + "Pong,train,0.66"))
     assert lifetime.experiences.height == 4
     assert lifetime.notes[0].startswith("runs.csv:6: the last line is torn (15 bytes without a newline)")
 
@@ -289,8 +295,8 @@ def test_a_last_line_without_its_newline_is_left_out_and_noted(tmp_path: Path) -
 def test_a_damaged_binary_file_is_refused(
     suffix: str, content: bytes, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    file = put(tmp_path, content, f"x.{suffix}")
-    assert refusal(file).startswith(f"{file}: not a readable {suffix} file")
+    file = write_file(tmp_path, content, f"x.{suffix}")
+    assert refusal_message(file).startswith(f"{file}: not a readable {suffix} file")
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
@@ -300,7 +306,7 @@ def test_a_binary_file_cut_anywhere_is_refused(suffix: str, frame: pl.DataFrame,
     whole = file.read_bytes()
     for size in range(0, len(whole) - 1, 37):
         file.write_bytes(whole[:size])
-        assert str(file) in refusal(file)
+        assert str(file) in refusal_message(file)
 
 
 @pytest.mark.parametrize(
@@ -319,30 +325,30 @@ def test_a_binary_file_cut_anywhere_is_refused(suffix: str, frame: pl.DataFrame,
 def test_a_table_is_recognised_by_suffix_and_a_header_of_names(
     name: str, text: str, known: bool, tmp_path: Path
 ) -> None:
-    assert TABLE.recognises(put(tmp_path, text, name)) is known
+    assert TABLE.recognises(write_file(tmp_path, text, name)) is known
 
 
 def test_a_field_of_ten_megabytes_is_read(tmp_path: Path) -> None:
     text = f"env,phase,score,remark\npong,train,1,{'x' * 10_000_000}\npong,train,2,y\n"
-    assert read(put(tmp_path, text)).experiences["remark"].str.len_bytes().to_list() == [10_000_000, 1]
+    assert read_table(write_file(tmp_path, text)).experiences["remark"].str.len_bytes().to_list() == [10_000_000, 1]
 
 
 def test_text_that_spans_several_chunks_is_laid_out_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = GOOD + 'Pong,train,1,true,"two\nlines, ""quoted"""\n' * 9 + "Pong,train,bad,true,\n"
-    file = put(tmp_path, text)
+    file = write_file(tmp_path, text)
     for chunk in (1, 2, 3, 7, 64):
         monkeypatch.setattr(delimited_text, "_SCANNED_BYTES", chunk)
-        assert refusal(file).startswith(f"{file}:24: score is 'bad'")
+        assert refusal_message(file).startswith(f"{file}:24: score is 'bad'")
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, len(GOOD.encode()) - 1), st.binary(max_size=4), st.integers(0, 6))
-def test_damage_anywhere_is_a_log_error_or_no_harm(place: int, put_in: bytes, taken_out: int) -> None:
+def test_damage_anywhere_is_a_log_error_or_harmless(place: int, put_in: bytes, taken_out: int) -> None:
     whole = GOOD.encode()
     with TemporaryDirectory() as folder:
-        file = put(Path(folder), whole[:place] + put_in + whole[place + taken_out :])
+        file = write_file(Path(folder), whole[:place] + put_in + whole[place + taken_out :])
         try:
-            outcome: Lifetime | str = read(file)
+            outcome: Lifetime | str = read_table(file)
         except LogError as problem:
             outcome = str(problem)
     if isinstance(outcome, str):
@@ -372,12 +378,12 @@ def test_any_text_that_polars_writes_is_laid_out_as_polars_reads_it(
         number += record.write_csv(separator=separator, include_header=False).count("\n")
 
 
-def test_a_matrix_with_names_about_it_is_told_how_a_matrix_looks(tmp_path: Path) -> None:
+def test_a_matrix_with_labels_is_refused_with_the_format_of_a_matrix(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="an accuracy matrix is numbers alone, or JSON"):
-        read(put(tmp_path, "task,a,b\na,90,85\nb,10,80\n"), {})
+        read_table(write_file(tmp_path, "task,a,b\na,90,85\nb,10,80\n"), {})
 
 
-def test_a_gap_in_a_frame_of_pandas_is_no_value_whatever_its_column_holds() -> None:
+def test_a_gap_in_a_pandas_frame_is_null_in_a_column_of_any_type() -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not among what Perdure needs")
     columns = {
         "block_type": ["train"] * 3,
@@ -386,7 +392,7 @@ def test_a_gap_in_a_frame_of_pandas_is_no_value_whatever_its_column_holds() -> N
         "remark": ["x", math.nan, None],
         "count": pandas.array([1, None, 3], dtype="Int64"),
     }
-    (found,) = frame_lifetimes(pandas.DataFrame(columns), Options())
-    assert found.experiences["reward"].to_list() == [1.0, None, 3.0]
-    assert found.experiences["remark"].to_list() == ["x", None, None]
-    assert found.experiences["count"].to_list() == [1.0, None, 3.0]
+    (result,) = frame_lifetimes(pandas.DataFrame(columns), Options())
+    assert result.experiences["reward"].to_list() == [1.0, None, 3.0]
+    assert result.experiences["remark"].to_list() == ["x", None, None]
+    assert result.experiences["count"].to_list() == [1.0, None, 3.0]

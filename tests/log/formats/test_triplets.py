@@ -1,4 +1,4 @@
-"""Triplets: what Avalanche writes is an accuracy matrix, whatever the order of its rows."""
+"""Triplets: Avalanche's result files are accuracy matrices, for any order of their rows."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ HEADER = "eval_exp,training_exp,eval_accuracy,eval_loss,forgetting"
 ROWS = ["0,None,0.1,2,0", "0,0,0.9,1,0", "1,0,0,3,0", "0,1,0.5,1,0.4", "1,1,0.8,1,0"]
 
 
-def put(folder: Path, rows: list[str], header: str = HEADER) -> Path:
+def write_file(folder: Path, rows: list[str], header: str = HEADER) -> Path:
     file = folder / "eval_results.csv"
     file.write_text("\n".join([header, *rows]) + "\n")
     return file
 
 
-def read(file: Path, options: Options | None = None) -> MatrixLifetime:
-    found = TABLE.read(file, options or Options())
-    assert isinstance(found, MatrixLifetime)
-    return found
+def read_triplets(file: Path, options: Options | None = None) -> MatrixLifetime:
+    lifetime = TABLE.read(file, options or Options())
+    assert isinstance(lifetime, MatrixLifetime)
+    return lifetime
 
 
 def test_avalanches_results_are_an_accuracy_matrix(tmp_path: Path) -> None:
-    lifetime = read(put(tmp_path, ROWS))
+    lifetime = read_triplets(write_file(tmp_path, ROWS))
     np.testing.assert_array_equal(lifetime.matrix.values, [[0.1, 0.9, 0.5], [np.nan, 0.0, 0.8]])
     assert lifetime.matrix.tasks == ("task1", "task2")
     assert lifetime.matrix.unit == "fraction"
@@ -44,38 +44,38 @@ def test_avalanches_results_are_an_accuracy_matrix(tmp_path: Path) -> None:
     check_reader(TABLE, tmp_path / "eval_results.csv")
 
 
-def test_triplets_are_not_asked_which_way_round_they_are(tmp_path: Path) -> None:
-    alone = read(put(tmp_path, ["0,None,0.1,2,0", "0,0,0.9,1,0"]))
+def test_triplets_need_no_orientation(tmp_path: Path) -> None:
+    alone = read_triplets(write_file(tmp_path, ["0,None,0.1,2,0", "0,0,0.9,1,0"]))
     np.testing.assert_array_equal(alone.matrix.values, [[0.1, 0.9]])
-    unseen = read(put(tmp_path, ["0,0,0.9,1,0", "1,0,0.2,1,0", "1,1,0.8,1,0"]))
+    unseen = read_triplets(write_file(tmp_path, ["0,0,0.9,1,0", "1,0,0.2,1,0", "1,1,0.8,1,0"]))
     np.testing.assert_array_equal(unseen.matrix.after, [[0.9, np.nan], [0.2, 0.8]])
 
 
-def test_zeros_of_triplets_were_measured(tmp_path: Path) -> None:
+def test_zeros_of_triplets_count_as_measured(tmp_path: Path) -> None:
     rows = [f"{row},{column},{0.9 if row <= column else 0},1,0" for row in range(3) for column in range(3)]
-    assert (read(put(tmp_path, rows)).matrix.after[np.tril_indices(3, -1)] == 0).all()
+    assert (read_triplets(write_file(tmp_path, rows)).matrix.after[np.tril_indices(3, -1)] == 0).all()
 
 
 def test_experiences_with_names_keep_them_in_the_order_of_training(tmp_path: Path) -> None:
     rows = ["Dogs,Cats,.2", "Cats,Cats,.9", "Dogs,Dogs,.8", "Cats,Dogs,.6"]
-    lifetime = read(put(tmp_path, rows, "eval_exp,training_exp,value"), Options(unit="fraction"))
+    lifetime = read_triplets(write_file(tmp_path, rows, "eval_exp,training_exp,value"), Options(unit="fraction"))
     assert lifetime.matrix.tasks == ("cats", "dogs")
     np.testing.assert_array_equal(lifetime.matrix.after, [[0.9, 0.6], [0.2, 0.8]])
 
 
-def test_a_named_measure_decides_which_values_count(tmp_path: Path) -> None:
-    lifetime = read(put(tmp_path, ROWS), Options(measures={"eval_loss": "lower"}))
+def test_a_named_measure_selects_the_values(tmp_path: Path) -> None:
+    lifetime = read_triplets(write_file(tmp_path, ROWS), Options(measures={"eval_loss": "lower"}))
     np.testing.assert_array_equal(lifetime.matrix.values[0], [2, 1, 1])
     assert lifetime.matrix.unit == "raw"
 
 
-def test_values_that_nobody_can_choose_between_are_asked_for(tmp_path: Path) -> None:
+def test_several_possible_values_are_refused_with_a_request_to_name_one(tmp_path: Path) -> None:
     with pytest.raises(LogError, match=r"any of the columns left, right may be the accuracy; say which with --measure"):
-        read(put(tmp_path, ["0,0,1,2"], "eval_exp,training_exp,left,right"))
+        read_triplets(write_file(tmp_path, ["0,0,1,2"], "eval_exp,training_exp,left,right"))
 
 
-def test_what_was_never_trained_stands_apart_and_what_was_evaluated_again_counts_last(tmp_path: Path) -> None:
-    lifetime = read(put(tmp_path, [*ROWS, "7,1,0.3,1,0", "1,1,0.85,1,0"]))
+def test_an_untrained_task_is_separate_and_the_last_evaluation_counts(tmp_path: Path) -> None:
+    lifetime = read_triplets(write_file(tmp_path, [*ROWS, "7,1,0.3,1,0", "1,1,0.85,1,0"]))
     assert lifetime.matrix.values[1, 2] == 0.85
     notes = " ".join(lifetime.notes)
     assert lifetime.matrix.others["7"][2] == 0.3
@@ -83,24 +83,24 @@ def test_what_was_never_trained_stands_apart_and_what_was_evaluated_again_counts
     assert "1 cells were evaluated again" in notes
 
 
-def test_nothing_trained_is_refused(tmp_path: Path) -> None:
+def test_a_file_without_training_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="training_exp is blank in every row; nothing was learned"):
-        read(put(tmp_path, ["0,None,0.1,2,0"]))
+        read_triplets(write_file(tmp_path, ["0,None,0.1,2,0"]))
 
 
 def test_a_blank_experience_is_named_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(LogError, match=r"eval_results\.csv:3: eval_exp is blank; expected the experience"):
-        read(put(tmp_path, ["0,0,0.1,2,0", ",0,0.1,2,0"]))
+        read_triplets(write_file(tmp_path, ["0,0,0.1,2,0", ",0,0.1,2,0"]))
 
 
 def test_seeds_in_one_file_are_lifetimes(tmp_path: Path) -> None:
-    file = put(tmp_path, [f"{seed},{row}" for row in ROWS for seed in (1, 2)], f"seed,{HEADER}")
-    found = list(TABLE.lifetimes(file, Options()))
-    assert [(one.seed, one.inside) for one in found] == [(1, "1"), (2, "2")]
-    alone = read(put(tmp_path, ROWS)).matrix
-    for one in found:
-        assert isinstance(one, MatrixLifetime)
-        np.testing.assert_array_equal(one.matrix.values, alone.values)
+    file = write_file(tmp_path, [f"{seed},{row}" for row in ROWS for seed in (1, 2)], f"seed,{HEADER}")
+    lifetimes = list(TABLE.lifetimes(file, Options()))
+    assert [(lifetime.seed, lifetime.inside) for lifetime in lifetimes] == [(1, "1"), (2, "2")]
+    alone = read_triplets(write_file(tmp_path, ROWS)).matrix
+    for lifetime in lifetimes:
+        assert isinstance(lifetime, MatrixLifetime)
+        np.testing.assert_array_equal(lifetime.matrix.values, alone.values)
 
 
 @settings(max_examples=30, deadline=None)
@@ -113,11 +113,11 @@ def test_the_order_of_rows_within_one_training_does_not_matter(count: int, data:
         order = data.draw(st.permutations(range(count)))
         rows += [f"{row},{column},{float(cells[row, column])!r},0,0" for row in order]
     with TemporaryDirectory() as folder:
-        np.testing.assert_array_equal(read(put(Path(folder), rows)).matrix.after, cells)
+        np.testing.assert_array_equal(read_triplets(write_file(Path(folder), rows)).matrix.after, cells)
 
 
-def test_another_column_than_the_accuracy_can_be_named(tmp_path: Path) -> None:
-    lifetime = read(put(tmp_path, ROWS), Options(measure="eval_loss"))
+def test_a_column_other_than_the_accuracy_can_be_named(tmp_path: Path) -> None:
+    lifetime = read_triplets(write_file(tmp_path, ROWS), Options(measure="eval_loss"))
     np.testing.assert_array_equal(lifetime.matrix.values, [[2, 1, 1], [np.nan, 3, 1]])
     assert lifetime.passage("eval_loss").measure == "eval_loss"
     assert lifetime.matrix.unit == "raw"

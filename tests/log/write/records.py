@@ -1,4 +1,4 @@
-"""A record to log, and what a folder then holds: shared by the tests of what writes."""
+"""A record to log and the text of a written folder, shared by several tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many lifetimes into one file: whole or not at all, and what cannot be written is refused."""
+"""Writing many lifetimes into one file: whole or not at all; invalid values are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from msgspec.structs import replace
-from tests.log.formats.bulk_lives import LENGTH, SCENARIO, all_of, array, several
+from tests.log.formats.bulk_lifetimes import LENGTH, SCENARIO, array, make_lifetimes, read_all
 
 import perdure
 from perdure.errors import LogError, PerdureError
@@ -17,7 +17,7 @@ from perdure.log.write import bulk
 from perdure.scenario.model import Block, Scenario
 
 
-def unwritten(path: Path, *arguments: object, **more: object) -> str:
+def failed_write_message(path: Path, *arguments: object, **more: object) -> str:
     with pytest.raises(PerdureError) as caught:
         perdure.write_lifetimes(path, *arguments, **more)  # type: ignore[arg-type]
     assert not path.exists()
@@ -26,42 +26,46 @@ def unwritten(path: Path, *arguments: object, **more: object) -> str:
 
 
 @pytest.mark.parametrize("name", ["lives.parquet", "lives"])
-def test_nothing_is_left_of_what_cannot_be_written(tmp_path: Path, name: str) -> None:
+def test_a_failed_write_leaves_no_file(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
 
     def breaking() -> Iterator[Lifetime]:
-        yield from several(2)
+        yield from make_lifetimes(2)
         raise LogError("the third is not there")
 
-    assert unwritten(path, breaking()) == "the third is not there"
-    assert "no lifetime to write" in unwritten(path, [])
-    assert "no lifetime to write" in unwritten(path, values=array(0), scenario=SCENARIO)
-    assert "lives or values, and not both" in unwritten(path)
-    assert "give scenario=" in unwritten(path, values=array())
-    assert f"expected a row per lifetime and {LENGTH} columns" in unwritten(
+    assert failed_write_message(path, breaking()) == "the third is not there"
+    assert "no lifetime to write" in failed_write_message(path, [])
+    assert "no lifetime to write" in failed_write_message(path, values=array(0), scenario=SCENARIO)
+    assert "lives or values, and not both" in failed_write_message(path)
+    assert "give scenario=" in failed_write_message(path, values=array())
+    assert f"expected a row per lifetime and {LENGTH} columns" in failed_write_message(
         path, values=array()[:, 1:], scenario=SCENARIO
     )
-    assert "3 seeds for more lifetimes" in unwritten(path, values=array(), scenario=SCENARIO, seeds=[1, 2, 3])
-    assert "two lifetimes are called 'life-1'" in unwritten(path, values=array(2), scenario=SCENARIO, seeds=[1, 1])
+    assert "3 seeds for more lifetimes" in failed_write_message(
+        path, values=array(), scenario=SCENARIO, seeds=[1, 2, 3]
+    )
+    assert "two lifetimes are called 'life-1'" in failed_write_message(
+        path, values=array(2), scenario=SCENARIO, seeds=[1, 1]
+    )
     steps = Scenario.of("steps", [Block("learn", "a", None)])
-    assert "has no length in experiences" in unwritten(path, values=array(), scenario=steps)
-    one, other = several(2)
-    assert "two lifetimes are called" in unwritten(path, [one, one])
-    assert "its measures are" in unwritten(path, [one, replace(other, measures={"reward": "lower"})])
+    assert "has no length in experiences" in failed_write_message(path, values=array(), scenario=steps)
+    one, other = make_lifetimes(2)
+    assert "two lifetimes are called" in failed_write_message(path, [one, one])
+    assert "its measures are" in failed_write_message(path, [one, replace(other, measures={"reward": "lower"})])
     wider = replace(other, experiences=other.experiences.with_columns(pl.lit(1).alias("steps")))
-    assert "differing: steps" in unwritten(path, [one, wider])
-    unsayable = unwritten(path, [replace(one, manifest={"what": object()})])
+    assert "differing: steps" in failed_write_message(path, [one, wider])
+    unsayable = failed_write_message(path, [replace(one, manifest={"what": object()})])
     assert "cannot be written as JSON" in unsayable
     assert "choose another place" not in unsayable
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(bulk, "_PER_PART", 1)  # so that it breaks when some are written
-        assert unwritten(path, breaking()) == "the third is not there"
+        patched.setattr(bulk, "_PER_PART", 1)  # so that the failure comes after some parts are written
+        assert failed_write_message(path, breaking()) == "the third is not there"
 
 
-def test_further_columns_are_kept_and_may_not_take_our_names(tmp_path: Path) -> None:
-    (one,) = several(1)
+def test_extra_columns_are_written_and_may_not_use_reserved_names(tmp_path: Path) -> None:
+    (one,) = make_lifetimes(1)
     wider = replace(one, experiences=one.experiences.with_columns(pl.lit(7).alias("steps")))
-    (back,) = all_of(perdure.write_lifetimes(tmp_path / "lives.parquet", [wider]))
+    (back,) = read_all(perdure.write_lifetimes(tmp_path / "lives.parquet", [wider]))
     assert back.experiences.equals(wider.experiences)
     taken = replace(one, experiences=one.experiences.with_columns(pl.lit(7).alias("seed")))
     with pytest.raises(LogError, match="a column is called 'seed'"):
@@ -72,15 +76,15 @@ def test_a_file_is_replaced_whole_and_a_folder_is_not_touched(tmp_path: Path) ->
     file = perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(2), scenario=SCENARIO)
     with pytest.raises(LogError):
         perdure.write_lifetimes(file, values=array()[:, 1:], scenario=SCENARIO)
-    assert len(all_of(file)) == 2
+    assert len(read_all(file)) == 2
     perdure.write_lifetimes(file, values=array(4), scenario=SCENARIO)
-    assert len(all_of(file)) == 4
+    assert len(read_all(file)) == 4
     folder = perdure.write_lifetimes(tmp_path / "lives", values=array(2), scenario=SCENARIO)
     with pytest.raises(LogError, match="is there already"):
         perdure.write_lifetimes(folder, values=array(4), scenario=SCENARIO)
-    assert len(all_of(folder)) == 2
+    assert len(read_all(folder)) == 2
 
 
 def test_every_standard_column_comes_back_in_its_type(tmp_path: Path) -> None:
-    (life,) = all_of(perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(1), scenario=SCENARIO))
-    assert dict(life.experiences.schema) == {**STANDARD_COLUMNS, "reward": pl.Float64()}
+    (lifetime,) = read_all(perdure.write_lifetimes(tmp_path / "lives.parquet", values=array(1), scenario=SCENARIO))
+    assert dict(lifetime.experiences.schema) == {**STANDARD_COLUMNS, "reward": pl.Float64()}

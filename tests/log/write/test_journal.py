@@ -1,4 +1,4 @@
-"""What a journal leaves on disk, alone and with other writers, and when a life is complete."""
+"""Journals: the files on disk, several writers, and when a lifetime is complete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.write.stream import Stream
 
 
-def test_the_file_is_l2logger_1_1_to_the_letter(tmp_path: Path) -> None:
+def test_the_file_is_exactly_l2logger_1_1(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life", measures=["reward"]) as journal:
         journal.log(**RECORD, zebra="z", apple=3)
     file = tmp_path / "life" / "worker-default" / "0-train" / "data-log.tsv"
@@ -33,7 +33,7 @@ def test_the_file_is_l2logger_1_1_to_the_letter(tmp_path: Path) -> None:
     assert info == {"metrics_columns": ["reward"], "log_format_version": "1.1"}
 
 
-def test_the_manifest_says_what_produced_the_life(tmp_path: Path) -> None:
+def test_the_manifest_records_the_origin_of_the_lifetime(tmp_path: Path) -> None:
     scenario = perdure.Scenario.of("two", [perdure.Block("learn", "a_1", 5), perdure.Block("learn", "b_1", 5)])
     with perdure.Journal(
         tmp_path,
@@ -54,13 +54,13 @@ def test_the_manifest_says_what_produced_the_life(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "/abs", ".hidden", "a\x00b"])
-def test_a_life_cannot_be_named_out_of_its_folder(tmp_path: Path, name: str) -> None:
+def test_a_lifetime_name_cannot_leave_its_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(RecordError, match="name is"):
         perdure.Journal(tmp_path, name)
     assert not list(tmp_path.iterdir())
 
 
-def test_an_existing_life_is_never_overwritten(life: Path) -> None:
+def test_an_existing_lifetime_is_never_overwritten(life: Path) -> None:
     with pytest.raises(LogError, match="exists already"):
         perdure.Journal(life.parent, life.name)
 
@@ -111,14 +111,14 @@ def test_two_writers_cannot_be_the_same_worker(tmp_path: Path) -> None:
         second.log(**{**RECORD, "exp_num": 1, "worker_id": "other"})
 
 
-def test_a_life_ends_also_where_folders_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lifetime_ends_even_if_folders_cannot_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perdure.log.write.stream.fcntl", None)  # as on Windows
     with perdure.Journal(tmp_path, "life") as journal:
         journal.log(**RECORD)
     assert perdure.read(tmp_path / "life").complete
 
 
-def test_a_worker_is_taken_up_where_it_stands(tmp_path: Path) -> None:
+def test_a_worker_continues_after_its_last_record(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life") as journal:
         journal.log(**{**RECORD, "block_num": 1, "exp_num": 5})
     file = tmp_path / "life" / "worker-default" / "1-train" / "data-log.tsv"
@@ -135,7 +135,7 @@ def test_a_worker_is_taken_up_where_it_stands(tmp_path: Path) -> None:
     assert [event["cut"] for event in torn if event["event"] == "torn"] == ["1\t6\tworker-def"]
 
 
-def test_a_life_of_other_measures_is_not_joined(life: Path) -> None:
+def test_a_lifetime_of_other_measures_is_not_joined(life: Path) -> None:
     with pytest.raises(LogError, match="has the measures"):
         perdure.Journal(life.parent, life.name, measures=["accuracy"], join=True)
 
@@ -148,19 +148,19 @@ def test_a_closed_journal_takes_nothing_more(tmp_path: Path) -> None:
         journal.log(**RECORD)
 
 
-def test_a_life_that_raised_is_not_complete(tmp_path: Path) -> None:
-    def live() -> None:
+def test_a_lifetime_that_raised_is_not_complete(tmp_path: Path) -> None:
+    def log_and_raise() -> None:
         with perdure.Journal(tmp_path, "life") as journal:
             journal.log(**RECORD)
             raise ZeroDivisionError("a learner's own mistake")
 
     with pytest.raises(ZeroDivisionError):
-        live()
+        log_and_raise()
     assert perdure.read(tmp_path / "life").complete is False
     assert "ZeroDivisionError" in (tmp_path / "life" / "blocks.jsonl").read_text()
 
 
-def test_a_life_is_complete_once_every_worker_has_ended(tmp_path: Path) -> None:
+def test_a_lifetime_is_complete_once_every_worker_has_ended(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life") as late:
         late.log(**RECORD, worker_id="late")
         late.end_blocks()
@@ -172,7 +172,7 @@ def test_a_life_is_complete_once_every_worker_has_ended(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_does_not_write_in_its_parents_name(tmp_path: Path) -> None:
+def test_a_forked_child_does_not_write_to_its_parents_log(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life") as journal:
         journal.log(**RECORD)
         child = os.fork()
@@ -193,14 +193,14 @@ def test_the_experiences_have_the_declared_schema(life: Path) -> None:
     assert dict(rows.schema) == {**STANDARD_COLUMNS, "reward": pl.Float64()}
 
 
-def test_what_cannot_be_written_leaves_no_folder_behind(tmp_path: Path) -> None:
+def test_a_record_that_cannot_be_written_leaves_no_folder(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="cannot be written as JSON"):
         perdure.Journal(tmp_path, "life", info={"a": object()})
     assert not list(tmp_path.iterdir())
     perdure.Journal(tmp_path, "life").close()
 
 
-def test_a_torn_first_record_says_nothing_about_numbers(tmp_path: Path) -> None:
+def test_a_torn_first_record_does_not_fix_the_numbers(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life") as journal:
         journal.log(**RECORD)
     file = tmp_path / "life" / "worker-default" / "5-train" / "data-log.tsv"
@@ -212,7 +212,7 @@ def test_a_torn_first_record_says_nothing_about_numbers(tmp_path: Path) -> None:
     assert perdure.read(tmp_path / "life").experiences["exp_num"].to_list() == [0, 40]
 
 
-def test_a_worker_that_cannot_be_closed_does_not_keep_the_others_open(
+def test_a_worker_that_cannot_be_closed_does_not_block_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = perdure.Journal(tmp_path, "life")
@@ -235,7 +235,7 @@ def test_a_worker_that_cannot_be_closed_does_not_keep_the_others_open(
     assert not journal._syncer.is_alive()
 
 
-def test_what_broke_a_block_off_is_raised_as_it_is_whatever_it_says(tmp_path: Path) -> None:
+def test_the_error_that_ended_a_block_is_raised_unchanged(tmp_path: Path) -> None:
     for number, problem in enumerate((OSError("caf\udce9.txt"), ValueError("x" * 10**6), GeneratorExit())):
         journal = perdure.Journal(tmp_path, f"life-{number}")
         journal.log(**RECORD)

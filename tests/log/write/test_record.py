@@ -1,4 +1,4 @@
-"""Which records a journal takes, one by one and at once, and that what is refused leaves nothing behind."""
+"""Records that a journal accepts, singly and in columns; a refused record leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perdure.log.check import check_l2logger
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message_part"),
     [
         ({"block_num": -1}, "not negative"),
         ({"block_num": 1.0}, "whole number"),
@@ -49,12 +49,14 @@ from perdure.log.check import check_l2logger
         ({"note": "a\ud800"}, "surrogate"),
     ],
 )
-def test_a_record_that_breaks_a_rule_leaves_nothing_behind(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_a_record_that_breaks_a_rule_leaves_nothing_behind(
+    tmp_path: Path, change: dict[str, Any], message_part: str
+) -> None:
     with perdure.Journal(tmp_path, "life") as journal:
-        with pytest.raises(RecordError, match=said):
+        with pytest.raises(RecordError, match=message_part):
             journal.log(**{**RECORD, **change})
         assert not list(journal.path.rglob("data-log.tsv"))
-        # The same after a good record, when words and columns have been seen before.
+        # The same after a good record, when texts and columns are already known.
         journal.log(**{**RECORD, **({"note": "fine"} if "note" in change else {})})
         before = text_of(journal)
         with pytest.raises(RecordError):
@@ -110,16 +112,16 @@ numbers = st.one_of(
 )
 
 
-# Polars may know a newer Unicode than this Python, and fold letters that are still unassigned ("Cn") here.
-known = text.filter(lambda name: all(category(one) != "Cn" for one in name))
+# Polars may know a newer Unicode than this Python, and fold characters that are still unassigned ("Cn") here.
+known = text.filter(lambda name: all(category(letter) != "Cn" for letter in name))
 
 
-names = known.filter(lambda name: name.strip() and all(ord(one) >= 32 and ord(one) != 127 for one in name))
+names = known.filter(lambda name: name.strip() and all(ord(letter) >= 32 and ord(letter) != 127 for letter in name))
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(names.filter(lambda name: ".." not in name), numbers, text), min_size=1, max_size=8))
-def test_what_is_logged_is_what_is_read(tmp_path_factory: pytest.TempPathFactory, records: list[Any]) -> None:
+def test_reading_returns_the_logged_rows(tmp_path_factory: pytest.TempPathFactory, records: list[Any]) -> None:
     folder = tmp_path_factory.mktemp("round")
     with perdure.Journal(folder, "life") as journal:
         for number, (task, reward, note) in enumerate(records):
@@ -135,8 +137,8 @@ def test_what_is_logged_is_what_is_read(tmp_path_factory: pytest.TempPathFactory
     rows = perdure.read(folder / "life").experiences
     assert rows["task_name"].to_list() == [task.lower() for task, _, _ in records]
     assert rows["reward"].to_list() == [None if reward is None else float(reward) for _, reward, _ in records]
-    assert [json.loads(one)["note"] for one in rows["task_params"]] == [note for _, _, note in records]
-    assert [one.replace("\r\n", "\n") for one in rows["note"]] == [
+    assert [json.loads(row)["note"] for row in rows["task_params"]] == [note for _, _, note in records]
+    assert [row.replace("\r\n", "\n") for row in rows["note"]] == [
         f"x{note}".replace("\r\n", "\n") for _, _, note in records
     ]
     assert check_l2logger(folder / "life").ok
@@ -155,20 +157,22 @@ def test_what_is_logged_is_what_is_read(tmp_path_factory: pytest.TempPathFactory
         max_size=10,
     )
 )
-def test_columns_and_single_records_say_the_same(tmp_path_factory: pytest.TempPathFactory, records: list[Any]) -> None:
+def test_columns_and_single_records_write_the_same_log(
+    tmp_path_factory: pytest.TempPathFactory, records: list[Any]
+) -> None:
     folder = tmp_path_factory.mktemp("many")
     workers, tasks, rewards, notes = map(list, zip(*records, strict=True))
     blocks = sorted(index // 3 for index in range(len(records)))
     common: dict[str, Any] = {"block_type": "train", "task_params": {"a": 'b"c'}}
     with perdure.Journal(folder, "one") as journal:
-        for at in range(len(records)):
+        for position in range(len(records)):
             journal.log(
-                block_num=blocks[at],
-                exp_num=at,
-                worker_id=workers[at],
-                task_name=tasks[at],
-                reward=rewards[at],
-                note=notes[at],
+                block_num=blocks[position],
+                exp_num=position,
+                worker_id=workers[position],
+                task_name=tasks[position],
+                reward=rewards[position],
+                note=notes[position],
                 **common,
             )
     with perdure.Journal(folder, "many") as journal:
@@ -186,7 +190,7 @@ def test_columns_and_single_records_say_the_same(tmp_path_factory: pytest.TempPa
     assert check_l2logger(folder / "many").problems == ()
 
 
-def test_a_block_at_once_keeps_every_bit_of_its_numbers(tmp_path: Path) -> None:
+def test_a_block_logged_in_columns_keeps_every_bit_of_its_numbers(tmp_path: Path) -> None:
     values = np.random.default_rng(0).normal(size=40_000) * 10.0 ** np.random.default_rng(1).integers(-300, 300, 40_000)
     with perdure.Journal(tmp_path, "life") as journal:
         journal.log_many(**{**RECORD, "exp_num": np.arange(values.size), "reward": values})
@@ -194,7 +198,7 @@ def test_a_block_at_once_keeps_every_bit_of_its_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message_part"),
     [
         ({"exp_num": [0, 1, 2]}, "differ in length"),
         ({"exp_num": [1, 0]}, "exp_num falls from 1 to 0"),
@@ -212,26 +216,28 @@ def test_a_block_at_once_keeps_every_bit_of_its_numbers(tmp_path: Path) -> None:
         ({"other": 1}, "comes with other"),
     ],
 )
-def test_a_column_that_breaks_a_rule_leaves_nothing_behind(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_a_column_that_breaks_a_rule_leaves_nothing_behind(
+    tmp_path: Path, change: dict[str, Any], message_part: str
+) -> None:
     with perdure.Journal(tmp_path, "life") as journal:
         journal.log(**RECORD)
         before = text_of(journal)
-        with pytest.raises(RecordError, match=said):
+        with pytest.raises(RecordError, match=message_part):
             journal.log_many(**{**RECORD, "exp_num": [0, 1], "reward": [0.0, 1.0], **change})
         assert text_of(journal) == before
 
 
-def test_no_records_at_once_are_no_records(tmp_path: Path) -> None:
+def test_empty_columns_write_no_records(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life") as journal:
         journal.log_many(**{**RECORD, "exp_num": [], "reward": []})
         assert not list(journal.path.rglob("data-log.tsv"))
 
 
-def test_truths_are_written_the_same_one_by_one_and_at_once(tmp_path: Path) -> None:
+def test_booleans_are_written_the_same_singly_and_in_columns(tmp_path: Path) -> None:
     truths = [True, False, True]
     with perdure.Journal(tmp_path, "one") as journal:
-        for at, truth in enumerate(truths):
-            journal.log(**{**RECORD, "exp_num": at, "reward": truth, "solved": truth})
+        for index, truth in enumerate(truths):
+            journal.log(**{**RECORD, "exp_num": index, "reward": truth, "solved": truth})
     with perdure.Journal(tmp_path, "many") as journal:
         journal.log_many(**{**RECORD, "exp_num": range(3), "reward": truths, "solved": truths})
     one, many = (perdure.read(tmp_path / name).experiences.drop("timestamp") for name in ("one", "many"))

@@ -1,4 +1,4 @@
-"""Engines by name, and what a cluster is asked for."""
+"""Engines by name, and the resources that they request from a cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WriteProtocol = Callable[..., Path]
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_every_engine_of_the_table_is_there(name: str) -> None:
+def test_every_engine_of_the_table_exists(name: str) -> None:
     assert callable(engine(name))
 
 
@@ -31,7 +31,7 @@ def test_an_unknown_engine_offers_the_nearest(tmp_path: Path, write_protocol: Wr
     assert not (tmp_path / "run").exists()
 
 
-def test_resources_are_read_and_no_part_of_what_a_protocol_is(write_protocol: WriteProtocol) -> None:
+def test_resources_are_read_and_are_not_part_of_a_protocols_identity(write_protocol: WriteProtocol) -> None:
     plain = read_protocol(write_protocol(name="plain.toml"))
     more = "[resources]\ncpus = 4\ngpus = 0.25\ngigabytes = 2.5\ncustom = { tpu = 1 }"
     asked = read_protocol(write_protocol(more=more, name="asked.toml"))
@@ -41,7 +41,7 @@ def test_resources_are_read_and_no_part_of_what_a_protocol_is(write_protocol: Wr
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "cpus = -1",
         "gpus = 1.5",
@@ -52,12 +52,12 @@ def test_resources_are_read_and_no_part_of_what_a_protocol_is(write_protocol: Wr
         "cpus = '1'",
     ],
 )
-def test_resources_that_no_cluster_understands_are_refused(write_protocol: WriteProtocol, said: str) -> None:
+def test_invalid_resources_are_refused(write_protocol: WriteProtocol, message: str) -> None:
     with pytest.raises(ProtocolError, match=r"\[resources\]"):
-        read_protocol(write_protocol(more=f"[resources]\n{said}"))
+        read_protocol(write_protocol(more=f"[resources]\n{message}"))
 
 
-def test_as_many_lives_fit_as_the_scarcest_resource_allows() -> None:
+def test_the_scarcest_resource_limits_the_number_of_lifetimes() -> None:
     needs = Resources(2, 0.5, 4, {"tpu": 1})
     assert _room({"CPU": 16, "GPU": 1, "memory": 64e9, "tpu": 8}, needs) == 2
     assert _room({"CPU": 16, "GPU": 1, "memory": 64e9}, needs) == 0
@@ -65,23 +65,23 @@ def test_as_many_lives_fit_as_the_scarcest_resource_allows() -> None:
 
 
 @pytest.mark.parametrize("address", [None, "ray://somewhere:10001"])
-def test_where_no_machine_has_room_a_cluster_of_ones_own_is_refused_and_another_waited_for(
+def test_without_a_large_enough_machine_a_local_cluster_is_refused_and_a_remote_one_awaited(
     tmp_path: Path, address: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    told: list[Event] = []
+    results: list[Event] = []
     ray: Any = SimpleNamespace(nodes=lambda: [{"Alive": True, "Resources": {"CPU": 2}}])
-    work = Work(RunFolder(tmp_path), told.append, address=address)
+    work = Work(RunFolder(tmp_path), results.append, address=address)
     if address is None:
         with pytest.raises(ProtocolError, match=r"asks for: GPU 1 \(at most 0\); ask for less, or give --address"):
             _check_room(ray, Resources(gpus=1), work)
     else:
         _check_room(ray, Resources(gpus=1), work)
-        assert [one.kind for one in told] == ["waiting"]
+        assert [result.kind for result in results] == ["waiting"]
     _check_room(ray, Resources(cpus=2), work)
 
 
-def test_perdure_and_what_was_imported_from_beside_the_protocol_is_sent(tmp_path: Path) -> None:
+def test_perdure_and_the_modules_imported_from_the_protocols_folder_are_sent(tmp_path: Path) -> None:
     (tmp_path / "sent_module.py").write_text("")
     (tmp_path / "sent_beside.py").write_text("")
     (tmp_path / "data.bin").write_bytes(b"0")
@@ -92,14 +92,14 @@ def test_perdure_and_what_was_imported_from_beside_the_protocol_is_sent(tmp_path
     with importable((tmp_path,)):
         import sent_module  # type: ignore[import-not-found]  # noqa: F401
         import sent_package  # type: ignore[import-not-found]  # noqa: F401
-    found = code_for((tmp_path,))
-    mine = {name for name in found if not name.startswith("perdure/")}
+    code = code_for((tmp_path,))
+    mine = {name for name in code if not name.startswith("perdure/")}
     assert mine == {"sent_module.py", "sent_beside.py", "sent_package/__init__.py", "sent_package/deeper/__init__.py"}
-    assert {"perdure/__init__.py", "perdure/schemas/protocol.schema.json"} <= found.keys()
+    assert {"perdure/__init__.py", "perdure/schemas/protocol.schema.json"} <= code.keys()
     assert {name.partition("/")[0] for name in code_for(())} == {"perdure"}
 
 
-def test_too_much_to_send_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_a_transfer_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perdure.cluster._MAX_BYTES", 10)
     with pytest.raises(PerdureError, match="too much to send; install them on every machine"):
         code_for(())

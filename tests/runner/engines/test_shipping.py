@@ -1,4 +1,4 @@
-"""What travels may stop at any change: who receives it holds a life that goes on to the same records."""
+"""Transfer of a lifetime may stop at any change: the receiver has a lifetime that resumes to the same records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AllRecords = Callable[[Path], dict[str, pl.DataFrame]]
 
 
 def broken(tmp_path: Path, write_protocol: WriteProtocol) -> tuple[Path, RunFolder, Job]:
-    """A life that broke off in its fifth block, far away, and its protocol."""
+    """Return a lifetime that stopped in its fifth block in another folder, and its protocol."""
     file = write_protocol("toys:Counts")
     toys = tmp_path / "toys.py"
     toys.write_text(
@@ -37,45 +37,45 @@ def broken(tmp_path: Path, write_protocol: WriteProtocol) -> tuple[Path, RunFold
     return file, folder, RunPlan(read_protocol(file)).lives[0]
 
 
-def home(tmp_path: Path, name: str) -> RunFolder:
-    """A run folder in which nothing was lived yet."""
+def make_home(tmp_path: Path, name: str) -> RunFolder:
+    """Return a run folder without any lifetime."""
     (tmp_path / name).mkdir()
     shutil.copy(tmp_path / "far" / "protocol.json", tmp_path / name)
     return RunFolder(tmp_path / name)
 
 
-def outbox(folder: RunFolder, job: Job) -> Outbox:
-    """What is sent to who has nothing of it."""
-    found = Outbox(folder, job)
-    found._sent.clear()
-    found._ledger = None
-    return found
+def make_outbox(folder: RunFolder, job: Job) -> Outbox:
+    """Return the outbox for a receiver that has no files yet."""
+    result = Outbox(folder, job)
+    result._sent.clear()
+    result._ledger = None
+    return result
 
 
-def test_a_life_goes_on_from_wherever_its_journey_ended(
+def test_a_lifetime_resumes_from_any_point_of_an_interrupted_transfer(
     tmp_path: Path, write_protocol: WriteProtocol, all_records: AllRecords
 ) -> None:
     file, far, job = broken(tmp_path, write_protocol)
     run_learner(file, tmp_path / "whole", workers=1)
     expected = all_records(tmp_path / "whole")
-    changes = list(outbox(far, job).changes(over=False))
+    changes = list(make_outbox(far, job).changes(over=False))
     went_on = 0
     for count in (*range(0, len(changes), 4), len(changes)):
-        here = home(tmp_path, f"home-{count}")
+        here = make_home(tmp_path, f"home-{count}")
         Inbox(here, job).take(islice(changes, count))
         went_on += here.states(job).latest() is not None
         assert run_learner(file, here.path, workers=0).failed == {}
-        found = all_records(here.path)
-        assert found.keys() == expected.keys()
-        assert all(found[key].equals(expected[key]) for key in found)
+        records = all_records(here.path)
+        assert records.keys() == expected.keys()
+        assert all(records[key].equals(expected[key]) for key in records)
     assert went_on >= 1
 
 
-def test_what_is_sent_twice_is_sent_once_and_what_is_gone_is_removed(
+def test_unchanged_files_are_sent_once_and_deleted_files_are_removed(
     tmp_path: Path, write_protocol: WriteProtocol
 ) -> None:
     file, far, job = broken(tmp_path, write_protocol)
-    here, sent = home(tmp_path, "home"), outbox(far, job)
+    here, sent = make_home(tmp_path, "home"), make_outbox(far, job)
     assert sent.has_news()
     Inbox(here, job).take(sent.changes(over=True))
     assert (here.place(job) / "traceback.txt").exists()
@@ -89,24 +89,26 @@ def test_what_is_sent_twice_is_sent_once_and_what_is_gone_is_removed(
     assert not (here.place(job) / "traceback.txt").exists()
 
 
-def test_luggage_is_what_a_life_goes_on_with(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+def test_the_initial_files_are_those_from_which_a_lifetime_resumes(
+    tmp_path: Path, write_protocol: WriteProtocol
+) -> None:
     _, far, job = broken(tmp_path, write_protocol)
-    here = home(tmp_path, "home")
+    here = make_home(tmp_path, "home")
     write_files(files_to_continue(far, job), here.path)
-    kept = here.states(job).latest()
-    assert kept is not None
-    assert kept[0].blocks == 4
+    state = here.states(job).latest()
+    assert state is not None
+    assert state[0].blocks == 4
     shutil.rmtree(far.states(job).folder)
     assert files_to_continue(far, job) == {}
-    assert not far.place(job).exists()  # it will be lived again
+    assert not far.place(job).exists()  # the lifetime will run again
 
 
-def test_a_life_that_did_not_arrive_whole_is_not_accepted(tmp_path: Path, write_protocol: WriteProtocol) -> None:
+def test_an_incomplete_lifetime_is_not_accepted(tmp_path: Path, write_protocol: WriteProtocol) -> None:
     file = write_protocol()
     run_learner(file, tmp_path / "far", workers=0)
     far, job = RunFolder(tmp_path / "far"), RunPlan(read_protocol(file)).lives[0]
-    here = home(tmp_path, "home")
-    changes = list(outbox(far, job).changes(over=True))
+    here = make_home(tmp_path, "home")
+    changes = list(make_outbox(far, job).changes(over=True))
     Inbox(here, job).take(change for change in changes if "blocks.jsonl" not in change[0])
     with pytest.raises(LogError, match="is reported as finished"):
         check_arrived(here, job)
@@ -121,9 +123,9 @@ def test_a_life_that_did_not_arrive_whole_is_not_accepted(tmp_path: Path, write_
 @pytest.mark.parametrize(
     "path", ["../outside", "lives/life-001/x", "/etc/passwd", "protocol.json", ".run/lock", "lives/life-000/../x"]
 )
-def test_what_is_no_part_of_the_life_is_not_taken(tmp_path: Path, write_protocol: WriteProtocol, path: str) -> None:
+def test_files_outside_the_lifetime_are_not_accepted(tmp_path: Path, write_protocol: WriteProtocol, path: str) -> None:
     file = write_protocol()
     run_learner(file, tmp_path / "far", workers=0)
-    here, job = home(tmp_path, "home"), RunPlan(read_protocol(file)).lives[0]
+    here, job = make_home(tmp_path, "home"), RunPlan(read_protocol(file)).lives[0]
     with pytest.raises(PerdureError, match="not part of its lifetime, and was rejected"):
         Inbox(here, job).take([(path, b"x")])

@@ -1,4 +1,4 @@
-"""One game and many: the same rules, the same courses, the same pictures."""
+"""The arcade environment: a game alone and one of many have the same rules, episodes and pictures."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def actions(number: int, games: int, seed: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("game", NAMES)
 @pytest.mark.parametrize("seen", ["features", "pixels"])
 @pytest.mark.filterwarnings("ignore:.*render.*:UserWarning")
-def test_gymnasiums_own_checker_has_nothing_to_say(game: str, seen: str) -> None:
+def test_the_environment_passes_gymnasiums_checker(game: str, seen: str) -> None:
     check_env(make_game(game, {"observation": seen}), skip_render_check=True)
 
 
 @pytest.mark.parametrize("game", NAMES)
 @pytest.mark.parametrize("changed", [False, True])
 @pytest.mark.parametrize("seen", ["features", "pixels"])
-def test_a_game_among_many_takes_the_course_that_it_takes_alone(game: str, changed: bool, seen: str) -> None:
+def test_a_game_of_many_runs_as_it_does_alone(game: str, changed: bool, seen: str) -> None:
     params = {**(CHANGED[game] if changed else {}), "observation": seen}
     games, steps = 5, 150
     many = make_games(game, games, params)
@@ -60,7 +60,7 @@ def test_a_game_among_many_takes_the_course_that_it_takes_alone(game: str, chang
 
 @settings(max_examples=20, deadline=None)
 @given(some.sampled_from(NAMES), some.integers(0, 2**31), some.data())
-def test_whatever_is_played_features_stay_within_their_space(game: str, seed: int, data: some.DataObject) -> None:
+def test_features_stay_within_their_space_for_any_actions(game: str, seed: int, data: some.DataObject) -> None:
     params = {
         parameter.name: data.draw(some.floats(parameter.low, parameter.high), label=parameter.name)
         for parameter in GAMES[game].parameters
@@ -75,13 +75,13 @@ def test_whatever_is_played_features_stay_within_their_space(game: str, seed: in
 
 
 @pytest.mark.parametrize("game", NAMES)
-def test_inverted_controls_are_the_same_game_with_the_actions_exchanged(game: str) -> None:
+def test_inverted_controls_equal_the_game_with_exchanged_actions(game: str) -> None:
     plain, inverted = make_games(game, 6), make_games(game, 6, {"controls/inverted": True})
     assert np.array_equal(plain.reset(seed=1)[0], inverted.reset(seed=1)[0])
     for chosen in actions(80, 6):
         swapped = np.array([0, 2, 1])[chosen]
-        for one, other in zip(plain.step(chosen)[:4], inverted.step(swapped)[:4], strict=True):
-            assert np.array_equal(one, other)
+        for value, other in zip(plain.step(chosen)[:4], inverted.step(swapped)[:4], strict=True):
+            assert np.array_equal(value, other)
 
 
 @pytest.mark.parametrize("game", NAMES)
@@ -109,7 +109,7 @@ def test_the_background_changes_the_picture_and_not_the_features(game: str) -> N
 
 
 @pytest.mark.parametrize("game", NAMES)
-def test_a_game_can_be_seen_by_people(game: str) -> None:
+def test_a_game_can_be_rendered(game: str) -> None:
     text = make_game(game, render_mode="ansi")
     text.reset(seed=1)
     drawn: Any = text.render()
@@ -121,7 +121,7 @@ def test_a_game_can_be_seen_by_people(game: str) -> None:
     assert (picture.shape, picture.dtype) == ((256, 256, 3), np.uint8)
 
 
-def test_what_cannot_be_is_refused_in_words() -> None:
+def test_an_invalid_argument_is_refused_with_a_message() -> None:
     with pytest.raises(UnknownNameError, match=r"did you mean 'pong'\?"):
         make_game("pongg")
     with pytest.raises(TaskError, match="render_mode is 'human'"):
@@ -142,7 +142,7 @@ def test_what_cannot_be_is_refused_in_words() -> None:
         make_game("pong").reset(options={"params": {"observation": "pixels"}})
 
 
-def test_parameters_hold_for_the_episode_that_begins_with_them() -> None:
+def test_parameters_hold_for_the_episode_that_starts_with_them() -> None:
     env = make_game("pong")
     env.reset(seed=1, options={"params": {"steps": 3}})
     assert [env.step(0)[3] for _ in range(3)] == [False, False, True]
@@ -151,7 +151,7 @@ def test_parameters_hold_for_the_episode_that_begins_with_them() -> None:
     assert [bool(many.step(np.zeros(2))[3].all()) for _ in range(3)] == [False, False, True]
 
 
-def test_a_vector_is_one_to_gymnasium() -> None:
+def test_gymnasium_accepts_the_vector_environment() -> None:
     many: Any = make_games("pong", 4)
     assert isinstance(many, gymnasium.vector.VectorEnv)
     observations, _ = many.reset(seed=3)

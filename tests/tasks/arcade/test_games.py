@@ -1,4 +1,4 @@
-"""The games themselves: their rules, who can win them, and what makes them harder."""
+"""Games of the arcade: their rules, the policies that win them, and the parameters that make them harder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def follow(observations: np.ndarray) -> np.ndarray:
 
 
 def cross(observations: np.ndarray) -> np.ndarray:
-    """Go where no car is."""
+    """Move towards a lane without a car."""
     return np.where(observations[:, 4] > 0, FORWARD, np.where(observations[:, 5] > 0, STAY, BACK))
 
 
@@ -31,7 +31,7 @@ def idle(observations: np.ndarray) -> np.ndarray:
 
 
 def total_rewards(game: str, policy: Policy | None, episodes: int = 200, **params: Any) -> np.ndarray:
-    """The reward of one episode in each of many games; without a policy, of random play."""
+    """Return the reward of one episode in each of many games, played by the policy or at random."""
     given = {name.replace("__", "/"): value for name, value in params.items()}
     many = make_games(game, episodes, given)
     rng = np.random.default_rng(7)
@@ -61,7 +61,7 @@ def test_a_good_player_does_far_better_than_chance(game: str) -> None:
         ("pong", None, 0.05),
         ("pong", follow, 0.05),
         ("breakout", None, 0.05),
-        # A paddle as fast as the ball misses nothing, however narrow; a slower one does.
+        # A paddle as fast as the ball misses nothing, even if it is narrow; a slower one does.
         ("breakout", follow, 0.025),
     ],
 )
@@ -89,18 +89,18 @@ def test_a_parameter_makes_the_game_harder(game: str, easy: dict[str, Any], hard
     assert total_rewards(game, policy, **easy).mean() > total_rewards(game, policy, **hard).mean() + 0.3
 
 
-def test_who_never_moves_in_pong_loses_and_a_full_wide_paddle_never_does() -> None:
+def test_an_idle_paddle_loses_in_pong_and_a_full_width_paddle_never_does() -> None:
     assert total_rewards("pong", idle, bot__paddle__width=0.05).mean() < -3
     assert total_rewards("pong", idle, bot__paddle__width=1.0).min() >= 0
 
 
-def test_a_point_in_pong_is_one_and_an_episode_has_as_many_as_asked() -> None:
+def test_a_point_in_pong_is_one_and_an_episode_has_the_requested_number() -> None:
     totals = total_rewards("pong", idle, bot__paddle__width=0.02, points=3)
     assert set(np.abs(totals)) <= {0, 1, 2, 3}
     assert totals.min() == -3
 
 
-def test_breakout_ends_when_the_wall_is_gone() -> None:
+def test_breakout_ends_when_the_wall_is_cleared() -> None:
     env = make_game("breakout", {"bricks/rows": 1, "bricks/columns": 1, "bot/paddle/width": 1.0})
     env.reset(seed=1)
     total, ended = 0.0, False
@@ -116,20 +116,20 @@ def test_breakout_takes_a_point_for_each_lost_ball_and_ends_with_the_last() -> N
     assert many.min() == -2
 
 
-def test_the_way_made_in_freeway_is_the_reward_and_who_stays_has_none() -> None:
+def test_the_distance_crossed_in_freeway_is_the_reward() -> None:
     assert not total_rewards("freeway", idle).any()
     empty = total_rewards("freeway", lambda seen: np.full(len(seen), FORWARD), 3, traffic=0, lanes=4, steps=100)
     assert empty == pytest.approx([20, 20, 20])
 
 
-def test_a_car_in_freeway_takes_back_what_was_gained_since_the_kerb() -> None:
+def test_a_car_in_freeway_takes_back_the_reward_since_the_kerb() -> None:
     env = make_game("freeway", {"traffic": 6, "car/length": 0.15, "lanes": 2, "steps": 200})
     env.reset(seed=5)
     total = 0.0
     for _ in range(200):
         observation, reward, *_ = env.step(FORWARD)
         total += float(reward)
-        # Gains since the kerb are exactly the row: what is not a whole crossing shows in the first feature.
+        # Gains since the kerb are exactly the row: the part beyond whole crossings is the first feature.
         assert total - round(total - (observation[0] + 1) / 2) == pytest.approx((observation[0] + 1) / 2, abs=1e-6)
 
 
@@ -137,8 +137,8 @@ TILES, OFFSETS = 10, 4
 PAIRS = {"pong": ((5, 2), (5, 3), (0, 5)), "breakout": ((5, 2), (5, 3), (0, 5)), "freeway": ((1, 4), (2, 5), (0, 4))}
 
 
-def learned(game: str, episodes: int, **params: Any) -> np.ndarray:
-    """The rewards of a tile-coded Q-learner, episode by episode."""
+def learning_rewards(game: str, episodes: int, **params: Any) -> np.ndarray:
+    """Return the rewards of a tile-coded Q-learner, episode by episode."""
     env, rng = make_game(game, params), np.random.default_rng(0)
     pairs = np.array(PAIRS[game])
     shifts = np.array([(k / OFFSETS / TILES * 2, k / OFFSETS / TILES) for k in range(OFFSETS)])
@@ -167,7 +167,7 @@ def learned(game: str, episodes: int, **params: Any) -> np.ndarray:
 
 @pytest.mark.parametrize(("game", "params"), [("pong", {"points": 3}), ("breakout", {}), ("freeway", {})])
 def test_a_small_learner_improves_within_two_hundred_episodes(game: str, params: dict[str, Any]) -> None:
-    totals = learned(game, 200, **params)
+    totals = learning_rewards(game, 200, **params)
     chance = total_rewards(game, None, **params)
     late = totals[-50:]
     error = np.hypot(late.std() / np.sqrt(50), chance.std() / np.sqrt(200))

@@ -1,4 +1,4 @@
-"""Lives of a few rows, whose blocks and tasks are looked at: shared by the tests of variants."""
+"""Lifetimes of a few rows, shared by the tests of variants."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from perdure.log.variants import sets_of, settle
 Row = Mapping[str, Any]
 
 
-def life(rows: Sequence[Row], name: str = "life", **facts: Any) -> Lifetime:
-    """A life in memory from rows that say only what matters to the test."""
+def lifetime(rows: Sequence[Row], name: str = "life", **facts: Any) -> Lifetime:
+    """Return a lifetime in memory from rows that give only the columns of interest."""
     usual = {
         "block_num": 0,
         "worker_id": "w",
@@ -28,15 +28,15 @@ def life(rows: Sequence[Row], name: str = "life", **facts: Any) -> Lifetime:
         "reward": 1.0,
     }
     full = [
-        {"exp_num": at, **usual, **row, "task_params": json.dumps(row.get("task_params", {}))}
-        for at, row in enumerate(rows)
+        {"exp_num": index, **usual, **row, "task_params": json.dumps(row.get("task_params", {}))}
+        for index, row in enumerate(rows)
     ]
     frame = pl.DataFrame(full, schema={**STANDARD_COLUMNS, "reward": pl.Float64()})
     return Lifetime(name, in_order(frame), {"reward": "higher"}, **facts)
 
 
 def blocks(*runs: tuple[str, Mapping[str, Any], int]) -> list[Row]:
-    """A block for each label, parameter set and length."""
+    """Return the rows of a block for each label, parameter set and length."""
     return [
         {"block_num": number, "task_name": label, "task_params": params}
         for number, (label, params, length) in enumerate(runs)
@@ -45,10 +45,10 @@ def blocks(*runs: tuple[str, Mapping[str, Any], int]) -> list[Row]:
 
 
 def tasks(lifetime: Lifetime, *others: Lifetime) -> list[str]:
-    """The task of each block where parameters make tasks, settled over all of these."""
-    settled = settle([sets_of(one) for one in (lifetime, *others)])
+    """Return the task of each block if parameters make tasks, resolved over all of these lifetimes."""
+    settled = settle([sets_of(item) for item in (lifetime, *others)])
     return [block.task for block in lifetime.passage(None, "params", settled).scenario.blocks]
 
 
 def rewarded(rows: Sequence[Row]) -> list[Row]:
-    return [{**row, "reward": float(at % 7)} for at, row in enumerate(rows)]
+    return [{**row, "reward": float(index % 7)} for index, row in enumerate(rows)]

@@ -1,4 +1,4 @@
-"""Lifetimes to write into one file and to read from it: shared by the tests of such files."""
+"""Lifetimes to write into one file and to read from it, shared by several tests."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ SCENARIO = Scenario.of(
 LENGTH = sum(block.length or 0 for block in SCENARIO.blocks)
 
 
-def array(lives: int = 5, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=(lives, LENGTH))
+def array(lifetimes: int = 5, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(lifetimes, LENGTH))
 
 
-def several(count: int = 6, seed: int = 0) -> list[Lifetime]:
-    """Lives of any blocks, with all that a log may say of one."""
+def make_lifetimes(count: int = 6, seed: int = 0) -> list[Lifetime]:
+    """Return lifetimes of any blocks with every field that a log may have."""
     rng = np.random.default_rng(seed)
-    found = []
+    results = []
     for number in range(count):
-        life = lifetime_of(random_blocks(rng), rng, name=f"life {number}")
+        lifetime = lifetime_of(random_blocks(rng), rng, name=f"life {number}")
         manifest = {"id": f"recorded {number}", "protocol": {"name": "p"}} | ({"more": number} if number % 2 else {})
-        found.append(
+        results.append(
             replace(
-                life,
+                lifetime,
                 learner=["ewc", "sgd", None][number % 3],
                 seed=number if number % 4 else None,
                 role="expert" if number == 3 else "life",
@@ -46,10 +46,10 @@ def several(count: int = 6, seed: int = 0) -> list[Lifetime]:
                 notes=("a line was torn",) if number == 2 else (),
             )
         )
-    return found
+    return results
 
 
-def all_of(path: Path, options: Options | None = None) -> list[Lifetime]:
+def read_all(path: Path, options: Options | None = None) -> list[Lifetime]:
     return list(lifetimes(path, options or Options()))
 
 
@@ -61,7 +61,7 @@ def assert_same(found: Lifetime, expected: Lifetime) -> None:
     assert found.inside == expected.id
 
 
-def refusal(path: Path) -> str:
+def refusal_message(path: Path) -> str:
     with pytest.raises(LogError) as caught:
-        all_of(path)
+        read_all(path)
     return str(caught.value)
