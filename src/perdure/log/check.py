@@ -127,16 +127,16 @@ def check_lines(place: Path, options: Options | None = None) -> Check:
         problems.append(Problem("error", ".", None, "no data-log.tsv in any folder below", "nothing was logged here"))
     tables: list[tuple[str, pl.DataFrame]] = []
     headers: dict[bool, str] = {}
-    seen: dict[str, Seen] = {}
+    files_seen: dict[str, Seen] = {}
     for source in data_files:
         try:
             content = files.read_bytes(source.name)[: source.size]
         except OSError as problem:
             what = f"cannot be read: {problem.strerror}"
             problems.append(Problem("error", source.relative, None, what, "check its permissions"))
-            seen[source.relative] = Seen(source.size, None)
+            files_seen[source.relative] = Seen(source.size, None)
             continue
-        seen[source.relative] = seen_in(content, ledger.closed.get(source.relative))
+        files_seen[source.relative] = seen_in(content, ledger.closed.get(source.relative))
         examined = examine(source.relative, content)
         problems.extend(_capped(_check_file(source.relative, examined, content, measures)))
         if examined.table is not None and not any(header_problems(examined.header, measures)):
@@ -156,7 +156,7 @@ def check_lines(place: Path, options: Options | None = None) -> Check:
     problems.extend(_capped(across(tables)))
     problems.extend(_capped(repeated(tables)))
     problems.extend(description_problems(written, place) if written else ())
-    problems.extend(compared(ledger, seen))
+    problems.extend(compared(ledger, files_seen))
     return Check(sum(table.height for _, table in tables), tuple(problems))
 
 

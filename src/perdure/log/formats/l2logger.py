@@ -88,10 +88,12 @@ class L2Logger:
         rows = self._rows(path, data_files, measures, notes, checksums)
         problems: Sequence[Problem] = ()
         if ledger is not None:
-            seen = {source.relative: Seen(source.size, checksums.found.get(source.relative)) for source in data_files}
-            problems = errors_in((*description_problems(ledger, path), *compared(ledger, seen)))
-            whole = seen.keys() == closed.keys()
-            if not problems and whole and rows.height != sum(block.rows for block in closed.values()):
+            files_seen = {
+                source.relative: Seen(source.size, checksums.found.get(source.relative)) for source in data_files
+            }
+            problems = errors_in((*description_problems(ledger, path), *compared(ledger, files_seen)))
+            complete = files_seen.keys() == closed.keys()
+            if not problems and complete and rows.height != sum(block.rows for block in closed.values()):
                 problems = verify(path)  # which counts the records of each file
         if problems and attempts > 1 and ledger_of(path) != ledger:
             return self._verified(path, measures, options, attempts - 1)  # a journal is writing: read again
@@ -164,8 +166,8 @@ def _repeated(data_files: Sequence[Source], rows: pl.DataFrame) -> list[Note]:
     """Return a note on the first line that completes an experience again, if there is one."""
     complete = is_complete(rows)
     block, number = (rows.get_column(name).to_numpy()[complete] for name in ("block_num", "exp_num"))
-    again = (block[1:] == block[:-1]) & (number[1:] == number[:-1])
-    if not again.any():
+    same_number = (block[1:] == block[:-1]) & (number[1:] == number[:-1])
+    if not same_number.any():
         return []
     examined = ((source.relative, examine(source.relative, source.path.read_bytes()).table) for source in data_files)
     problems = repeated([(file, table) for file, table in examined if table is not None])

@@ -137,8 +137,8 @@ def table(path: Path, notes: list[str], limit: float) -> TextTable | None:
                     pass
         size = sys.maxsize if packed else path.stat().st_size
         separator = _separator_in(path)
-        found = tables([Source(str(path), path.name, size)], separator, notes, stream if packed else None)
-    return found[0] if found else None
+        frames = tables([Source(str(path), path.name, size)], separator, notes, stream if packed else None)
+    return frames[0] if frames else None
 
 
 def content(path: Path, limit: float) -> bytes:
@@ -191,14 +191,16 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
 def _only_table(path: Path, archive: zipfile.ZipFile) -> str:
     names = [name for name in archive.namelist() if not name.endswith("/")]
     # macOS adds a hidden file for each file.
-    own = [name for name in names if not name.startswith("__MACOSX/") and not PurePosixPath(name).name.startswith(".")]
-    found = [name for name in own if PurePosixPath(name).suffix.lower() in SEPARATORS]
-    if len(found) == 1:
-        return found[0]
-    shown = ", ".join(own[:6]) + (", …" if len(own) > 6 else "")
-    what = f"{len(found)} tables" if found else "no table"
+    members = [
+        name for name in names if not name.startswith("__MACOSX/") and not PurePosixPath(name).name.startswith(".")
+    ]
+    matching = [name for name in members if PurePosixPath(name).suffix.lower() in SEPARATORS]
+    if len(matching) == 1:
+        return matching[0]
+    listed = ", ".join(members[:6]) + (", …" if len(members) > 6 else "")
+    what = f"{len(matching)} tables" if matching else "no table"
     raise LogError(
-        f"{what} in it (found: {shown or 'nothing'})", "a zip holds one CSV or TSV: unpack it here", file=path
+        f"{what} in it (found: {listed or 'nothing'})", "a zip holds one CSV or TSV: unpack it here", file=path
     )
 
 

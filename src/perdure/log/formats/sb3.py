@@ -85,7 +85,7 @@ SB3 = _StableBaselines()
 
 def _monitors(folder: Path) -> list[Path]:
     try:
-        return sorted(one for one in folder.iterdir() if _is_monitor(one))
+        return sorted(path for path in folder.iterdir() if _is_monitor(path))
     except OSError:
         return []
 
@@ -112,8 +112,8 @@ def _is_evaluations(path: Path) -> bool:
 
 def _called(path: Path) -> str:
     """Return the name of a file or folder, or of its parent if its own name is generic."""
-    own = path.name.removesuffix(_MONITOR).removesuffix(".npz").strip("._-") if path.suffix else path.name
-    return as_text(own if not _GENERIC.fullmatch(own) else path.absolute().parent.name) or "task"
+    stem = path.name.removesuffix(_MONITOR).removesuffix(".npz").strip("._-") if path.suffix else path.name
+    return as_text(stem if not _GENERIC.fullmatch(stem) else path.absolute().parent.name) or "task"
 
 
 # --- monitors ------------------------------------------------------------------------------------
@@ -143,10 +143,10 @@ def _episodes(table: TextTable) -> pl.DataFrame:
     cells.refuse(table, "r", reward.is_null(), "the return of an episode")
     cells.refuse(table, "l", ~(steps >= 0).fill_null(False), "the number of steps of an episode")
     cells.refuse(table, "t", ~elapsed.is_finite().fill_null(False), "the seconds since the monitor began")
-    ours = {"reward": reward, "steps": steps, "elapsed": elapsed}
-    reserved = {*ours, "task_name", "block_type", "at"}
+    columns = {"reward": reward, "steps": steps, "elapsed": elapsed}
+    reserved = {*columns, "task_name", "block_type", "at"}
     others = [name for name in table.rows.columns if name not in ("r", "l", "t") and name.lower() not in reserved]
-    return pl.DataFrame({**ours, **{name: table.rows[name] for name in others}})
+    return pl.DataFrame({**columns, **{name: table.rows[name] for name in others}})
 
 
 def _task(name: str) -> str:
@@ -157,12 +157,12 @@ def _learned(monitors: Sequence[_Monitor], path: Path) -> pl.DataFrame:
     """Return the episodes of several monitors in the order of their ends; `at` counts the steps of learning."""
     stacked = pl.concat(
         [
-            one.rows.with_columns(
-                pl.lit(one.task).alias("task_name"),
-                pl.lit("test" if one.tested else "train").alias("block_type"),
-                (pl.col("elapsed") + one.start).alias("at"),
+            monitor.rows.with_columns(
+                pl.lit(monitor.task).alias("task_name"),
+                pl.lit("test" if monitor.tested else "train").alias("block_type"),
+                (pl.col("elapsed") + monitor.start).alias("at"),
             )
-            for one in monitors
+            for monitor in monitors
         ],
         how="diagonal_relaxed",
     ).sort("at", maintain_order=True)
@@ -220,11 +220,11 @@ def _life(folder: Path, notes: list[str], limit: float) -> pl.DataFrame:
     lived = _learned([_monitor(path, notes) for path in _monitors(folder)], folder)
     tasks = lived["task_name"].unique(maintain_order=True).to_list()
     places = [folder / _EVALUATIONS, *sorted(folder.glob(f"*/{_EVALUATIONS}"))]
-    found = [place for place in places if _is_evaluations(place)]
-    if not found:
+    evaluation_files = [place for place in places if _is_evaluations(place)]
+    if not evaluation_files:
         return _ordered([lived])
-    tested = [_evaluations(place, _evaluated(place, folder, tasks), limit) for place in found]
-    never = sorted({str(one["task_name"][0]) for one in tested} - set(tasks))
+    tested = [_evaluations(place, _evaluated(place, folder, tasks), limit) for place in evaluation_files]
+    never = sorted({str(evaluation["task_name"][0]) for evaluation in tested} - set(tasks))
     if never:
         notes.append(
             f"evaluated and never learned: {', '.join(never)} (learned: {', '.join(tasks)}); a folder of evaluations "

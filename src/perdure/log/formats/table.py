@@ -111,9 +111,9 @@ class _Tables(SeveralLifetimes[Lifetime]):
 TABLE = _Tables()
 
 
-def is_frame(given: object) -> bool:
+def is_frame(value: object) -> bool:
     """Return whether `given` is a table in memory: of Polars, pandas or Arrow."""
-    library, name = type(given).__module__.partition(".")[0], type(given).__name__
+    library, name = type(value).__module__.partition(".")[0], type(value).__name__
     return library in ("polars", "pandas", "pyarrow") and name in ("DataFrame", "LazyFrame", "Table")
 
 
@@ -156,8 +156,8 @@ def _named(
     notes: Sequence[str],
 ) -> Iterator[Lifetime]:
     for lifetime in _SHAPES[columns.shape](table, owners, options):
-        own = (*columns.notes, *owners.notes, *lifetime.notes)
-        placed = (note if isinstance(note, Note) else f"{path.name}: {note}" for note in own)
+        all_notes = (*columns.notes, *owners.notes, *lifetime.notes)
+        placed = (note if isinstance(note, Note) else f"{path.name}: {note}" for note in all_notes)
         lifetime_id = f"{name}#{lifetime.inside}" if lifetime.inside else name
         yield replace(lifetime, id=lifetime_id, notes=(*notes, *placed))
 
@@ -236,7 +236,7 @@ def _renamed(table: TextTable, path: Path, columns: TableLayout) -> TextTable:
         if rows.width - 1 in (rows.height, rows.height - 1):
             fix += "; an accuracy matrix is numbers alone, or JSON, which may name its tasks"
         raise LogError(f"no column {needed!r} (found: {join_names(rows.columns)})", fix, file=path)
-    renamed = rows.select(pl.col(theirs).alias(ours) for ours, theirs in columns.columns.items())
+    renamed = rows.select(pl.col(name).alias(column) for column, name in columns.columns.items())
     return TextTable(renamed, table.parts, columns.called)
 
 
@@ -262,7 +262,7 @@ def _parquet_rows(path: Path, columns: TableLayout, rows: Counts) -> TextTable:
     """Return some rows of a Parquet file, without reading the others if they are adjacent."""
     first, count = int(rows[0]), len(rows)
     adjacent = int(rows[-1]) - first + 1 == count
-    scan = _scan(path).select(pl.col(theirs).alias(ours) for ours, theirs in columns.columns.items())
+    scan = _scan(path).select(pl.col(name).alias(column) for column, name in columns.columns.items())
     frame = _collected(path, scan.slice(first, count) if adjacent else scan)
-    whole = TextTable(frame, (Part(path, 0, counted="row"),), columns.called)
-    return whole.taken(frame if adjacent else frame[rows], rows)
+    table = TextTable(frame, (Part(path, 0, counted="row"),), columns.called)
+    return table.taken(frame if adjacent else frame[rows], rows)

@@ -151,8 +151,8 @@ def checksums(content: bytes, starts: Sequence[int], lengths: Sequence[int]) -> 
 def event_files(place: Path) -> list[Path]:
     """Return the event files of a run in the order of their names, which hold the time when they were begun."""
     try:
-        found = [place] if place.is_file() else list(place.iterdir()) if place.is_dir() else []
-        return sorted(file for file in found if _WORD in file.name and file.is_file())
+        paths = [place] if place.is_file() else list(place.iterdir()) if place.is_dir() else []
+        return sorted(file for file in paths if _WORD in file.name and file.is_file())
     except OSError:
         return []
 

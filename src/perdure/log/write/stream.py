@@ -237,12 +237,12 @@ class Stream:
     def _continue_file(self) -> None:
         """Continue a file; a torn last line is cut off and kept in the ledger."""
         content = files.read_bytes(self._file)
-        whole = end_of_records(content)
-        if whole < len(content):
-            fragment = content[whole:].decode("utf-8", "replace")
+        end = end_of_records(content)
+        if end < len(content):
+            fragment = content[end:].decode("utf-8", "replace")
             self._note({"event": "torn", "worker": self._worker, "file": self._relative(), "cut": fragment})
-            os.truncate(self._file, whole)
-            content = content[:whole]
+            os.truncate(self._file, end)
+            content = content[:end]
         if not content:
             return
         # Noted before anything is added, so that a file longer than its closed block is explained.
@@ -262,8 +262,8 @@ class Stream:
         block_num, _, kind, file = max(numbered)
         _, start = header_of(file)
         body = files.read_bytes(file)[start:]
-        whole = body[: end_of_records(body)]  # without a torn last line
-        last = whole[end_of_records(whole[:-1]) :].split(b"\t")
+        complete = body[: end_of_records(body)]  # without a torn last line
+        last = complete[end_of_records(complete[:-1]) :].split(b"\t")
         if len(last) > 1 and last[1].isdigit():
             self._last_experience = int(last[1])
         self._last_block, self._last_type = block_num, kind
@@ -300,8 +300,8 @@ class Stream:
         """Return which records are safe, after checking the size of every closed file and of the open one."""
         if not self._lifetime.is_dir():
             return "the folder of this lifetime is gone, with all its records: make sure that nothing removes it"
-        found = ledger_of(self._lifetime)
-        closed = {} if found is None else {file: one.bytes for file, one in found.closed.items()}
+        ledger = ledger_of(self._lifetime)
+        closed = {} if ledger is None else {file: entry.bytes for file, entry in ledger.closed.items()}
         lost = [file for file, size in closed.items() if _size_of(self._lifetime / file) < size]
         if self._rows and _size_of(self._file) < self._size:
             lost.append(self._relative())
