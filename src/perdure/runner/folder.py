@@ -54,11 +54,11 @@ class RunFolder(Struct, frozen=True):
     def refuse_others(self, protocol: Protocol) -> None:
         """Refuse a folder with lifetimes of another protocol; a folder without records is free."""
         if (self.path / PROTOCOL).exists():
-            theirs = self.protocol()
-            if theirs.digest != protocol.digest and self.is_lived_in:
+            stored = self.protocol()
+            if stored.digest != protocol.digest and self.is_lived_in:
                 raise ProtocolError(
-                    f"holds the lifetimes of another protocol, {theirs.name!r}, which differs in "
-                    f"{_difference(theirs.document, protocol.document)}",
+                    f"holds the lifetimes of another protocol, {stored.name!r}, which differs in "
+                    f"{_difference(stored.document, protocol.document)}",
                     "choose another folder",
                     file=self.path,
                 )
@@ -71,8 +71,8 @@ class RunFolder(Struct, frozen=True):
         """Return `protocol` with its number of experts; if it names none, with that of the run begun here."""
         if "experts" in protocol.document:
             return protocol
-        theirs = self.protocol() if (self.path / PROTOCOL).exists() else protocol
-        return protocol.with_experts((theirs if theirs.digest == protocol.digest else protocol).experts)
+        stored = self.protocol() if (self.path / PROTOCOL).exists() else protocol
+        return protocol.with_experts((stored if stored.digest == protocol.digest else protocol).experts)
 
     def holds(self, protocol: Protocol) -> bool:
         """Return whether this is the folder of exactly this protocol."""
@@ -87,17 +87,17 @@ class RunFolder(Struct, frozen=True):
         file = self.path / PROTOCOL
         with self._disk():
             if file.exists():
-                theirs = self.protocol()
-                if theirs.document == protocol.document:
+                stored = self.protocol()
+                if stored.document == protocol.document:
                     return
                 if not alone:
                     raise ProtocolError(
                         "other shards are running here with another protocol, which differs in "
-                        f"{_difference(theirs.document, protocol.document, ())}",
+                        f"{_difference(stored.document, protocol.document, ())}",
                         "give all shards the same file",
                         file=self.path,
                     )
-                if theirs.digest != protocol.digest:  # failed before its first experience: what is left says nothing
+                if stored.digest != protocol.digest:  # failed before its first experience: what is left says nothing
                     for part in (
                         *PARTS,
                         ".run/states",
@@ -224,8 +224,8 @@ def _names_in(file: Path, _changed: int) -> frozenset[str]:
     return frozenset(pl.scan_parquet(file).select(pl.col("lifetime").unique().cast(pl.String)).collect().to_series())
 
 
-def _difference(theirs: Mapping[str, object], ours: Mapping[str, object], outside: Collection[str] = OUTSIDE) -> str:
-    keys = [key for key in dict.fromkeys((*theirs, *ours)) if theirs.get(key) != ours.get(key)]
+def _difference(stored: Mapping[str, object], current: Mapping[str, object], outside: Collection[str] = OUTSIDE) -> str:
+    keys = [key for key in dict.fromkeys((*stored, *current)) if stored.get(key) != current.get(key)]
     return ", ".join(key for key in keys if key not in outside)
 
 
@@ -256,9 +256,9 @@ def held(folder: Path, shard: Shard | None, claim: Callable[[bool], None]) -> It
             _write_holder(lock)
             claim(True)
         else:
-            mine = _opened(folder / ".run" / f"lock-{shard.number}-of-{shard.count}", opened)
-            _wait_for(mine, fcntl.LOCK_EX, folder)
-            _write_holder(mine)
+            own_lock = _opened(folder / ".run" / f"lock-{shard.number}-of-{shard.count}", opened)
+            _wait_for(own_lock, fcntl.LOCK_EX, folder)
+            _write_holder(own_lock)
             _share(lock, shard, folder, claim)
         yield tuple(opened)
     finally:
@@ -292,8 +292,8 @@ def shards_of(folder: Path) -> tuple[Shard, ...]:
         return ()
     if not isinstance(count, int):
         return ()
-    found = (one.name.removeprefix("lock-").partition("-of-") for one in (folder / ".run").glob(f"lock-*-of-{count}"))
-    return tuple(Shard(int(number), int(of)) for number, _, of in sorted(found) if number.isdigit() and of.isdigit())
+    locks = (path.name.removeprefix("lock-").partition("-of-") for path in (folder / ".run").glob(f"lock-*-of-{count}"))
+    return tuple(Shard(int(number), int(of)) for number, _, of in sorted(locks) if number.isdigit() and of.isdigit())
 
 
 def _share(lock: int, shard: Shard, folder: Path, claim: Callable[[bool], None]) -> None:

@@ -137,8 +137,8 @@ def read_protocols(path: str | Path, learner: str | None = None) -> tuple[Protoc
 
     `learner` replaces those in the file.
     """
-    found = parse_protocols(_content(Path(path)), Path(path).parent, str(path), learner=learner)
-    return tuple(replace(one, file=str(path)) for one in found)
+    protocols = parse_protocols(_content(Path(path)), Path(path).parent, str(path), learner=learner)
+    return tuple(replace(protocol, file=str(path)) for protocol in protocols)
 
 
 def parse_protocols(
@@ -146,13 +146,13 @@ def parse_protocols(
 ) -> tuple[Protocol, ...]:
     """Return the protocols of a document, one for each of its learners; see `read_protocols`."""
     if learner is not None:
-        content = {**{key: one for key, one in content.items() if key != "learners"}, "learner": {"use": learner}}
+        content = {**{key: value for key, value in content.items() if key != "learners"}, "learner": {"use": learner}}
     listed = content.get("learners")
     if not isinstance(listed, list) or not listed or "learner" in content:
         return (parse_protocol(content, folder, where),)
     shared = {key: value for key, value in content.items() if key != "learners"}
-    found = tuple(parse_protocol({**shared, "learner": one}, folder, where) for one in listed)
-    titles = [one.title for one in found]
+    protocols = tuple(parse_protocol({**shared, "learner": entry}, folder, where) for entry in listed)
+    titles = [protocol.title for protocol in protocols]
     for title in titles:
         if fault := files.name_fault(title, RESERVED):
             raise ProtocolError(
@@ -165,7 +165,7 @@ def parse_protocols(
         raise ProtocolError(
             f"two learners are called {_twice(folded)!r}", 'give one of them another name = "…"', file=where
         )
-    return found
+    return protocols
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -211,8 +211,8 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         raise missing("learner", where)
     tasks = _tasks(table.tasks)
     plans = tuple(
-        _scenario(one, f"[[scenarios]] {at + 1}", tasks, folder, f"scenario-{at + 1}")
-        for at, one in enumerate(table.scenarios)
+        _scenario(scenario, f"[[scenarios]] {index + 1}", tasks, folder, f"scenario-{index + 1}")
+        for index, scenario in enumerate(table.scenarios)
     )
     if not plans:
         raise ProtocolError("no scenario", "add [[scenarios]] with a file or a layout", file=where)
@@ -257,10 +257,10 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
 def _scenario(
     table: ScenarioTable, where: str, tasks: Mapping[str, TaskTable], folder: Path, name: str
 ) -> ScenarioPlan:
-    given = [key for key in ("file", "layout", "syllabus") if getattr(table, key) is not None]
-    if len(given) != 1:
+    sources = [key for key in ("file", "layout", "syllabus") if getattr(table, key) is not None]
+    if len(sources) != 1:
         raise ProtocolError(
-            f"{' and '.join(given) or 'neither file nor layout'} given",
+            f"{' and '.join(sources) or 'neither file nor layout'} given",
             'name one: file = "syllabus.json", or layout = "condensed" with tasks, learn and evaluate',
             file=where,
         )
@@ -303,12 +303,12 @@ def _syllabus(table: ScenarioTable, where: str, folder: Path) -> Syllabus:
 def _kept(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the document with the content of each file in place of its name."""
 
-    def inlined(one: Mapping[str, Any]) -> dict[str, Any]:
-        if "file" not in one:
-            return dict(one)
-        text, name = read_source(one["file"], folder)
-        held = {"name": name, **json.loads(text)}
-        return {**{key: value for key, value in one.items() if key != "file"}, "syllabus": held}
+    def inlined(scenario: Mapping[str, Any]) -> dict[str, Any]:
+        if "file" not in scenario:
+            return dict(scenario)
+        text, name = read_source(scenario["file"], folder)
+        document = {"name": name, **json.loads(text)}
+        return {**{key: value for key, value in scenario.items() if key != "file"}, "syllabus": document}
 
     document = {**content, "scenarios": [inlined(one) for one in content["scenarios"]]}
     if "pre_deployment" in content:
