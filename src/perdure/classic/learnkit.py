@@ -264,30 +264,30 @@ def _standard(
     table: TextTable, phases: Mapping[str, tuple[int, str]], measures: Mapping[str, Direction]
 ) -> pl.DataFrame:
     """Return a table in Perdure's columns; other columns stay text."""
-    given = table.rows
+    rows = table.rows
     modes = {text: mode for text, (_, mode) in phases.items()}
     columns: dict[str, pl.Series | pl.Expr] = {
         **_key(table, phases),
         "exp_num": cells.counts(table, "task"),
-        "block_type": given["phase"].replace_strict(modes, return_dtype=STANDARD_COLUMNS["block_type"]),
+        "block_type": rows["phase"].replace_strict(modes, return_dtype=STANDARD_COLUMNS["block_type"]),
         "block_subtype": pl.lit("wake", STANDARD_COLUMNS["block_subtype"]),
         "task_params": pl.lit(None, pl.String()),
         "exp_status": pl.lit("complete", STANDARD_COLUMNS["exp_status"]),
         "timestamp": pl.lit(None, pl.String()),
     }
     columns |= {name: cells.numbers(table, name) for name in measures}
-    if "block_subtype" in given.columns:
+    if "block_subtype" in rows.columns:
         columns["block_subtype"] = cells.words(table, "block_subtype", {"wake": "wake", "sleep": "sleep"}, "wake")
-    if "task_params" in given.columns:
+    if "task_params" in rows.columns:
         columns["task_params"] = cells.objects(table, "task_params")
-    if "termination_status" in given.columns:
+    if "termination_status" in rows.columns:
         done = pl.col("termination_status").str.strip_chars().str.to_uppercase() == "DONE"
         status = pl.when(done.fill_null(False)).then(pl.lit("complete")).otherwise(pl.lit("incomplete"))
         columns["exp_status"] = status.cast(STANDARD_COLUMNS["exp_status"])
-    if "timestamp" in given.columns:
+    if "timestamp" in rows.columns:
         columns["timestamp"] = pl.col("timestamp")
-    others = [name for name in given.columns if name not in (*_RENAMED, *measures, *_WORKING)]
-    return given.select(
+    others = [name for name in rows.columns if name not in (*_RENAMED, *measures, *_WORKING)]
+    return rows.select(
         *(pl.col(name).alias(f"{name}_in_file" if name in STANDARD_COLUMNS else name) for name in others),
         *(column.alias(name) for name, column in columns.items()),
     )

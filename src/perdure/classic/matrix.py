@@ -70,8 +70,8 @@ class ContinualLearningMetrics:
             rows = None if evidence.rows or evidence.either else "evaluated"  # as S002 writes it
         lifetime = matrix_lifetime(cells, tasks, Options(rows=rows, unit=unit), "accuracy_matrix")
         if random_init_accuracies is not None:
-            given = random_init_accuracies
-            plain = given.tolist() if isinstance(given, np.ndarray) else given
+            accuracies = random_init_accuracies
+            plain = accuracies.tolist() if isinstance(accuracies, np.ndarray) else accuracies
             matrix = with_baselines(lifetime.matrix, random_init=plain, unit=unit, source="random_init_accuracies")
             lifetime = lifetime_of(matrix, lifetime.id)
         self.lifetime: MatrixLifetime = lifetime
