@@ -190,41 +190,43 @@ def _step(
     chance: Any,
 ) -> _Position:
     """Take one step of one lifetime, which changes nothing if the lifetime has reached `until`."""
-    on = now.experience < until
+    active = now.experience < until
     params = _params_of(spec, now.experience)
     key = under(own, 3 + now.clock)
     weights = learnt.weights if learning else learnt
     action = learner.act(weights, now.observation, key, learning)
-    state, seen, reward, terminated, truncated = tasks.step(
+    state, observation, reward, terminated, truncated = tasks.step(
         spec.which, under(chance, 1, now.clock), now.state, action, params
     )
-    over = terminated | truncated | (now.steps + 1 >= limit)
+    episode_ends = terminated | truncated | (now.steps + 1 >= limit)
     trace = now.trace
     if learning:
-        step = BatchedTransition(now.observation, action, reward, seen, terminated)
-        learnt, trace = learner.learn(learnt, trace, step, spec.task, on, under(key, 1))
-        trace = chosen(over, learner.core.empty_trace(learnt.weights), trace)
+        step = BatchedTransition(now.observation, action, reward, observation, terminated)
+        learnt, trace = learner.learn(learnt, trace, step, spec.task, active, under(key, 1))
+        trace = chosen(episode_ends, learner.core.empty_trace(learnt.weights), trace)
     total = now.reward + reward
-    ended = (jnp.arange(now.records["reward"].shape[0]) == now.experience) & over & on
+    ended = (jnp.arange(now.records["reward"].shape[0]) == now.experience) & episode_ends & active
     records = {
         "reward": jnp.where(ended, total, now.records["reward"]),
         "steps": jnp.where(ended, now.steps + 1, now.records["steps"]),
     }
-    following = now.experience + over
+    following = now.experience + episode_ends
     fresh, first = tasks.reset(spec.which, _episode_key(chance, following), _params_of(spec, following))
     after = _Position(
         None,
         (),
-        chosen(over, fresh, state),
-        jnp.where(over, first, seen),
+        chosen(episode_ends, fresh, state),
+        jnp.where(episode_ends, first, observation),
         following,
         now.clock + 1,
-        jnp.where(over, 0, now.steps + 1),
-        jnp.where(over, 0.0, total),
+        jnp.where(episode_ends, 0, now.steps + 1),
+        jnp.where(episode_ends, 0.0, total),
         {},
     )
-    position: _Position = chosen(on, after, now._replace(learner=None, trace=(), records={}))
-    return position._replace(learner=learnt if learning else None, trace=chosen(on, trace, now.trace), records=records)
+    position: _Position = chosen(active, after, now._replace(learner=None, trace=(), records={}))
+    return position._replace(
+        learner=learnt if learning else None, trace=chosen(active, trace, now.trace), records=records
+    )
 
 
 def _episode_key(chance: Any, number: Any) -> Any:
@@ -274,13 +276,13 @@ def _answered(
     chance: Any,
 ) -> tuple[Any, Any]:
     """Answer one batch of one lifetime and, if it learns, learn from it."""
-    on = (number >= since) & (number < until)
+    active = (number >= since) & (number < until)
     inputs, labels = tasks.draw(spec.which, under(chance, number), _params_of(spec, number), learning)
     key = under(own, 3 + number)
     weights = state.weights if learning else state
     right = (learner.act(weights, inputs, key, learning) == labels).mean()
-    records = jnp.where((jnp.arange(records.shape[0]) == number) & on, right, records)
+    records = jnp.where((jnp.arange(records.shape[0]) == number) & active, right, records)
     if learning:
         trace = learner.core.empty_trace(weights)
-        state, _ = learner.learn(state, trace, LabelledBatch(inputs, labels), spec.task, on, under(key, 1))
+        state, _ = learner.learn(state, trace, LabelledBatch(inputs, labels), spec.task, active, under(key, 1))
     return state, records

@@ -28,9 +28,11 @@ class Program(Struct, frozen=True, dict=True):
     def __post_init__(self) -> None:
         protocol = self.plan.protocol
         if protocol.pre_deployment is not None or protocol.twin:
-            what = "pre-deployment" if protocol.pre_deployment is not None else "twins"
+            feature = "pre-deployment" if protocol.pre_deployment is not None else "twins"
             raise ProtocolError(
-                f"the batched engine does not support {what}", "remove it, or use --engine local", file=protocol.place
+                f"the batched engine does not support {feature}",
+                "remove it, or use --engine local",
+                file=protocol.place,
             )
         for job in self.plan.jobs:
             for index, block in enumerate(job.syllabus.scenario.blocks):
@@ -111,11 +113,11 @@ class Program(Struct, frozen=True, dict=True):
     @cached_property
     def _kinds_of_jobs(self) -> list[Job]:
         """One job of each scenario and order, which stands for the others."""
-        seen: dict[Any, Job] = {}
+        first_jobs: dict[Any, Job] = {}
         for job in self.plan.jobs:
             blocks = job.syllabus.scenario.blocks
-            seen.setdefault((job.role, tuple((block.mode, block.task, block.length) for block in blocks)), job)
-        return list(seen.values())
+            first_jobs.setdefault((job.role, tuple((block.mode, block.task, block.length) for block in blocks)), job)
+        return list(first_jobs.values())
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Mapping[str, Any]]]:
