@@ -125,7 +125,7 @@ class PreparedProtocol(Tabular, Struct, frozen=True, eq=False, dict=True):
         for scenario in plan.protocol.scenarios:
             first = next(job for job in plan.lives if job.scenario == scenario.name)
             report = lint(first.syllabus, metrics=metrics, variants=settings.variants or "name")
-            unanswered[scenario.name] = [name for name, found in report.metrics.items() if found.sites == 0]
+            unanswered[scenario.name] = [name for name, result in report.metrics.items() if result.sites == 0]
         return unanswered
 
     def few_experts(self, run: PreparedRun) -> str:

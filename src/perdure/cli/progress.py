@@ -229,13 +229,13 @@ def show_groups(console: Console, groups: Sequence[Group], metrics: Sequence[str
     print_table(console, *tables)
 
 
-def _cell(one: Estimate) -> str:
+def _cell(estimate: Estimate) -> str:
     from perdure.stats.sentences import MARKS
     from perdure.text import interval, number
 
-    mark = f" {MARKS[one.verdict]}" if one.verdict else ""
-    spread = "" if one.low is None else f" [{interval(one.low, one.high, ', ')}]"
-    return number(one.mean, one.width) + spread + mark
+    mark = f" {MARKS[estimate.verdict]}" if estimate.verdict else ""
+    spread = "" if estimate.low is None else f" [{interval(estimate.low, estimate.high, ', ')}]"
+    return number(estimate.mean, estimate.width) + spread + mark
 
 
 def duration(seconds: float) -> str:

@@ -111,8 +111,8 @@ def headline(progress: Totals) -> str:
     if not progress.lifetimes:
         return "No lifetime here yet; waiting for the first."
     counts = [f"{count} {state}" for state, count in progress.states.items() if state != "done"]
-    begun = sum(progress.states.values())
-    counts += [f"{progress.lifetimes - begun} not begun"] if progress.lifetimes > begun else []
+    started = sum(progress.states.values())
+    counts += [f"{progress.lifetimes - started} not begun"] if progress.lifetimes > started else []
     done = f"{progress.states.get('done', 0)} of {plural(progress.lifetimes, 'lifetime')} done"
     parts = [", ".join([*counts, done])]
     if progress.experts["done"] < progress.experts["total"]:
