@@ -34,15 +34,15 @@ def alone(env: Any, seconds: float) -> float:
     return steps / spent
 
 
-def together(game: str, seconds: float, seen: str) -> float:
+def together(game: str, seconds: float, observation: str) -> float:
     """Steps per second of many games under random play, resets included."""
-    many = make_games(game, GAMES_AT_ONCE, {"observation": seen})
+    games = make_games(game, GAMES_AT_ONCE, {"observation": observation})
     chosen = np.random.default_rng(0).integers(3, size=(50, GAMES_AT_ONCE))
-    many.reset(seed=0)
+    games.reset(seed=0)
     steps, start = 0, time.perf_counter()
     while (spent := time.perf_counter() - start) < seconds:
         for actions in chosen:
-            many.step(actions)
+            games.step(actions)
         steps += chosen.size
     return steps / spent
 
@@ -66,13 +66,13 @@ def main(seconds: float = 1.0) -> int:
     print(f"{'':12}{'alone':>12}{'vector':>12}{'of pixels':>12}   × MiniGrid (vector, of pixels)")
     enough = True
     for game in GAMES:
-        one, many, pixels = (
+        single, vector, pixels = (
             alone(make_game(game), seconds),
             *(together(game, seconds, s) for s in ("features", "pixels")),
         )
-        times = f"{many / yardstick:.0f} {pixels / yardstick:.0f}" if yardstick else "–"
-        print(f"{game:12}{one:>12,.0f}{many:>12,.0f}{pixels:>12,.0f}   {times}")
-        enough &= yardstick is None or many >= SOUGHT * yardstick
+        times = f"{vector / yardstick:.0f} {pixels / yardstick:.0f}" if yardstick else "–"
+        print(f"{game:12}{single:>12,.0f}{vector:>12,.0f}{pixels:>12,.0f}   {times}")
+        enough &= yardstick is None or vector >= SOUGHT * yardstick
     return 0 if enough else 1
 
 

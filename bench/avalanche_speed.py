@@ -28,7 +28,7 @@ _PASS = 8  # batches in a pass of theirs through a task
 def ours(folder: str) -> None:
     """A protocol of one life, lived in this process, and its score."""
     perdure = import_module("perdure")
-    names = ["-".join(map(str, one)) for one in PAIRS]
+    names = ["-".join(map(str, pair)) for pair in PAIRS]
     protocol = {
         "name": "digits",
         "seed": 1,
@@ -48,15 +48,15 @@ def ours(folder: str) -> None:
                 "env": "sklearn-digits",
                 "bounds": [0, 1],
                 "params": {"batch/size": BATCH},
-                "variants": {name: {"classes": list(one)} for name, one in zip(names, PAIRS, strict=True)},
+                "variants": {name: {"classes": list(pair)} for name, pair in zip(names, PAIRS, strict=True)},
             }
         },
     }
     perdure.run(protocol, folder, workers=0, score=False)
-    found = perdure.score(folder)
-    lived = sum(one.block.length or 0 for one in found.blocks if one.block.mode == "learn")
+    score = perdure.score(folder)
+    lived = sum(block.block.length or 0 for block in score.blocks if block.block.mode == "learn")
     assert lived == len(PAIRS) * LEARN, lived
-    assert len([one for one in found.blocks if one.block.mode == "evaluate"]) == len(PAIRS) * (len(PAIRS) + 1)
+    assert len([block for block in score.blocks if block.block.mode == "evaluate"]) == len(PAIRS) * (len(PAIRS) + 1)
 
 
 def theirs(folder: str) -> None:
@@ -68,20 +68,20 @@ def theirs(folder: str) -> None:
     loggers, digits = import_module("avalanche.logging"), import_module("sklearn.datasets")
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    found = digits.load_digits()
-    pictures = torch.tensor(found.images, dtype=torch.float32).flatten(1) / 16
-    labels = torch.tensor(found.target)
+    data = digits.load_digits()
+    pictures = torch.tensor(data.images, dtype=torch.float32).flatten(1) / 16
+    labels = torch.tensor(data.target)
     learned: list[Any] = []
     evaluated: list[Any] = []
     for pair in PAIRS:
-        places = [torch.nonzero(labels == one).flatten() for one in pair]
-        held = [torch.arange(len(one)) % 5 == 4 for one in places]
-        for into, count, part in (
-            (learned, BATCH * _PASS, [~one for one in held]),
-            (evaluated, BATCH * EVALUATE, held),
+        places = [torch.nonzero(labels == label).flatten() for label in pair]
+        test_split = [torch.arange(len(place)) % 5 == 4 for place in places]
+        for dataset, count, part in (
+            (learned, BATCH * _PASS, [~mask for mask in test_split]),
+            (evaluated, BATCH * EVALUATE, test_split),
         ):
-            chosen = torch.cat([one[kept][: count // 2] for one, kept in zip(places, part, strict=True)])
-            into.append((pictures[chosen], labels[chosen]))
+            chosen = torch.cat([place[mask][: count // 2] for place, mask in zip(places, part, strict=True)])
+            dataset.append((pictures[chosen], labels[chosen]))
     benchmark = make.tensors_benchmark(train_tensors=learned, test_tensors=evaluated, task_labels=[0] * len(PAIRS))
     model = torch.nn.Sequential(torch.nn.Linear(64, HIDDEN), torch.nn.ReLU(), torch.nn.Linear(HIDDEN, 10))
     evaluator = plugins.EvaluationPlugin(
@@ -111,7 +111,7 @@ def _import_torchvision(torch: Any) -> None:
     try:
         import_module("torchvision")
     except RuntimeError:
-        for name in [one for one in sys.modules if one.partition(".")[0] == "torchvision"]:
+        for name in [module for module in sys.modules if module.partition(".")[0] == "torchvision"]:
             del sys.modules[name]
         for name in ("nms", "qnms"):
             torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

@@ -80,18 +80,18 @@ def measured(
     """Every metric over `groups` groups of `size` lifetimes."""
     rng = np.random.default_rng(seed)
     causes = truth(LEARNER, scenario(), EXPERT, truth_lives, seed)
-    many = metric_values(LEARNER, scenario(), truth_lives, rng, EXPERT)
-    drawn = metric_values(LEARNER, scenario(), groups * size, rng, EXPERT)
+    true_values = metric_values(LEARNER, scenario(), truth_lives, rng, EXPERT)
+    sampled = metric_values(LEARNER, scenario(), groups * size, rng, EXPERT)
     return tuple(
         _trust(
             name,
             float(_averaged(name, np.float64(causes[name]))),
-            _averaged(name, many[name]),
-            _averaged(name, drawn[name]).reshape(groups, size),
+            _averaged(name, true_values[name]),
+            _averaged(name, sampled[name]).reshape(groups, size),
             rng,
             resamples,
         )
-        for name in many
+        for name in true_values
     )
 
 
@@ -100,22 +100,25 @@ def _averaged(name: str, values: Any) -> Any:
     return np.log(values) if METRICS.get(name).scale == "log" else values
 
 
-def _trust(name: str, cause: float, many: Array, groups: Array, rng: np.random.Generator, resamples: int) -> Trust:
-    known = many[~np.isnan(many)]
-    own, sd = float(known.mean()), float(known.std())
+def _trust(
+    name: str, cause: float, true_values: Array, groups: Array, rng: np.random.Generator, resamples: int
+) -> Trust:
+    known = true_values[~np.isnan(true_values)]
+    mean_value, sd = float(known.mean()), float(known.std())
     n = (~np.isnan(groups)).sum(axis=1).astype(np.float64)
     mean, spread = np.nanmean(groups, axis=1), np.nanstd(groups, axis=1, ddof=1)
     low, high = t_interval(mean, spread, n, 0.95)
-    whole = groups[n == groups.shape[1]]
+    complete = groups[n == groups.shape[1]]
     resampled = np.stack(
-        [one[rng.integers(len(one), size=(resamples, len(one)))].mean(axis=1) for one in whole]
+        [group[rng.integers(len(group), size=(resamples, len(group)))].mean(axis=1) for group in complete]
     )  # one row of means per group
     boot_low, boot_high = np.quantile(resampled, [0.025, 0.975], axis=1)
     size = groups.shape[1]
     # Power is about the distance from where the metric's values lie, biased or not.
-    beyond, _ = t_interval(mean - (own - sd), spread, n, 0.95)
+    lower, _ = t_interval(mean - (mean_value - sd), spread, n, 0.95)
     pilot = [
-        Score(Identity(str(at)), {"metric": Measured(float(value))}) for at, value in enumerate(known[:LONG_PILOT])
+        Score(Identity(str(index)), {"metric": Measured(float(value))})
+        for index, value in enumerate(known[:LONG_PILOT])
     ]
     plan = pilot_metrics(pilot, {"metric": Threshold(0.0, headline="log")}, size, detect={"metric": sd}, rng=rng)[
         "metric"
@@ -124,15 +127,15 @@ def _trust(name: str, cause: float, many: Array, groups: Array, rng: np.random.G
     return Trust(
         name,
         cause,
-        own - cause,
+        mean_value - cause,
         sd,
-        float(((known - own) ** 3).mean() / sd**3),
+        float(((known - mean_value) ** 3).mean() / sd**3),
         float(np.mean((low <= cause) & (cause <= high))),
         float(np.mean((boot_low <= cause) & (cause <= boot_high))),
         float(np.mean(low > cause)),
         float(np.mean(high < cause)),
         power(size, 1.0),
-        float(np.mean(beyond > 0)),
+        float(np.mean(lower > 0)),
         plan.lifetimes,
         redrawn_power([known], sd, plan.lifetimes, rng),
         int(np.isnan(groups).sum()),
@@ -145,20 +148,20 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=2000)
     parser.add_argument("--size", type=int, default=11)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    options = parser.parse_args()
     began = time.perf_counter()
-    rows = measured(given.groups, given.size, seed=given.seed)
-    print(f"{given.groups} groups of {given.size} lifetimes, seed {given.seed}; {LEARNER}")
+    rows = measured(options.groups, options.size, seed=options.seed)
+    print(f"{options.groups} groups of {options.size} lifetimes, seed {options.seed}; {LEARNER}")
     print(
         f"{'metric':<24} {'truth':>8} {'bias':>7} {'sd':>7} {'skew':>6} {'covered':>8} {'bootstrap':>9} "
         f"{'met':>6} {'not met':>7} {'normal':>7} {'found':>6} {'planned':>7} {'has':>6}"
     )
-    for one in rows:
+    for row in rows:
         print(
-            f"{one.metric:<24} {one.truth:>8.3f} {one.bias:>7.3f} {one.sd:>7.3f} {one.skewness:>6.2f} "
-            f"{one.covered:>8.1%} {one.bootstrap_covered:>9.1%} {one.met:>6.1%} {one.not_met:>7.1%} "
-            f"{one.power_normal:>7.1%} {one.power_found:>6.1%} {one.planned:>7} {one.power_planned:>6.1%}"
-            + (f"  ({one.without_value} without a value)" if one.without_value else "")
+            f"{row.metric:<24} {row.truth:>8.3f} {row.bias:>7.3f} {row.sd:>7.3f} {row.skewness:>6.2f} "
+            f"{row.covered:>8.1%} {row.bootstrap_covered:>9.1%} {row.met:>6.1%} {row.not_met:>7.1%} "
+            f"{row.power_normal:>7.1%} {row.power_found:>6.1%} {row.planned:>7} {row.power_planned:>6.1%}"
+            + (f"  ({row.without_value} without a value)" if row.without_value else "")
         )
     print(
         "ratios as logarithms; truth: what the causes alone come to; bias: how far the metric's own mean lies from it; "

@@ -82,9 +82,9 @@ def drawn(cell: Cell, groups: int, seed: int, part: int = 0) -> Drawn:
                 groups,
                 rng,
             )
-            for number in range(cell.experts[at % len(cell.experts)])
+            for number in range(cell.experts[index % len(cell.experts)])
         ]
-        for at, task in enumerate(cell.tasks)
+        for index, task in enumerate(cell.tasks)
     }
     return Drawn(cell, lives, experts)
 
@@ -92,10 +92,10 @@ def drawn(cell: Cell, groups: int, seed: int, part: int = 0) -> Drawn:
 def _cells() -> dict[str, Cell]:
     binary = NULL.but(noise=0.0, rewards="binary")
     kinds = {"normal": NULL, "binary": binary}
-    found: list[Cell] = []
+    cells: list[Cell] = []
     for layout in ("condensed", "dispersed"):
         for kind, learner in kinds.items():
-            found += [
+            cells += [
                 Cell(f"{layout}/{kind}/evaluate-{evaluate}", layout, learner, evaluate) for evaluate in (5, 10, 30, 100)
             ]
             plain = Cell("", layout, learner)
@@ -122,10 +122,10 @@ def _cells() -> dict[str, Cell]:
                 "failing-experts-10": replace(plain, learner=learner.but(failing=0.2), experts=(10,)),
                 "failing-lives-30": replace(plain, learner=learner.but(failing=0.2), lives=30),
             }.items():
-                found.append(replace(changed, name=f"{layout}/{kind}/{name}"))
+                cells.append(replace(changed, name=f"{layout}/{kind}/{name}"))
     for layout in ("alternating", "permuted", "continual", "ant-a", "ant-b", "ant-c"):
-        found.extend(Cell(f"{layout}/{kind}", layout, learner) for kind, learner in kinds.items())
-    return {cell.name: cell for cell in found}
+        cells.extend(Cell(f"{layout}/{kind}", layout, learner) for kind, learner in kinds.items())
+    return {cell.name: cell for cell in cells}
 
 
 CELLS: Mapping[str, Cell] = _cells()

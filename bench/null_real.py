@@ -28,7 +28,7 @@ class LivedGroup:
 def lived_groups(into: Path, count: int, workers: int) -> list[LivedGroup]:
     """`count` runs of the protocol, each from a seed of its own; what is lived already is kept."""
     text = PROTOCOL.read_text(encoding="utf-8")
-    found: list[LivedGroup] = []
+    groups: list[LivedGroup] = []
     for number in range(1, count + 1):
         folder = into / f"seed-{number}"
         protocol = into / f"seed-{number}.toml"
@@ -37,8 +37,8 @@ def lived_groups(into: Path, count: int, workers: int) -> list[LivedGroup]:
         run_learner(protocol, folder, workers=workers)
         lives = [read(path) for path in sorted(find(folder / "lives"))]
         experts = [read(path) for path in sorted(find(folder / "experts"))]
-        found += [
+        groups += [
             LivedGroup(kind, [life for life in lives if life.scenario_type == kind], experts)
             for kind in dict.fromkeys(str(life.scenario_type) for life in lives)
         ]
-    return found
+    return groups

@@ -34,7 +34,7 @@ _HERE = Path(__file__).parents[1]
 
 
 def _listed(file: str) -> tuple[str, ...]:
-    return tuple(one for one in (_HERE / file).read_text().splitlines() if not one.startswith("#"))
+    return tuple(line for line in (_HERE / file).read_text().splitlines() if not line.startswith("#"))
 
 
 PINS: Mapping[str, tuple[str, ...]] = {
@@ -231,9 +231,9 @@ def installed(peers: Path, name: str) -> None:
 
 
 def _once(place: Place, command: Sequence[str]) -> Took:
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as errors:
         started = time.perf_counter()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, env=place.environment)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=place.environment)
         late = threading.Timer(place.limit_s, process.kill)
         late.start()
         _, status, used = os.wait4(process.pid, 0)  # without looking again and again, which would take their time
@@ -243,8 +243,8 @@ def _once(place: Place, command: Sequence[str]) -> Took:
         if seconds > place.limit_s:
             raise UnfinishedError(f"not finished after {place.limit_s:.0f} s")
         if process.returncode:
-            said.seek(0)
-            raise UnfinishedError(f"failed: {said.read().decode()[-200:]}")
+            errors.seek(0)
+            raise UnfinishedError(f"failed: {errors.read().decode()[-200:]}")
     return Took(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
@@ -271,7 +271,7 @@ def _closed(life: Path) -> Path:
         block = {"event": "block", "worker": "w0", "file": name, "block_num": number, "rows": rows}
         events.append({**block, "bytes": len(content), "crc32": zlib.crc32(content)})
     events.append({"event": "closed", "worker": "w0"})
-    (life / "blocks.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
+    (life / "blocks.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     return life
 
 
@@ -293,12 +293,12 @@ def _scores(place: Place, life: Path, experts: Path) -> list[Took]:
     return [_once(place, score(life, experts)) for _ in range(_TRIES)]
 
 
-def _beside(what: str, goal: str, ours: Sequence[Took], theirs: Sequence[Took]) -> Line:
+def _beside(task: str, goal: str, ours: Sequence[Took], theirs: Sequence[Took]) -> Line:
     """The fastest of each; and by their medians, since a short run finds a calm moment sooner than a long one."""
-    mine, its = (min(tried, key=lambda one: one.seconds) for tried in (ours, theirs))
-    usual = median(one.seconds for one in theirs) / median(one.seconds for one in ours)
-    ratios = f"{its.processor / mine.processor:.1f} × cpu; medians {usual:.1f} ×"
-    return Line(what, goal, f"{its.seconds / mine.seconds:.1f} × ({ratios})", str(mine), str(its))
+    own_best, peer_best = (min(tried, key=lambda took: took.seconds) for tried in (ours, theirs))
+    usual = median(took.seconds for took in theirs) / median(took.seconds for took in ours)
+    ratios = f"{peer_best.processor / own_best.processor:.1f} × cpu; medians {usual:.1f} ×"
+    return Line(task, goal, f"{peer_best.seconds / own_best.seconds:.1f} × ({ratios})", str(own_best), str(peer_best))
 
 
 def _l2metrics(place: Place, rows: int, goal: int) -> Iterator[Line]:
@@ -371,16 +371,16 @@ def avalanche(place: Place) -> Iterator[Line]:
     script, python = str(Path(__file__).with_name("avalanche_speed.py")), place.python("avalanche")
     tried: list[tuple[Took, Took]] = []
     apart: list[tuple[float, float]] = []
-    for at in range(max(_TRIES, place.tries)):  # in turn, so that both meet the same machine
-        folders = [(who, str(place.root / f"{who}{at}")) for who in ("ours", "theirs")]
-        mine, its = (_once(place, (python, script, *one)) for one in folders)
-        tried.append((mine, its))
-        least, most = (_printed(python, script, who, f"{into}-again", "again") for who, into in folders)
+    for turn in range(max(_TRIES, place.tries)):  # in turn, so that both meet the same machine
+        folders = [(side, str(place.root / f"{side}{turn}")) for side in ("ours", "theirs")]
+        own_seconds, peer_seconds = (_once(place, (python, script, *folder)) for folder in folders)
+        tried.append((own_seconds, peer_seconds))
+        least, most = (_printed(python, script, side, f"{folder}-again", "again") for side, folder in folders)
         apart.append((least, most))
     least, most = map(min, zip(*apart, strict=True))
-    what = "Avalanche 0.6 / `run` and `score`, 1,600 batches of digits"
-    yield _beside(f"{what}, end to end", "", *map(list, zip(*tried, strict=True)))
-    yield Line(f"{what}, start-up apart, cpu", "", f"{most / least:.2f} ×", f"{least:.2f} s", f"{most:.2f} s")
+    task = "Avalanche 0.6 / `run` and `score`, 1,600 batches of digits"
+    yield _beside(f"{task}, end to end", "", *map(list, zip(*tried, strict=True)))
+    yield Line(f"{task}, start-up apart, cpu", "", f"{most / least:.2f} ×", f"{least:.2f} s", f"{most:.2f} s")
 
 
 PARTS: Mapping[str, Callable[[Place], Iterator[Line]]] = {
@@ -414,10 +414,12 @@ _APART = "\n# Measured apart"
 
 def page(place: Place, lines: Sequence[Line], unfinished: Sequence[tuple[str, str]], load: float) -> str:
     """The results in Markdown."""
-    rows = "\n".join(f"| {one.what} | {one.asked} | {one.measured} | {one.ours} | {one.theirs} |" for one in lines)
+    rows = "\n".join(
+        f"| {line.what} | {line.asked} | {line.measured} | {line.ours} | {line.theirs} |" for line in lines
+    )
     missing = "\n".join(f"- `{name}`: {why}" for name, why in unfinished) or "- nothing"
     machine = f"{os.cpu_count()} cores, {platform.machine().replace('_', '-')}, Python {platform.python_version()}"
-    theirs = [versions(place.python(name), names) for name, names in _TOLD.items()]
+    peer_versions = [versions(place.python(name), names) for name, names in _TOLD.items()]
     return f"""# Beside others
 
 Written by `make bench` (`bench/peers.py`). Both sides worked on the same files in the same run, each as a fresh
@@ -428,7 +430,7 @@ verifies every byte against them. What Avalanche does and what we do in its plac
 
 - machine: {machine}; load at the start {load:.1f}
 - ours: {versions(sys.executable, ["polars", "numpy"])}
-- theirs: {"; ".join(theirs)}
+- theirs: {"; ".join(peer_versions)}
 
 | what | goal | measured | ours | theirs |
 |---|---|---|---|---|
@@ -448,19 +450,19 @@ def main() -> None:
     parser.add_argument("--tries", type=int, default=2)
     parser.add_argument("--limit", type=float, default=300, help="seconds for one run of a peer")
     parser.add_argument("--to", type=Path, default=Path(__file__).with_name("RESULTS.md"))
-    asked = parser.parse_args()
+    options = parser.parse_args()
     compile_ours()
     lines: list[Line] = []
     unfinished: list[tuple[str, str]] = []
     load = os.getloadavg()[0]
     for name in PINS:
         try:
-            installed(asked.peers.absolute(), name)
+            installed(options.peers.absolute(), name)
         except UnfinishedError as why:
             unfinished.append((name, str(why)))
     with tempfile.TemporaryDirectory() as folder:
-        place = Place(Path(folder), asked.peers.absolute(), asked.tries, asked.limit)
-        for name in asked.only:
+        place = Place(Path(folder), options.peers.absolute(), options.tries, options.limit)
+        for name in options.only:
             try:
                 for line in PARTS[name](place):
                     lines.append(line)
@@ -469,8 +471,8 @@ def main() -> None:
                 unfinished.append((name, str(why)))
                 print(f"{name}: {why}", flush=True)
         # What was measured by other means stands below, and is kept.
-        before = asked.to.read_text() if asked.to.exists() else ""
-        asked.to.write_text(page(place, lines, unfinished, load) + before[before.find(_APART) :] * (_APART in before))
+        before = options.to.read_text() if options.to.exists() else ""
+        options.to.write_text(page(place, lines, unfinished, load) + before[before.find(_APART) :] * (_APART in before))
 
 
 if __name__ == "__main__":

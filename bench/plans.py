@@ -72,23 +72,23 @@ class Held:
     """The share with at least 80 %, had the pilot's sd been taken as it is."""
 
 
-def held(name: str, many: Array, effect: float, pilots: int = 200, size: int = 11, seed: int = 1) -> Held:
+def held(name: str, population: Array, effect: float, pilots: int = 200, size: int = 11, seed: int = 1) -> Held:
     """What becomes of plans from `pilots` pilots of `size` lifetimes out of a population of `many`."""
     rng = np.random.default_rng(seed)
-    many = (many - many.mean()) / many.std()
+    population = (population - population.mean()) / population.std()
 
     @cache
     def real(lifetimes: int) -> float:
-        return redrawn_power([many], effect, lifetimes, np.random.default_rng([seed, lifetimes]), resamples=8_000)
+        return redrawn_power([population], effect, lifetimes, np.random.default_rng([seed, lifetimes]), resamples=8_000)
 
     planned, plain = [], []
-    for values in many[rng.integers(len(many), size=(pilots, size))]:
-        lives = [Score(Identity(str(at)), {"metric": Measured(float(value))}) for at, value in enumerate(values)]
-        one = pilot_metrics(lives, BARS, size, detect={"metric": effect}, rng=rng)["metric"]
-        assert one.lifetimes is not None, one
-        assert one.plain is not None, one
-        planned.append(one.lifetimes)
-        plain.append(one.plain)
+    for values in population[rng.integers(len(population), size=(pilots, size))]:
+        lives = [Score(Identity(str(index)), {"metric": Measured(float(value))}) for index, value in enumerate(values)]
+        pilot = pilot_metrics(lives, BARS, size, detect={"metric": effect}, rng=rng)["metric"]
+        assert pilot.lifetimes is not None, pilot
+        assert pilot.plain is not None, pilot
+        planned.append(pilot.lifetimes)
+        plain.append(pilot.plain)
     powers = np.array([real(count) for count in planned])
     return Held(
         name,
@@ -107,20 +107,20 @@ def main() -> None:
     parser.add_argument("--pilots", type=int, default=400)
     parser.add_argument("--size", type=int, default=11)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    options = parser.parse_args()
     began = time.perf_counter()
-    print(f"{given.pilots} pilots of {given.size} lifetimes each, seed {given.seed}; plans promise 90 % power")
+    print(f"{options.pilots} pilots of {options.size} lifetimes each, seed {options.seed}; plans promise 90 % power")
     print(
         f"{'population':<24} {'effect':>6} {'known':>6} {'planned':>8} {'≥ 80 %':>7} {'≥ 90 %':>7} "
         f"{'sd as seen, ≥ 80 %':>19}"
     )
     for name, draw in POPULATIONS.items():
-        many = draw(np.random.default_rng(given.seed), MANY)
+        population = draw(np.random.default_rng(options.seed), MANY)
         for effect in EFFECTS:
-            one = held(name, many, effect, given.pilots, given.size, given.seed)
+            result = held(name, population, effect, options.pilots, options.size, options.seed)
             print(
-                f"{one.population:<24} {one.effect:>6g} {one.known:>6} {one.planned:>8.0f} {one.holds:>7.1%} "
-                f"{one.as_promised:>7.1%} {one.plain_holds:>19.1%}",
+                f"{result.population:<24} {result.effect:>6g} {result.known:>6} "
+                f"{result.planned:>8.0f} {result.holds:>7.1%} {result.as_promised:>7.1%} {result.plain_holds:>19.1%}",
                 flush=True,
             )
     print(f"{time.perf_counter() - began:.1f} s")

@@ -63,8 +63,10 @@ def overhead(task: Task, choices: int) -> None:
     actions = np.random.default_rng(0).integers(choices, size=10_000).tolist()
     with tempfile.TemporaryDirectory() as folder:
         turns = [(bare(task, actions), logged(task, actions, Path(folder))) for _ in range(TURNS)]
-    alone, lived = (min(times) for times in zip(*turns, strict=True))
-    print(f"{task.name:<14} bare {alone * 1e6:8.1f} µs a step   lived {lived * 1e6:8.1f}   × {lived / alone:.3f}")
+    bare_time, lived = (min(times) for times in zip(*turns, strict=True))
+    print(
+        f"{task.name:<14} bare {bare_time * 1e6:8.1f} µs a step   lived {lived * 1e6:8.1f}   × {lived / bare_time:.3f}"
+    )
 
 
 def start_up() -> None:
@@ -84,10 +86,10 @@ def start_up() -> None:
 
 def played_out(episode: Any) -> None:
     """Bring an episode to its end."""
-    over = False
-    while not over:
+    ended = False
+    while not ended:
         *_, terminated, truncated, _ = episode.step(0)
-        over = terminated or truncated
+        ended = terminated or truncated
 
 
 def workers(lives: int) -> None:

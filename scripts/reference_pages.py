@@ -28,8 +28,8 @@ __all__ = ["on_files", "on_page_markdown", "pages"]
 
 def on_files(files: Files, config: Any) -> Files:
     """MkDocs' hook: add the generated pages and pictures to those on disk."""
-    shown, pictures = gallery()
-    for name, text in {**pages(), "gallery": shown}.items():
+    figure_list, pictures = gallery()
+    for name, text in {**pages(), "gallery": figure_list}.items():
         placeholder = files.get_file_from_path(f"reference/{name}.md")
         if placeholder is not None:  # it explains the page to readers of the repository
             files.remove(placeholder)
@@ -80,8 +80,8 @@ def commands() -> str:
     for verb in VERBS:
         full = runner.invoke(application(), [verb, "--help-all"])
         done = full if full.exit_code == 0 else runner.invoke(application(), [verb, "--help"])
-        said = done.output.strip("\n")
-        parts.append(f"\n## perdure {verb}\n\n```text\n{said}\n```\n")
+        output = done.output.strip("\n")
+        parts.append(f"\n## perdure {verb}\n\n```text\n{output}\n```\n")
     return "".join(parts)
 
 
@@ -95,17 +95,17 @@ def settings() -> str:
     )
     parts.append("it came from. First wins: the command line, `perdure.toml` beside the data, `[score]`, the log, ")
     parts.append("the preset.\n")
-    for panel in dict.fromkeys(one.panel for one in OPTIONS.values()):
+    for panel in dict.fromkeys(option.panel for option in OPTIONS.values()):
         rows = [
             (
                 f"`{key}`",
-                ", ".join(f"`{flag}`" for flag in (one.flag, *one.further_flags)),
-                one.help,
-                one.expected,
-                one.otherwise,
+                ", ".join(f"`{flag}`" for flag in (option.flag, *option.further_flags)),
+                option.help,
+                option.expected,
+                option.otherwise,
             )
-            for key, one in OPTIONS.items()
-            if one.panel == panel
+            for key, option in OPTIONS.items()
+            if option.panel == panel
         ]
         heading = ("key", "option", "meaning", "takes", "else from")
         parts.append(f"\n## {panel or 'Everyday'}\n\n{table(heading, rows)}")
@@ -119,9 +119,9 @@ def presets() -> str:
 
     parts = ["# Presets\n\nWhat each preset computes, and where it differs from its document. A score carries its "]
     parts.append("preset; scores of different presets are never pooled.\n\n")
-    named = ((f"[`{one.name}`](#{_anchor(one)})", one.summary) for one in PRESETS)
+    named = ((f"[`{preset.name}`](#{_anchor(preset)})", preset.summary) for preset in PRESETS)
     parts.append(table(("preset", "what it is"), named))
-    parts += [_preset(one) for one in PRESETS]
+    parts += [_preset(preset) for preset in PRESETS]
     return "".join(parts)
 
 
@@ -130,36 +130,36 @@ def _anchor(preset: Preset) -> str:
     return preset.name.replace(".", "")
 
 
-def _preset(one: Preset) -> str:
+def _preset(preset: Preset) -> str:
     from perdure.metrics.presets import chosen_metrics, headline
     from perdure.stats.sentences import rule_of
 
-    known = chosen_metrics(one)
-    shown = list(headline()) if one.name == "standard" else list(known)
+    known = chosen_metrics(preset)
+    listed = list(headline()) if preset.name == "standard" else list(known)
     rows = []
-    for name in shown:
+    for name in listed:
         metric = known[name]
         means = (metric.combine.__doc__ or "").partition("; there")[0].removesuffix(".")
-        means = means.replace(" or median", "") if "aggregate" in one.fixes else means
+        means = means.replace(" or median", "") if "aggregate" in preset.fixes else means
         means += "; of logarithms" if metric.scale == "log" else ""
         linked, verdict = f"[`{name}`](metrics/{name}.md)", "yes" if metric.headline else ""
         rows.append((linked, metric.summary, means, metric.bar, verdict, metric.source))
     heading = ("metric", "what it says", "over sites", "demonstrated", "verdict", "source")
-    others = "" if len(shown) == len(known) else "\nAll others: [metrics](metrics.md).\n"
+    others = "" if len(listed) == len(known) else "\nAll others: [metrics](metrics.md).\n"
     decided = any(metric.headline for metric in known.values())
     parts = [
-        f"\n## {one.name}\n\n{one.summary} Source: {one.source}.\n\n### Preparation\n\n",
-        *(f"- {said}\n" for said in _preparation(one.prep)),
+        f"\n## {preset.name}\n\n{preset.summary} Source: {preset.source}.\n\n### Preparation\n\n",
+        *(f"- {step}\n" for step in _preparation(preset.prep)),
         f"\n### Metrics\n\n{table(heading, rows)}{others}",
-        f"\n### Over lifetimes\n\n{rule_of(one.name) if decided else 'Means with intervals; nothing is decided.'}\n",
+        f"\n### Over lifetimes\n\n{rule_of(preset.name) if decided else 'Means with intervals; nothing is decided.'}\n",
     ]
-    if one.fixes:
+    if preset.fixes:
         by_reason: dict[str, list[str]] = {}
-        for key, why in one.fixes.items():
+        for key, why in preset.fixes.items():
             by_reason.setdefault(why, []).append(f"`{key}`")
         fixed = table(("key", "why"), ((", ".join(keys), why) for why, keys in by_reason.items()))
         parts.append(f"\n### What it fixes\n\nGiven as an option or in a file, it is refused.\n\n{fixed}")
-    departures = [(each.where, each.document, each.here, each.because) for each in one.departures]
+    departures = [(each.where, each.document, each.here, each.because) for each in preset.departures]
     parts.append("\n### Where it differs\n\n" + table(("where", "the document", "here", "because"), departures))
     return "".join(parts)
 
@@ -177,9 +177,9 @@ def _preparation(prep: Preparation) -> Iterable[str]:
     ranges = {"task": "each task to 1–101", "run": "all tasks together to 1–101", "none": "none, values as measured"}
     yield f"Scaling: {ranges[prep.scale]}."
     if prep.scale != "none":
-        given = "bounds that are given or that a log records, else" if prep.recorded_bounds else "given bounds, else"
-        given = "" if prep.clamp else f"{given} "
-        yield f"Range: {given}the data of a lifetime and its experts."
+        bounds = "bounds that are given or that a log records, else" if prep.recorded_bounds else "given bounds, else"
+        bounds = "" if prep.clamp else f"{bounds} "
+        yield f"Range: {bounds}the data of a lifetime and its experts."
         if prep.keep_constant:
             yield "A task whose values never change counts in a lifetime's mean."
     if prep.matching == "prefix":
@@ -201,8 +201,8 @@ def layouts() -> str:
     from perdure.scenario.layouts import LAYOUTS
 
     rows = [
-        (f"`{one.name}`", one.learned, one.evaluated, one.scenario_type, "yes" if one.in_rounds else "")
-        for one in LAYOUTS.values()
+        (f"`{layout.name}`", layout.learned, layout.evaluated, layout.scenario_type, "yes" if layout.in_rounds else "")
+        for layout in LAYOUTS.values()
     ]
     return "# Layouts\n\n" + table(("layout", "learned", "evaluated", "scenario type", "`superblocks`"), rows)
 
@@ -212,8 +212,8 @@ def log_columns() -> str:
     from perdure.log.rules import MEASURE, RULES
 
     rows = [
-        (f"`{one.field}`" if one.field in RULES else one.field, f"`{one.kind}`", one.expected, _blank(one))
-        for one in (*RULES.values(), MEASURE)
+        (f"`{rule.field}`" if rule.field in RULES else rule.field, f"`{rule.kind}`", rule.expected, _blank(rule))
+        for rule in (*RULES.values(), MEASURE)
     ]
     return (
         "# Columns of a log\n\nEvery reader delivers these columns in this order, then the measures, then whatever "
@@ -255,11 +255,11 @@ def python() -> str:
     ]
     kinds: dict[str, list[str]] = {"Functions": [], "Classes": [], "Errors": [], "Tables": []}
     for name in perdure.__all__:
-        one = getattr(perdure, name)
-        if inspect.isclass(one):
-            kinds["Errors" if issubclass(one, Exception) else "Classes"].append(_described(name, one))
+        member = getattr(perdure, name)
+        if inspect.isclass(member):
+            kinds["Errors" if issubclass(member, Exception) else "Classes"].append(_described(name, member))
         else:
-            kinds["Functions" if callable(one) else "Tables"].append(_described(name, one))
+            kinds["Functions" if callable(member) else "Tables"].append(_described(name, member))
     for kind, described in kinds.items():
         parts += [f"\n## {kind}\n", *described]
     return "".join(parts)
@@ -273,20 +273,24 @@ def _described(name: str, one: Any) -> str:
     parts = [f"\n### {name}\n\n```text\n{name}{_signature(one)}\n```\n\n{_markdown(one, text)}\n"]
     if inspect.isclass(one) and not issubclass(one, Exception):
         rows = []
-        for member, found in vars(one).items():
-            said = (inspect.getdoc(found) or "").partition("\n\n")[0].replace("\n", " ")
-            if not member.startswith("_") and said and (inspect.isfunction(found) or isinstance(found, property)):
-                rows.append((f"`{member}{'()' if inspect.isfunction(found) else ''}`", said))
+        for member, attribute in vars(one).items():
+            summary = (inspect.getdoc(attribute) or "").partition("\n\n")[0].replace("\n", " ")
+            if (
+                not member.startswith("_")
+                and summary
+                and (inspect.isfunction(attribute) or isinstance(attribute, property))
+            ):
+                rows.append((f"`{member}{'()' if inspect.isfunction(attribute) else ''}`", summary))
         parts.append("\n" + table(("member", "what it is"), rows) if rows else "")
     return "".join(parts)
 
 
-def _markdown(one: Any, text: str) -> str:
+def _markdown(documented: Any, text: str) -> str:
     """Return a NumPy-style docstring as Markdown: parameters as a table with types and defaults, examples as code."""
-    about, *sections = re.split(
+    description, *sections = re.split(
         r"^(Parameters|Attributes|Returns|Yields|Raises|Examples)\n-+\n", text, flags=re.MULTILINE
     )
-    parts = [about.strip()]
+    parts = [description.strip()]
     for heading, body in zip(sections[::2], sections[1::2], strict=True):
         if heading == "Examples":
             parts.append(f"```python\n{body.strip()}\n```")
@@ -299,26 +303,30 @@ def _markdown(one: Any, text: str) -> str:
         if heading != "Parameters":
             parts.append(f"**{heading}** " + "; ".join(f"`{name}`: {meaning}" for name, meaning in rows))
             continue
-        signature = inspect.signature(one).parameters
+        signature = inspect.signature(documented).parameters
         cells = []
         for name, meaning in rows:
-            given = signature[name.strip("*")]
-            default = "" if given.default is given.empty else "`" + re.sub(r"<[^<>]*>", "…", repr(given.default)) + "`"
-            cells.append((f"`{name}`", f"`{given.annotation}`", default, meaning))
+            parameter = signature[name.strip("*")]
+            default = (
+                ""
+                if parameter.default is parameter.empty
+                else "`" + re.sub(r"<[^<>]*>", "…", repr(parameter.default)) + "`"
+            )
+            cells.append((f"`{name}`", f"`{parameter.annotation}`", default, meaning))
         parts.append(table(("parameter", "type", "default", "meaning"), cells))
     return "\n\n".join(parts)
 
 
-def _signature(one: Any) -> str:
+def _signature(function: Any) -> str:
     """As a reader writes it: one parameter a line where it is long, and no addresses of defaults."""
     try:
-        signature = inspect.signature(one)
+        signature = inspect.signature(function)
     except ValueError:
         return "(…)"
     bare = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
-    said = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
-    said = re.sub(r"<factory>|<[^<>]*>", "…", said)
-    return said if len(said) <= 100 else said.replace(", ", ",\n    ").replace("(", "(\n    ", 1)
+    text = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+    text = re.sub(r"<factory>|<[^<>]*>", "…", text)
+    return text if len(text) <= 100 else text.replace(", ", ",\n    ").replace("(", "(\n    ", 1)
 
 
 def schemas() -> str:
@@ -327,27 +335,27 @@ def schemas() -> str:
 
     parts = ["# JSON\n\nWhat `--json` writes and what is read; shipped as `perdure/schemas/NAME.schema.json`.\n"]
     for name in DOCUMENTS:
-        whole = schema(name)
-        top = whole
+        document = schema(name)
+        top = document
         if "$ref" in top:
-            top = whole["$defs"][top["$ref"].rpartition("/")[2]]
+            top = document["$defs"][top["$ref"].rpartition("/")[2]]
         needed = top.get("required", ())
         rows = [
-            (f"`{key}`", _kind_of(one), "yes" if key in needed else "", one.get("description", ""))
-            for key, one in top.get("properties", {}).items()
+            (f"`{key}`", _kind_of(definition), "yes" if key in needed else "", definition.get("description", ""))
+            for key, definition in top.get("properties", {}).items()
         ]
-        parts.append(f"\n## {name}\n\n{whole.get('description', top.get('description', ''))}\n\n")
+        parts.append(f"\n## {name}\n\n{document.get('description', top.get('description', ''))}\n\n")
         parts.append(table(("key", "type", "always", "meaning"), rows))
-        body = json.dumps(whole, indent=2, ensure_ascii=False).replace("\n", "\n    ")
+        body = json.dumps(document, indent=2, ensure_ascii=False).replace("\n", "\n    ")
         parts.append(f'\n??? note "The schema of {name}"\n\n    ```json\n    {body}\n    ```\n')
     return "".join(parts)
 
 
-def _kind_of(one: dict[str, Any]) -> str:
+def _kind_of(definition: dict[str, Any]) -> str:
     """The type of a property in a word or two."""
-    if "$ref" in one:
-        return str(one["$ref"]).rpartition("/")[2]
-    if "anyOf" in one:
-        return " or ".join(_kind_of(each) for each in one["anyOf"])
-    found = one.get("type", "any")
-    return " or ".join(found) if isinstance(found, list) else str(found)
+    if "$ref" in definition:
+        return str(definition["$ref"]).rpartition("/")[2]
+    if "anyOf" in definition:
+        return " or ".join(_kind_of(each) for each in definition["anyOf"])
+    kind = definition.get("type", "any")
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)

@@ -21,10 +21,10 @@ def time_to_half_way(learned: Curve) -> float:
 
 def first_and_last_evaluation(scenario: Scenario) -> Iterator[Site]:
     """a task evaluated at least twice after it was learned"""
-    found: dict[str, list[int]] = {}
+    blocks_by_task: dict[str, list[int]] = {}
     for site in sites.since_learning(scenario):
-        found.setdefault(str(site.key), list(site.blocks["reference"])).append(site.blocks["evaluation"][0])
-    for task, blocks in found.items():
+        blocks_by_task.setdefault(str(site.key), list(site.blocks["reference"])).append(site.blocks["evaluation"][0])
+    for task, blocks in blocks_by_task.items():
         yield Site(task, {"first": (blocks[0],), "last": (blocks[-1],)})
 
 

@@ -27,7 +27,7 @@ def syllabus(tasks: int = 100, learn: int = 30, evaluate: int = 1) -> dict[str, 
         instructions += [{"$phase": f"{task}.train"}, episodes(task, learn), {"$phase": f"{task}.test"}]
         instructions += [
             {"$info": {"disable_updates": True}},
-            *(episodes(one, evaluate) for one in range(1, task + 1)),
+            *(episodes(learned, evaluate) for learned in range(1, task + 1)),
             {"$info": {}},
         ]
     return {"name": "hundred-tasks", "tasks": {"digits": {"bounds": [0, 1]}}, "instructions": instructions}
@@ -44,8 +44,8 @@ def main(into: Path, **lengths: int) -> None:
     """Live it, and say how it went."""
     perdure.run(protocol("naive", **lengths), into, score=False)
     (score,) = perdure.survey(into, settings=perdure.Settings(metrics=METRICS)).scores
-    for name, one in score.metrics.items():
-        print(f"{name:20}", one.why if one.value is None else f"{one.value:.4f}")
+    for name, metric in score.metrics.items():
+        print(f"{name:20}", metric.why if metric.value is None else f"{metric.value:.4f}")
 
 
 if __name__ == "__main__":

@@ -44,8 +44,8 @@ class JsonLines:
 
     def _row(self, where: str, line: str) -> tuple[str, str, float]:
         try:
-            found = json.loads(line)
-            task, mode, value = str(found["env"]).lower(), found["mode"], float(found["return"])
+            record = json.loads(line)
+            task, mode, value = str(record["env"]).lower(), record["mode"], float(record["return"])
         except (ValueError, KeyError, TypeError) as problem:
             raise LogError(f"{where}: expected env, mode and return, found {line[:60]!r}") from problem
         if mode not in ("train", "test"):

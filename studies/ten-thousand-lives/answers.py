@@ -49,8 +49,8 @@ def figures(results: Results) -> Iterator[tuple[str, str]]:
     rows = {}
     for family in results.families:
         for metric, name in NAMES.items():
-            found = parts(results, family, metric)
-            rows[f"{family}, {name}"] = {part: median(shares) for part, shares in found.items()}
+            shares_by_part = parts(results, family, metric)
+            rows[f"{family}, {name}"] = {part: median(shares) for part, shares in shares_by_part.items()}
     title = "Where the variance of a lifetime's value comes from (medians, which need not add up to 100 %)"
     yield "parts", bars(title, rows)
     related = {two: correlations(results, *two) for two in TABLE_15}
@@ -75,8 +75,8 @@ def main() -> None:
     results = Results()
     folder = DOCS / PAGE
     folder.mkdir(parents=True, exist_ok=True)
-    for name, drawn in figures(results):
-        Path(folder / f"{name}.svg").write_text(drawn, encoding="utf-8")
+    for name, figure in figures(results):
+        Path(folder / f"{name}.svg").write_text(figure, encoding="utf-8")
     for file, text in pages(results).items():
         file.write_text(text, encoding="utf-8")
 

@@ -51,7 +51,7 @@ def life_values(summed: Any, preset: str, metric: str, k: int) -> Array:
     if metric == "rp":
         lives = len(summed["learned"])
         first = np.arange(lives) // GROUP * MOST
-        experts = np.stack([summed["experts"][:, first + at] for at in range(k)]).mean(axis=0)
+        experts = np.stack([summed["experts"][:, first + expert] for expert in range(k)]).mean(axis=0)
         return (summed["learned"] - experts.T).mean(axis=1).astype(np.float64)
     return summed[f"se_{k}" if metric == "se" else metric].astype(np.float64)
 
@@ -65,8 +65,8 @@ def threshold(preset: str, metric: str) -> float:
 
 def groups_of(values: Array, n: int) -> Array:
     """The first n lives of every whole group."""
-    whole = len(values) // GROUP
-    return values[: whole * GROUP].reshape(whole, GROUP)[:, :n]
+    count = len(values) // GROUP
+    return values[: count * GROUP].reshape(count, GROUP)[:, :n]
 
 
 def among_lives(values: Array) -> Array:
@@ -78,22 +78,22 @@ def among_lives(values: Array) -> Array:
 
 def expert_parts(summed: Any, metric: str, n: int, k: int) -> Array:
     """What the choice of k experts adds to the variance of a group's mean, task by task: groups × tasks."""
-    whole = len(summed["learned"]) // GROUP
+    count = len(summed["learned"]) // GROUP
     tasks = summed["experts"].shape[0]
     if metric == "se":
         spread = summed["se_spread"][:, LIVES.index(n), (MOST // 2, MOST).index(k)]
     else:
-        experts = summed["experts"][:, : whole * MOST].reshape(tasks, whole, MOST)[:, :, :k]
+        experts = summed["experts"][:, : count * MOST].reshape(tasks, count, MOST)[:, :, :k]
         spread = experts.astype(np.float64).var(axis=-1, ddof=1).T
     return spread / (k * tasks**2)
 
 
 def interval(values: Array, experts: Array | None, k: int, level: float) -> tuple[Array, Array]:
     """The mean of each group, and half the width of its interval; Satterthwaite's degrees of freedom."""
-    there = np.isfinite(values)
-    count = there.sum(axis=1)
-    mean = np.where(there, values, 0).sum(axis=1) / np.maximum(count, 1)
-    squares = (np.where(there, values - mean[:, None], 0) ** 2).sum(axis=1)
+    known = np.isfinite(values)
+    count = known.sum(axis=1)
+    mean = np.where(known, values, 0).sum(axis=1) / np.maximum(count, 1)
+    squares = (np.where(known, values - mean[:, None], 0) ** 2).sum(axis=1)
     freedom = np.maximum(count - 1, 1).astype(float)
     variance = squares / freedom / np.maximum(count, 1)
     if experts is not None:
@@ -109,18 +109,18 @@ def said(summed: Any, preset: str, metric: str, n: int, k: int) -> Said:
     """What is said of every group with n lives and k experts."""
     values = groups_of(life_values(summed, preset, metric, k), n)
     standard = preset == "standard"
-    beside = standard and metric in ("rp", "se")
-    few = beside and k < 3
-    parts = expert_parts(summed, metric, n, k) if beside and not few else None
+    with_experts = standard and metric in ("rp", "se")
+    few = with_experts and k < 3
+    parts = expert_parts(summed, metric, n, k) if with_experts and not few else None
     mean, half = interval(values, parts, k, 0.95 if standard else 0.90)
     if few:
         half = np.full_like(half, np.nan)  # too few experts: a value, and nothing decided
-    at = threshold(preset, metric)
-    less = at - (MARGIN if standard and metric == "pm" else 0.0)
-    none = 1e-7 if metric == "pm" or not standard else 1e-9
+    bar = threshold(preset, metric)
+    less = bar - (MARGIN if standard and metric == "pm" else 0.0)
+    tolerance = 1e-7 if metric == "pm" or not standard else 1e-9
     low, high = mean - half, mean + half
-    verdict = np.where(low > less + none, 1, np.where(high < less - none, -1, 0))
-    return Said(mean, low, high, np.where(np.isfinite(half), verdict, 0), low > at + none)
+    verdict = np.where(low > less + tolerance, 1, np.where(high < less - tolerance, -1, 0))
+    return Said(mean, low, high, np.where(np.isfinite(half), verdict, 0), low > bar + tolerance)
 
 
 def questions(preset: str, metric: str) -> list[tuple[int, int]]:

@@ -63,19 +63,19 @@ class Results:
     @property
     def families(self) -> list[str]:
         """In the order in which they were lived."""
-        return list(dict.fromkeys(one["family"] for one in self.about))
+        return list(dict.fromkeys(condition["family"] for condition in self.about))
 
 
 def share(frame: pl.DataFrame, count: str, of: str = "groups") -> float:
     """Over all groups together."""
-    whole = float(frame[of].sum())
-    return float(frame[count].sum()) / whole if whole else float("nan")
+    total = float(frame[of].sum())
+    return float(frame[count].sum()) / total if total else float("nan")
 
 
 def told(results: Results, preset: str, metric: str, n: int, k: int) -> pl.DataFrame:
     """The rates of all cells for so many lives and experts, which do not matter to some."""
-    alone = preset == "standard" and metric in ("pm", "ft", "bt")
-    return results.rates.filter(preset=preset, metric=metric, n=n, k=5 if alone else k)
+    without_experts = preset == "standard" and metric in ("pm", "ft", "bt")
+    return results.rates.filter(preset=preset, metric=metric, n=n, k=5 if without_experts else k)
 
 
 def errors(
@@ -84,8 +84,8 @@ def errors(
     """Of the null: how often it is told to be better than nothing, and worse; that it keeps is true, and no error."""
     frame = told(results, preset, metric, n, k).filter(learner="separate")
     frame = frame if family is None else frame.filter(family=family)
-    kept = (preset, metric) == ("standard", "pm")
-    return share(frame, "gains" if kept else "met"), share(frame, "not_met")
+    for_maintenance = (preset, metric) == ("standard", "pm")
+    return share(frame, "gains" if for_maintenance else "met"), share(frame, "not_met")
 
 
 def parts(results: Results, family: str, metric: str) -> dict[str, list[float]]:
@@ -96,7 +96,7 @@ def parts(results: Results, family: str, metric: str) -> dict[str, list[float]]:
     frame = results.components.filter(pl.col("learner") != "separate", family=family, metric=metric)
     table = np.maximum(frame.select(PARTS).to_numpy(), 0.0)
     shares = table / table.sum(axis=1, keepdims=True)
-    return {name: shares[:, at].tolist() for at, name in enumerate(PARTS)}
+    return {name: shares[:, index].tolist() for index, name in enumerate(PARTS)}
 
 
 def expert_share(results: Results, metric: str, family: str | None = None) -> list[float]:
@@ -109,9 +109,9 @@ def expert_share(results: Results, metric: str, family: str | None = None) -> li
 
 def scenario_of(family: str, layout: str) -> dict[str, Any]:
     """What the protocol says of a layout."""
-    asked = tomllib.loads((HERE / f"{family}.toml").read_text(encoding="utf-8"))["scenarios"]
-    found: dict[str, Any] = next(one for one in asked if one["layout"] == layout)
-    return found
+    scenarios = tomllib.loads((HERE / f"{family}.toml").read_text(encoding="utf-8"))["scenarios"]
+    scenario: dict[str, Any] = next(scenario for scenario in scenarios if scenario["layout"] == layout)
+    return scenario
 
 
 def halves_off(results: Results, metrics: Sequence[str], families: Sequence[str]) -> list[float]:
@@ -128,27 +128,27 @@ def best_evaluations(results: Results, family: str, layout: str) -> list[float]:
 
     Of the separate learner it would be ever more of them.
     """
-    asked = scenario_of(family, layout)
-    tasks = len(asked["tasks"])
+    scenario = scenario_of(family, layout)
+    tasks = len(scenario["tasks"])
     # learning experiences for each evaluation block
-    each = asked["learn"] / (tasks * asked.get("superblocks", 1) + 1)
+    each = scenario["learn"] / (tasks * scenario.get("superblocks", 1) + 1)
     frame = results.components.filter(pl.col("learner") != "separate", family=family, layout=layout)
-    found = []
+    counts = []
     for metric in ("pm", "ft", "bt"):
         some = frame.filter(metric=metric)
         rest = np.maximum(some["seed"].to_numpy() + some["order"].to_numpy(), 1e-12)
-        found.append(float(np.median(np.sqrt(some["evaluation"].to_numpy() * asked["evaluate"] / rest * each))))
-    return found
+        counts.append(float(np.median(np.sqrt(some["evaluation"].to_numpy() * scenario["evaluate"] / rest * each))))
+    return counts
 
 
 def _beside(results: Results, metric: str) -> tuple[np.ndarray, np.ndarray]:
     """Cell by cell: an expert's part of the variance over a life's, and its experiences over a life's, all tasks."""
     costs = []
     for family, layout in results.components.filter(metric=metric).select("family", "layout").iter_rows():
-        one = scenario_of(family, layout)
-        tasks = len(one["tasks"])
-        evaluations = (tasks * one.get("superblocks", 1) + 1) * tasks * one["evaluate"]
-        costs.append(tasks * one["learn"] / (tasks * one["learn"] + evaluations))
+        scenario = scenario_of(family, layout)
+        tasks = len(scenario["tasks"])
+        evaluations = (tasks * scenario.get("superblocks", 1) + 1) * tasks * scenario["evaluate"]
+        costs.append(tasks * scenario["learn"] / (tasks * scenario["learn"] + evaluations))
     return np.array(expert_share(results, metric)), np.array(costs)
 
 
@@ -195,25 +195,25 @@ def gaps(results: Results, metric: str) -> dict[tuple[str, str], dict[tuple[str,
     """
     means = group_means(results, metric)
     learners = list(dict.fromkeys(learner for _, learner, _ in means))
-    found: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+    differences: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     for family in results.families:
         for layout in ("condensed", "dispersed"):
             for first, second in combinations(learners, 2):
                 apart = means[family, first, layout] - means[family, second, layout]
                 error = apart.std(ddof=1) / np.sqrt(len(apart))
-                found.setdefault((family, layout), {})[first, second] = float(apart.mean() / error)
-    return found
+                differences.setdefault((family, layout), {})[first, second] = float(apart.mean() / error)
+    return differences
 
 
 def reversed_pairs(results: Results, metric: str) -> tuple[int, int]:
     """Pairs of learners that the layouts put in opposite orders, each beyond three standard errors; and all pairs."""
-    found = gaps(results, metric)
+    differences = gaps(results, metric)
     both = [
-        (gap, found[family, "dispersed"][two])
+        (gap, differences[family, "dispersed"][two])
         for family in results.families
-        for two, gap in found[family, "condensed"].items()
+        for two, gap in differences[family, "condensed"].items()
     ]
-    return sum(one * other < 0 and min(abs(one), abs(other)) > 3 for one, other in both), len(both)
+    return sum(first * second < 0 and min(abs(first), abs(second)) > 3 for first, second in both), len(both)
 
 
 def same_ends(results: Results) -> tuple[int, int, int]:
@@ -222,7 +222,7 @@ def same_ends(results: Results) -> tuple[int, int, int]:
     for metric in NAMES:
         for family in results.families:
             frame = results.truth.filter(preset="standard", metric=metric, k=5, family=family)
-            ends = [frame.filter(layout=one).sort("mean")["learner"] for one in ("condensed", "dispersed")]
+            ends = [frame.filter(layout=layout).sort("mean")["learner"] for layout in ("condensed", "dispersed")]
             best, worst, count = best + (ends[0][-1] == ends[1][-1]), worst + (ends[0][0] == ends[1][0]), count + 1
     return best, worst, count
 
@@ -230,7 +230,7 @@ def same_ends(results: Results) -> tuple[int, int, int]:
 def layouts_agree(results: Results, metric: str, family: str) -> float:
     """Spearman's correlation of the six learners' means in condensed and in dispersed lives."""
     frame = results.truth.filter(preset="standard", metric=metric, k=5, family=family)
-    ranks = [frame.filter(layout=one)["mean"].rank().to_numpy() for one in ("condensed", "dispersed")]
+    ranks = [frame.filter(layout=layout)["mean"].rank().to_numpy() for layout in ("condensed", "dispersed")]
     return float(np.corrcoef(*ranks)[0, 1])
 
 
@@ -239,8 +239,8 @@ def correlations(
 ) -> tuple[list[float], float, float]:
     """Within each cell; over all lives; and over all lives, given the other metrics."""
     frame = results.correlations.filter(preset=preset, first=first, second=second)
-    whole = frame.filter(learner="all", family="all")
-    return frame.filter(pl.col("learner") != "all")["spearman"].to_list(), whole["spearman"][0], whole["partial"][0]
+    pooled = frame.filter(learner="all", family="all")
+    return frame.filter(pl.col("learner") != "all")["spearman"].to_list(), pooled["spearman"][0], pooled["partial"][0]
 
 
 def family_correlations(results: Results, first: str, second: str) -> list[float]:
@@ -261,13 +261,13 @@ def seen_one_tailed(results: Results, metric: str) -> list[float]:
     from condense import STEPS
     from judging import interval
 
-    found = []
+    shares = []
     for _, some in results.lives.group_by("family", "learner", "layout", maintain_order=True):
         values = some[metric].to_numpy() * STEPS[metric]
         mean, half = interval(values[: len(values) // 11 * 11].reshape(-1, 11), None, 0, 0.90)
         true, sd = values.mean(), values.std()
-        found += [float((mean - half > true - sd).mean()), float((mean + half < true + sd).mean())]
-    return found
+        shares += [float((mean - half > true - sd).mean()), float((mean + half < true + sd).mean())]
+    return shares
 
 
 def wrong_by_own(results: Results, preset: str, metric: str, n: int, k: int = 5) -> float:

@@ -54,11 +54,11 @@ def null_table(results: Results) -> str:
     rows = ["| | preset | k | n = 3 | 5 | 11 | 30 |", "|---|---|---|---|---|---|---|"]
     for metric, name in NAMES.items():
         for preset in PRESETS:
-            alone = preset == "standard" and metric in ("pm", "ft", "bt")
-            for k in (5,) if alone else (5, 10) if preset == "standard" else EXPERTS:
-                found = [errors(results, preset, metric, n, k) for n in LIVES]
-                cells = [f"{100 * better:.1f} / {100 * worse:.1f}" for better, worse in found]
-                rows.append(f"| {name} | {preset} | {'–' if alone else k} | {' | '.join(cells)} |")
+            without_experts = preset == "standard" and metric in ("pm", "ft", "bt")
+            for k in (5,) if without_experts else (5, 10) if preset == "standard" else EXPERTS:
+                by_count = [errors(results, preset, metric, n, k) for n in LIVES]
+                cells = [f"{100 * better:.1f} / {100 * worse:.1f}" for better, worse in by_count]
+                rows.append(f"| {name} | {preset} | {'–' if without_experts else k} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
@@ -68,7 +68,7 @@ def coverage_table(results: Results) -> str:
     for metric, name in NAMES.items():
         for preset in PRESETS:
             frames = [told(results, preset, metric, n, 5) for n in LIVES]
-            cells = [percent(share(one, "covered", "with_interval")) for one in frames]
+            cells = [percent(share(frame, "covered", "with_interval")) for frame in frames]
             least = float((frames[2]["covered"] / frames[2]["with_interval"]).min())  # type: ignore[arg-type]
             level = "95 %" if preset == "standard" else "90 %"
             rows.append(f"| {name} | {preset} | {level} | {' | '.join(cells)} | {percent(least)} |")
@@ -80,10 +80,17 @@ def parts_table(results: Results) -> str:
     rows = ["| family | | seed | order | evaluations | an expert beside a life |", "|---|---|---|---|---|---|"]
     for family in results.families:
         for metric, name in NAMES.items():
-            found = parts(results, family, metric)
-            cells = [f"{percent(median(one))} ({percent(min(one))}–{percent(max(one))})" for one in found.values()]
-            beside = expert_share(results, metric, family)
-            ratio = f"{median(beside):.2f} ({min(beside):.2f}–{max(beside):.2f})" if metric in ("rp", "se") else "–"
+            shares = parts(results, family, metric)
+            cells = [
+                f"{percent(median(values))} ({percent(min(values))}–{percent(max(values))})"
+                for values in shares.values()
+            ]
+            expert_shares = expert_share(results, metric, family)
+            ratio = (
+                f"{median(expert_shares):.2f} ({min(expert_shares):.2f}–{max(expert_shares):.2f})"
+                if metric in ("rp", "se")
+                else "–"
+            )
             rows.append(f"| {family} | {name} | {' | '.join(cells)} | {ratio} |")
     return "\n".join(rows)
 
@@ -95,13 +102,13 @@ def correlation_table(results: Results) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for (first, second), printed in TABLE_15.items():
-        cells, whole, partial = correlations(results, first, second)
+        cells, pooled, partial = correlations(results, first, second)
         within = [
             f"{number(median(some))} ({number(min(some))} to {number(max(some))})"
             for some in (family_correlations(results, first, second), cells)
         ]
         paper = number(correlations(results, first, second, "baker-2023")[1])
-        row = [f"{NAMES[first]}, {NAMES[second]}", number(whole), number(partial), *within, paper]
+        row = [f"{NAMES[first]}, {NAMES[second]}", number(pooled), number(partial), *within, paper]
         row += [number(printed), number(PUBLISHED_48[first, second])]
         rows.append(f"| {' | '.join(row)} |")
     return "\n".join(rows)
@@ -112,8 +119,8 @@ def verdict_table(results: Results) -> str:
     rows = ["| | preset | n = 3 | 5 | 11 | 30 |", "|---|---|---|---|---|---|"]
     for metric, name in NAMES.items():
         for preset in PRESETS:
-            found = [verdicts(results, preset, metric, n) for n in LIVES]
-            cells = [f"{100 * right:.0f} / {100 * wrong:.1f}" for right, wrong in found]
+            by_count = [verdicts(results, preset, metric, n) for n in LIVES]
+            cells = [f"{100 * right:.0f} / {100 * wrong:.1f}" for right, wrong in by_count]
             rows.append(f"| {name} | {preset} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
