@@ -1,4 +1,4 @@
-"""How hard the arcade is: mean reward by paddle width, of random play and of a player that follows the ball.
+"""Measure how hard the arcade is: mean reward by paddle width, of random play and of a ball-following player.
 
 python bench/arcade_difficulty.py
 """
@@ -14,7 +14,7 @@ EPISODES = 1000
 
 
 def mean_reward(game: str, width: float, follows: bool, speed: float) -> float:
-    """The mean over many episodes, each its own game with its own seed."""
+    """Return the mean over many episodes, each a game with its own seed."""
     games = make_games(game, EPISODES, {"bot/paddle/width": width, "bot/paddle/speed": speed})
     rng = np.random.default_rng(0)
     observations, _ = games.reset(seed=0)

@@ -1,8 +1,8 @@
-"""How fast the arcade is: steps per second on one core, alone and as a vector, beside MiniGrid's empty room.
+"""Measure the arcade's speed: steps per second on one core, single and vectorised, compared with MiniGrid.
 
     python bench/arcade_speed.py [seconds per figure]
 
-The last column is how many times MiniGrid-Empty-5x5's speed a game in vector form has; 20 is asked of it.
+The last column divides the speed of a vectorised game by that of MiniGrid-Empty-5x5; the goal is 20.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SOUGHT = 20
 
 
 def alone(env: Any, seconds: float) -> float:
-    """Steps per second of one environment under random play, resets included."""
+    """Return the steps per second of one environment under random play, resets included."""
     chosen = np.random.default_rng(0).integers(3, size=1000)
     env.reset(seed=0)
     steps, start = 0, time.perf_counter()
@@ -35,7 +35,7 @@ def alone(env: Any, seconds: float) -> float:
 
 
 def together(game: str, seconds: float, observation: str) -> float:
-    """Steps per second of many games under random play, resets included."""
+    """Return the steps per second of many games under random play, resets included."""
     games = make_games(game, GAMES_AT_ONCE, {"observation": observation})
     chosen = np.random.default_rng(0).integers(3, size=(50, GAMES_AT_ONCE))
     games.reset(seed=0)
@@ -48,7 +48,7 @@ def together(game: str, seconds: float, observation: str) -> float:
 
 
 def minigrid(seconds: float) -> float | None:
-    """Steps per second of MiniGrid-Empty-5x5, as Gymnasium makes it; None where it is not installed."""
+    """Return the steps per second of MiniGrid-Empty-5x5 as Gymnasium makes it; None if it is not installed."""
     if find_spec("minigrid") is None:
         return None
     import gymnasium
@@ -58,7 +58,7 @@ def minigrid(seconds: float) -> float | None:
 
 
 def main(seconds: float = 1.0) -> int:
-    """Print the table; 0 where every game in vector form is fast enough, else 1."""
+    """Print the table; return 0 if every vectorised game is fast enough, else 1."""
     yardstick = minigrid(seconds)
     print(
         f"MiniGrid-Empty-5x5  {yardstick:>10,.0f} steps/s" if yardstick else "MiniGrid is not installed: no yardstick"

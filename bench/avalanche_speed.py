@@ -1,13 +1,13 @@
-"""The same life by Avalanche and by us: scikit-learn's digits in five pairs, a small network, every task evaluated.
+"""Run the same lifetime in Avalanche and in Perdure: scikit-learn's digits in five pairs, with a small network.
 
-    python bench/avalanche_speed.py theirs FOLDER          with what it needs installed, as `bench/peers.py` does
+    python bench/avalanche_speed.py theirs FOLDER          in an environment that `bench/peers.py` installs
     python bench/avalanche_speed.py ours FOLDER [again]
 
-Both learn 5 × 320 batches of 32 with a layer of 100 units by plain gradient descent, one thread, and evaluate every
-task in two batches before the first and after each. Avalanche goes through the same 256 pictures again and again, and
-keeps accuracies of batches and experiences, and forgetting, in its CSV files. We draw each batch anew, answer it
-before it is learned from, write every batch to a journal that is synced block by block, read it back, and score it.
-With `again` it is done twice, and the processor time of the second is printed: start-up, imports and first uses apart.
+Both learn 5 × 320 batches of 32 with a layer of 100 units by plain gradient descent in one thread. They evaluate every
+task in two batches before the first and after each. Avalanche repeats the same 256 pictures, and writes the accuracies
+of batches and experiences, and forgetting, to CSV files. Perdure draws new batches, predicts before it learns, writes
+every batch to a journal that is synced block by block, reads the log and scores it. With `again` the job runs
+twice, and the processor time of the second is printed, which excludes start-up and imports.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))  # both in one enviro
 
 PAIRS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
 BATCH, LEARN, EVALUATE, HIDDEN, RATE = 32, 320, 2, 100, 0.1
-_PASS = 8  # batches in a pass of theirs through a task
+_PASS = 8  # batches in one pass of Avalanche through a task
 
 
 def ours(folder: str) -> None:
-    """A protocol of one life, lived in this process, and its score."""
+    """Run a protocol of one lifetime in this process and score it."""
     perdure = import_module("perdure")
     names = ["-".join(map(str, pair)) for pair in PAIRS]
     protocol = {
@@ -60,7 +60,7 @@ def ours(folder: str) -> None:
 
 
 def theirs(folder: str) -> None:
-    """A naive strategy with an evaluator."""
+    """Run a naive strategy with an evaluator."""
     torch = import_module("torch")
     _import_torchvision(torch)
     make, train = import_module("avalanche.benchmarks"), import_module("avalanche.training")
@@ -107,7 +107,7 @@ def theirs(folder: str) -> None:
 
 
 def _import_torchvision(torch: Any) -> None:
-    """Its build for CUDA does not import beside a torch without CUDA, for want of two operators that nobody calls."""
+    """Import torchvision. Its CUDA build needs two operators, never called, that a torch without CUDA lacks."""
     try:
         import_module("torchvision")
     except RuntimeError:

@@ -1,12 +1,12 @@
-"""How long a thousand lives of the demo's arcade take in one program, leg by leg, and one life by the ordinary engine.
+"""Time a thousand lifetimes of the demo's arcade in one program, stage by stage, and one by the ordinary engine.
 
 python bench/batched_speed.py live --lives 1000 --out DIR      compile, live, write; with JAX, NumPy and msgspec alone
-python bench/batched_speed.py live --packed FILE.tar.gz        the same, and what was lived in one file, to be carried
-python bench/batched_speed.py score --out DIR                  make lifetimes of what was lived there, and score them
+python bench/batched_speed.py live --packed FILE.tar.gz        the same, and pack the run folder into one file
+python bench/batched_speed.py score --out DIR                  read the lifetimes of the run folder and score them
 python bench/batched_speed.py score --packed FILE.tar.gz --out DIR
 python bench/batched_speed.py same --out DIR --other DIR       whether two runs of one protocol differ beyond chance,
                                                                and by how much at most
-python bench/batched_speed.py ordinary                         a few lives by the ordinary engine on two cores
+python bench/batched_speed.py ordinary                         a few lifetimes in the ordinary engine on two cores
 python bench/batched_speed.py ratio --lives 256                both engines on these cores, in turn, by processor time
 python bench/batched_speed.py all --lives 200 --out DIR        all of it, and the ratio
 """
@@ -34,7 +34,7 @@ EXPERTS = 5
 
 
 def protocol(lives: int, use: str, params: dict[str, Any]) -> Protocol:
-    """The demo's arcade with this learner, `lives` of it over both of its scenarios, and 5 experts per task."""
+    """Return a protocol of the demo's arcade: `lives` lifetimes over both scenarios, and 5 experts per task."""
     file = Path(perdure.__file__).parent / "run" / "embedded" / "arcade.toml"
     document = tomllib.loads(file.read_text())
     document["lifetimes"] = math.ceil(lives / len(document["scenarios"]))
@@ -42,7 +42,7 @@ def protocol(lives: int, use: str, params: dict[str, Any]) -> Protocol:
 
 
 def live(options: argparse.Namespace) -> dict[str, float]:
-    """The living legs; what is lived lies in `--out`, as a run folder."""
+    """Time the stages of running; write the run folder to `--out`."""
     start = time.monotonic()
     from perdure.batched.__main__ import run_protocol
 
@@ -65,7 +65,7 @@ def live(options: argparse.Namespace) -> dict[str, float]:
 
 
 def score(options: argparse.Namespace) -> dict[str, float]:
-    """The legs that need Polars."""
+    """Time the stages that need Polars."""
     from perdure.batched.engine import convert
     from perdure.gather.survey import survey
     from perdure.runner.folder import RunFolder
@@ -88,10 +88,10 @@ def score(options: argparse.Namespace) -> dict[str, float]:
 
 
 def same(options: argparse.Namespace) -> None:
-    """Block by block, how far apart two runs of the same lives are on average: on two devices, or of two sizes.
+    """Compare two runs of the same lifetimes block by block, on two devices or with two chunk sizes.
 
-    Standard errors tell whether that is beyond chance; the interval, which holds for all blocks together, how large a
-    difference can have stayed unseen, in standard deviations over lives (two one-sided tests, Schuirmann 1987).
+    The standard errors show whether a difference exceeds chance. The interval, which holds for all blocks together,
+    bounds an undetected difference in standard deviations over lifetimes (two one-sided tests, Schuirmann 1987).
     """
     import polars as pl
 
@@ -122,7 +122,7 @@ def same(options: argparse.Namespace) -> None:
 
 
 def ratio(options: argparse.Namespace) -> None:
-    """Both engines on the cores at hand, in turn, by processor time, which other work beside them disturbs less."""
+    """Compare the processor time of both engines, run alternately. Other load disturbs it less than elapsed time."""
     each: dict[str, list[float]] = {"ordinary": [], "live": []}
     for _ in range(options.turns):
         for engine, lives in (("ordinary", options.ordinary_lives), ("live", options.lives)):
@@ -156,7 +156,7 @@ def _processor() -> float:
 
 
 def ordinary(options: argparse.Namespace) -> float:
-    """Seconds per life of the ordinary engine, two at a time; its learner is the one that batched:q stands for."""
+    """Return the seconds per lifetime of the ordinary engine with two workers and the learner that batched:q copies."""
     from perdure.runner.runner import run_learner
 
     requested = protocol(options.ordinary_lives, "q-learning", {}).with_experts(0)
@@ -169,7 +169,7 @@ def ordinary(options: argparse.Namespace) -> float:
 
 
 def everything(options: argparse.Namespace) -> None:
-    """All legs, and the ratio of the two engines."""
+    """Time all stages and print the ratio of the two engines."""
     seconds = {**live(options), **score(options)}
     each = ordinary(options)
     lives = options.lives + 3 * EXPERTS
@@ -185,13 +185,13 @@ def _legs(seconds: dict[str, float], total: float) -> None:
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run the chosen measurement."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("live", "score", "same", "ordinary", "ratio", "all"))
     parser.add_argument("--lives", type=int, default=1000)
     parser.add_argument("--out", type=Path, default=Path("batched-run"))
     parser.add_argument("--other", type=Path, help="another run of the same protocol")
-    parser.add_argument("--packed", type=Path, default=None, help="what was lived, in one file")
+    parser.add_argument("--packed", type=Path, default=None, help="run folder packed into one file")
     parser.add_argument("--lives-at-once", type=int, default=None, help="on each device")
     parser.add_argument("--learner", default="batched:q")
     parser.add_argument("--params", default="{}", help="of the learner, as JSON")

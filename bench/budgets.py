@@ -1,4 +1,4 @@
-"""Measure the budgets: what a user waits for, in seconds and memory, on this machine.
+"""Measure the seconds and memory of everyday commands on this machine, and compare them with their budgets.
 
     python bench/budgets.py                          all but 10⁸ rows; about ten minutes on two cores
     python bench/budgets.py --only score-1e6 report  some of them
@@ -38,7 +38,7 @@ READ = (
 
 
 class Budget(NamedTuple):
-    """A command, and what it may take."""
+    """A command with its limits of time and memory."""
 
     name: str
     job: str
@@ -46,14 +46,14 @@ class Budget(NamedTuple):
     megabytes: float | None
     command: list[str]
     peer: tuple[str, ...] = ()
-    """A command that does the part of the work that nobody can save; the budget's ratio is `times`."""
+    """A command that does the unavoidable part of the work; `times` limits the ratio of the two."""
     times: float | None = None
     page: Path | None = None
     """A file that the command writes and whose size counts."""
 
 
 class Measured(NamedTuple):
-    """What a command took."""
+    """Time and memory of a command."""
 
     seconds: float
     megabytes: float

@@ -1,8 +1,8 @@
-"""Do the intervals cover, does the test err as often as it says, does the plan come true?
+"""Measure how often intervals cover the truth, the test errs, and plans hold.
 
-Run as `python bench/coverage.py`. Groups of lifetimes of a learner whose traits are known are simulated in memory;
-the truth is what its causes alone come to, without noise: where a metric's own mean lies elsewhere it is biased, and
-its intervals cover the wrong place. Experts are noiseless, so the truth is that beside these experts.
+Run as `python bench/coverage.py`. It simulates groups of lifetimes of a learner with known traits. The truth is the
+value of the metric without noise. If the metric's mean differs from it, the metric is biased and its intervals cover
+the wrong value. Experts are noiseless, so the truth is relative to these experts.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ LONG_PILOT = 1000
 
 @dataclass(frozen=True)
 class Trust:
-    """What was promised of one metric, and what came true."""
+    """The promised and the measured properties of one metric."""
 
     metric: str
     truth: float
-    """What the causes alone come to."""
+    """Value of the metric without noise."""
     bias: float
-    """How far the metric's own mean lies from it, over many lives."""
+    """Mean of the metric over many lifetimes, minus the truth."""
     sd: float
     skewness: float
     covered: float
@@ -64,7 +64,7 @@ class Trust:
 
 
 def scenario() -> Scenario:
-    """Three tasks, each learned once, all evaluated before, between and after."""
+    """Return a scenario of three tasks, each learned once, all evaluated before, between and after."""
     evaluation = [Block("evaluate", task, 10) for task in TASKS]
     phases = [[Block("learn", task, 100), *evaluation] for task in TASKS]
     return Scenario.of("condensed", [*evaluation, *(block for phase in phases for block in phase)])
@@ -77,7 +77,7 @@ def measured(
     seed: int = 1,
     resamples: int = 1000,
 ) -> tuple[Trust, ...]:
-    """Every metric over `groups` groups of `size` lifetimes."""
+    """Return every metric's results over `groups` groups of `size` lifetimes."""
     rng = np.random.default_rng(seed)
     causes = truth(LEARNER, scenario(), EXPERT, truth_lives, seed)
     true_values = metric_values(LEARNER, scenario(), truth_lives, rng, EXPERT)
@@ -96,7 +96,7 @@ def measured(
 
 
 def _averaged(name: str, values: Any) -> Any:
-    """What is averaged of a metric over lifetimes: the logarithms of a ratio."""
+    """Return the values that are averaged over lifetimes: for a ratio, logarithms."""
     return np.log(values) if METRICS.get(name).scale == "log" else values
 
 
@@ -114,7 +114,7 @@ def _trust(
     )  # one row of means per group
     boot_low, boot_high = np.quantile(resampled, [0.025, 0.975], axis=1)
     size = groups.shape[1]
-    # Power is about the distance from where the metric's values lie, biased or not.
+    # Power depends on the distance from the metric's mean, biased or not.
     lower, _ = t_interval(mean - (mean_value - sd), spread, n, 0.95)
     pilot = [
         Score(Identity(str(index)), {"metric": Measured(float(value))})

@@ -1,4 +1,4 @@
-"""Kill nodes of a Ray cluster at random moments, fifty times, and compare what was lived with what should have been.
+"""Kill nodes of a Ray cluster fifty times at random, and compare the records with those of an undisturbed run.
 
 python bench/kill_nodes.py [KILLS] [SEED]
 """
@@ -18,11 +18,11 @@ from tests.faults.nodes import cluster, disturbed
 
 from perdure.runner.runner import run_learner
 
-_IN_ONE_RUN = 5  # more, and the nodes that take their place begin nothing but the next death
+_IN_ONE_RUN = 5  # with more kills, replacement nodes would die before they start a lifetime
 
 
 def main(wanted: int) -> None:
-    """Kill so many nodes, over as many runs as that takes."""
+    """Kill the given number of nodes, over as many runs as that takes."""
     chance = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns())
     killed = lost = runs = 0
     with tempfile.TemporaryDirectory() as folder, cluster(Path(folder)) as nodes:

@@ -1,11 +1,11 @@
-"""What is said of a learner that neither forgets nor transfers? Every verdict on it is an error, and is counted here.
+"""Count wrong verdicts on a learner that neither forgets nor transfers, for which every verdict is an error.
 
-Run as `python bench/null.py --cells 'condensed/*' --groups 1000`; `--definitions new` reads the same lives by the
-definitions' own model, `--real` reads lives of a learner with a separate table per task in the arcade,
-`--monotone` turns forgetting up, which must raise nothing, and `--causes` turns one cause at a time. Per cell and
-metric: the mean over groups, the share of groups in which it is met and not met (by the new definitions PM: gains
-and forgets), of intervals that hold the truth, and of pairs of groups that are told apart; below, that of pairs
-told apart by any metric after Holm.
+Run as `python bench/null.py --cells 'condensed/*' --groups 1000`. `--definitions new` scores the same lifetimes with
+the model of the definitions. `--real` scores a learner with a separate table per task in the arcade. `--monotone`
+increases forgetting, which must not raise any metric. `--causes` varies one cause at a time. Each row has the mean over
+groups, the shares of groups in which the metric is met and not met (for PM by the new definitions: gains and forgets),
+of intervals that contain the truth, and of pairs of groups that differ. A last row gives the share of pairs that differ
+in any metric after Holm.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # its parts lie beside it, the definitions' model with the tests
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for the modules of bench/, and the model in tests/
 from bench.null_cells import CELLS, drawn
 from bench.null_paths import HEADLINE, PATHS, Outcome, joined
 from bench.null_real import lived_groups
@@ -50,16 +50,16 @@ SHORT = {name: initials(name) for name in HEADLINE}
 
 
 def part_of(cell: str, groups: int, seed: int, part: int, path: str, preset: str, compared: int | None) -> Outcome:
-    """One part of a cell, in a process of its own."""
+    """Return one part of a cell; runs in a worker process."""
     return PATHS[path][0](drawn(CELLS[cell], groups, seed, part), preset, compared)
 
 
 def outcomes(options: argparse.Namespace, cells: Sequence[str]) -> Iterator[tuple[str, Outcome, float]]:
-    """Each cell, as soon as all its parts are there."""
+    """Yield each cell when all its parts are complete."""
     sizes = [min(AT_ONCE, options.groups - done) for done in range(0, options.groups, AT_ONCE)]
     compared = None if options.compared is None else -(-options.compared // len(sizes))
     for variable in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")  # the workers, which start anew, share the cores
+        os.environ.setdefault(variable, "1")  # worker processes share the cores
     # Forking would copy Polars' threads in whatever state they are.
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
         for name in cells:
@@ -78,7 +78,7 @@ def _mean(metric: str, values: npt.NDArray[np.float64], *, geometric: bool) -> f
 
 
 def facts(outcome: Outcome, *, geometric: bool = False) -> dict[str, dict[str, float]]:
-    """The figures of one cell."""
+    """Return the statistics of one cell."""
     shares = {
         SHORT[name]: {
             "mean": _mean(name, values, geometric=geometric),
@@ -100,11 +100,11 @@ def facts(outcome: Outcome, *, geometric: bool = False) -> dict[str, dict[str, f
 
 
 def printed(name: str, shares: dict[str, dict[str, float]], seconds: float) -> None:
-    """The figures of one cell as lines; what lies beyond the bounds of definitions §7 is starred."""
+    """Print the statistics of one cell; values beyond the bounds of definitions §7 are starred."""
     most = 0.08 if "failing" in name else 0.05
     for metric, row in shares.items():
         if metric == "any":
-            print(f"{name:<42} any  {'told from itself':>39} {_share(row['differs'], 0.07)}  ({seconds:.0f} s)")
+            print(f"{name:<42} any  {'differs from itself':>39} {_share(row['differs'], 0.07)}  ({seconds:.0f} s)")
             continue
         share = row.get("covered", np.nan)
         covered = f"{share:>7.1%}" + ("*" if abs(share - 0.95) > 0.02 else " ")
@@ -122,7 +122,7 @@ def _share(value: float, most: float) -> str:
 
 
 def monotone(options: argparse.Namespace) -> dict[str, Any]:
-    """More forgetting, the same random numbers: does the mean of PM, BT, RP or SE over 200 lives rise?"""
+    """Return whether more forgetting, with the same random numbers, raises PM, BT, RP or SE over 200 lifetimes."""
     report: dict[str, Any] = {}
     geometric = options.definitions == "new"
     for layout in ("condensed", "dispersed", "alternating"):
@@ -131,7 +131,7 @@ def monotone(options: argparse.Namespace) -> dict[str, Any]:
             cell = CELLS["condensed/normal/evaluate-30"]
             cell = replace(cell, layout=layout, learner=cell.learner.but(forgetting=amount), lives=2)
             groups = drawn(cell, 100, options.seed)
-            # The experts forget nothing: they learn one task alone.
+            # The experts forget nothing: they learn only one task.
             lives[amount] = dict(PATHS[options.definitions][0](groups, options.preset, 0).values)
         for name in HEADLINE:
             if name == "forward_transfer" or name not in lives[0.0]:
@@ -152,7 +152,7 @@ def monotone(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def causes(options: argparse.Namespace) -> Iterator[tuple[str, Outcome, float]]:
-    """Each cause alone, beside experts without it."""
+    """Yield the outcome of each single cause, compared with experts without it."""
     for layout in ("condensed", "dispersed"):
         cell = CELLS[f"{layout}/normal/evaluate-30"]
         for name, traits in CAUSES.items():
@@ -163,7 +163,7 @@ def causes(options: argparse.Namespace) -> Iterator[tuple[str, Outcome, float]]:
 
 
 def markdown(report: dict[str, Any]) -> Iterator[str]:
-    """The table as the docs show it: mean, and in per cent of groups met / not met."""
+    """Return the table of the docs: the mean, and the percentages of groups met / not met."""
     yield "| | " + " | ".join(SHORT.values()) + " |"
     yield "|---" * (len(SHORT) + 1) + "|"
     for name, shares in report.items():
@@ -179,7 +179,7 @@ def markdown(report: dict[str, Any]) -> Iterator[str]:
 
 
 def real(options: argparse.Namespace) -> Iterator[tuple[str, Outcome, float]]:
-    """Groups of lives of `q-learning-independent` in the arcade, each with experts of its own."""
+    """Yield outcomes of groups of `q-learning-independent` in the arcade, each with separate experts."""
     began = time.perf_counter()
     groups = lived_groups(Path(options.into or tempfile.mkdtemp(prefix="null-")), options.real, options.jobs)
     for kind in dict.fromkeys(group.scenario_type for group in groups):

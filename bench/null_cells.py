@@ -1,4 +1,4 @@
-"""The cells of `bench/null.py`: lives of a learner that neither forgets nor transfers, and experts drawn as it is."""
+"""The cells of `bench/null.py`: lifetimes of a learner that neither forgets nor transfers, and its experts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEARN = 90
 
 
 class Cell(Struct, frozen=True, dict=True):
-    """One setting of the null: `lives` lives a group, each with an order of its own, beside the same experts."""
+    """One null condition: groups of `lives` lifetimes, each with a different task order, and shared experts."""
 
     name: str
     layout: str = "condensed"
@@ -35,16 +35,16 @@ class Cell(Struct, frozen=True, dict=True):
     evaluate: int = 30
     bounds: tuple[float, float] | None = (0.0, 1.0)
     experts: tuple[int, ...] = (5,)
-    """How many each task has; the numbers are taken in turn."""
+    """Experts per task; the tasks take the numbers in turn."""
     lengths: tuple[float, ...] = (1.0,)
-    """How long they are, as a share of the life's learning of the task; taken in turn."""
+    """Their length as a share of the lifetime's learning of the task; the experts take the shares in turn."""
     beside: IdealLearner | None = None
-    """Whose experts they are; those of the learner itself, if nobody else's."""
+    """Learner of the experts. By default `learner`."""
     lives: int = 11
 
     @cached_property
     def scenarios(self) -> tuple[Scenario, ...]:
-        """What each life of a group lives."""
+        """Scenario of each lifetime of a group."""
         tasks = TASKS.get(self.layout, ("a", "b", "c"))
         return tuple(
             compose(self.layout, tasks, learn=LEARN, evaluate=self.evaluate, seed=number).scenario
@@ -53,12 +53,12 @@ class Cell(Struct, frozen=True, dict=True):
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The labels of its tasks."""
+        """Labels of the tasks."""
         return tuple(sorted(task.label for task in self.scenarios[0].tasks))
 
 
 class Drawn(Struct, frozen=True):
-    """Groups of a cell: `lives[i]` holds life i of every group, `experts[task][e]` expert e of every group."""
+    """Groups of a cell: `lives[i]` is lifetime i of every group, `experts[task][e]` expert e of every group."""
 
     cell: Cell
     lives: Sequence[Array]
@@ -70,7 +70,7 @@ class Drawn(Struct, frozen=True):
 
 
 def drawn(cell: Cell, groups: int, seed: int, part: int = 0) -> Drawn:
-    """`groups` groups; cells that differ only in traits get the same random numbers."""
+    """Draw `groups` groups. Cells that differ only in traits get the same random numbers."""
     rng = np.random.default_rng([seed, part, crc32(cell.layout.encode())])
     lives = [performance(cell.learner, scenario, groups, rng) for scenario in cell.scenarios]
     lengths = learned_lengths(cell.scenarios[0])
@@ -129,4 +129,4 @@ def _cells() -> dict[str, Cell]:
 
 
 CELLS: Mapping[str, Cell] = _cells()
-"""Every cell by its name, `layout/rewards/what is different`."""
+"""Return every cell by name: layout/rewards/difference."""

@@ -1,4 +1,4 @@
-"""From lives to verdicts: by what Perdure does today, or by the definitions it is to follow."""
+"""Decide on lifetimes with Perdure's public functions, or with the reference model of its definitions."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ MAINTENANCE, BESIDE_EXPERTS = HEADLINE[0], HEADLINE[3:]
 
 
 class Outcome(Struct, frozen=True):
-    """What the groups came to, metric by metric; a metric that the layout cannot answer is absent."""
+    """Results of the groups by metric, without metrics that the layout cannot answer."""
 
     values: Mapping[str, Array]
     """The mean of each group, as it is shown."""
     verdicts: Mapping[str, npt.NDArray[np.int64]]
     """1 met (PM: gains, where words exist), −1 not met (PM: forgets), 0 undecided."""
     covered: Mapping[str, Array]
-    """1 where the interval holds the truth, else 0; NaN where there is none."""
+    """1 if the interval contains the truth, else 0; NaN without an interval."""
     differs: Mapping[str, Bools] = {}
-    """Whether a learner is told from itself, by metric and (`any`) by any of the family after Holm."""
+    """Whether the learner differs from itself, by metric and (`any`) by any of the family after Holm."""
     absent: Mapping[str, int] = {}
     """Lives without a value."""
 
 
 def joined(parts: Sequence[Outcome]) -> Outcome:
-    """Several parts of one cell as one."""
+    """Join the parts of a cell."""
 
     def together(pick: str) -> dict[str, Any]:
         tables = [getattr(part, pick) for part in parts]
@@ -65,14 +65,14 @@ def joined(parts: Sequence[Outcome]) -> Outcome:
     )
 
 
-# --- as Perdure does it ---------------------------------------------------------------------------
+# --- the public functions -------------------------------------------------------------------------
 
 
 def drawn_as_scored(drawn: Drawn, preset: str, compared: int | None) -> Outcome:
-    """Simulated groups by the public path: curves, score, estimates, compare."""
+    """Decide on simulated groups with the public functions: curves, score, estimates, compare."""
     cell = drawn.cell
     way = PRESETS.get(preset)
-    # The papers scale by the data, whatever is known.
+    # The papers always scale by the data.
     bounds = dict.fromkeys(cell.tasks, cell.bounds) if cell.bounds and "bounds" not in way.fixes else None
     settings = _settings(preset, replace(way.prep, bounds=bounds))
     lives = [
@@ -91,7 +91,7 @@ def drawn_as_scored(drawn: Drawn, preset: str, compared: int | None) -> Outcome:
 
 
 def lived_as_scored(groups: Sequence[LivedGroup], preset: str, compared: int | None) -> Outcome:
-    """Real groups by the same path, with the bounds that their logs record."""
+    """Decide on real groups with the public functions and the bounds that their logs record."""
     settings = _settings(preset, None)
     return _judged([_scored(settings, group.lives, group.experts) for group in groups], _bars(settings), compared)
 
@@ -113,8 +113,8 @@ def _scored(settings: Settings, lives: Sequence[Lifetime], experts: Sequence[Lif
 
 
 def _judged(groups: Sequence[Sequence[Score]], bars: Mapping[str, Threshold], compared: int | None) -> Outcome:
-    """The verdict on each group, and whether it is told from the next one."""
-    summaries = [estimates(lives, bars, resamples=1) for lives in groups]  # the interquartile mean is not looked at
+    """Return the verdict on each group, and whether it differs from the next group."""
+    summaries = [estimates(lives, bars, resamples=1) for lives in groups]  # the interquartile mean is not used
     names = [name for name in bars if any(summary[name].mean is not None for summary in summaries)]
     pairs = list(zip(groups[::2], groups[1::2], strict=False))[:compared]
     comparisons = [compare_lives(group, other, bars).differences for group, other in pairs]
@@ -148,22 +148,22 @@ def _judged(groups: Sequence[Sequence[Score]], bars: Mapping[str, Threshold], co
 
 
 def _said(estimate: Estimate) -> str:
-    """The verdict; of maintenance its word, since a null learner keeps, and that is no error."""
+    """Return the verdict; for maintenance its word, because a null learner correctly keeps."""
     return str(estimate.word if estimate.word in ("gains", "keeps", "loses", "forgets") else estimate.verdict)
 
 
-# --- as defined -----------------------------------------------------------------------------------
+# --- the reference model --------------------------------------------------------------------------
 
 
 class Read(Struct, frozen=True):
-    """What the lives of some groups say: groups × lives, and beside experts by task groups × lives × experts."""
+    """Values of some groups: groups × lifetimes; with experts, by task, groups × lifetimes × experts."""
 
     plain: Mapping[str, Array]
     crossed: Mapping[str, Sequence[Array]]
 
 
 def drawn_as_defined(drawn: Drawn, preset: str, compared: int | None) -> Outcome:  # noqa: ARG001
-    """Simulated groups by the definitions' own model and its decision rule; all groups at once."""
+    """Decide on simulated groups with the reference model and its decision rule, all groups at once."""
     cell = drawn.cell
     bounds = cell.bounds and dict.fromkeys(cell.tasks, cell.bounds)
     experts = {
@@ -181,7 +181,7 @@ def drawn_as_defined(drawn: Drawn, preset: str, compared: int | None) -> Outcome
 
 
 def lived_as_defined(groups: Sequence[LivedGroup], preset: str, compared: int | None) -> Outcome:  # noqa: ARG001
-    """Real groups by the same model, with the bounds that their logs record."""
+    """Decide on real groups with the reference model and the bounds that their logs record."""
     readings = [_read([_life(life, group.experts) for life in group.lives]) for group in groups]
     plain = {name: np.stack([reading.plain[name] for reading in readings]) for name in readings[0].plain}
     crossed = {
@@ -212,7 +212,7 @@ def _parts(life: Lifetime) -> list[definitions.Part]:
 
 
 def _read(lives: Sequence[definitions.Life]) -> Read:
-    """Lives on the second axis where each holds many groups, else on the first."""
+    """Return the values; lifetimes are the second axis if each has many groups, else the first."""
     plain: dict[str, list[Array]] = {name: [] for name in HEADLINE[:3]}
     crossed: dict[str, dict[str, list[Array]]] = {name: {} for name in BESIDE_EXPERTS}
     for life in lives:
@@ -258,7 +258,7 @@ def _decided(read: Read, compared: int | None) -> Outcome:
 
 
 def _holds_none(bounds: definitions.Interval, *, known: bool) -> Array:
-    """Whether it holds 0; a single expert has no variance, and its interval is none."""
+    """Return whether the interval contains 0, or NaN for a single expert, which has no variance."""
     return np.where(known, ((bounds.low <= 0) & (bounds.high >= 0)).astype(np.float64), np.nan)
 
 

@@ -1,7 +1,7 @@
-"""Do plans hold? Of plans made from short pilots, how many really have the power that they promise, or nearly.
+"""Measure how many plans from short pilots have the power that they promise, or nearly.
 
-Run as `python bench/plans.py`. Pilots are drawn from populations that are known, `perdure plan --pilot` says how many
-lifetimes see an effect with 90 % power, and groups of so many, drawn anew, show how often they do.
+Run as `python bench/plans.py`. Pilots are drawn from known populations. `perdure plan --pilot` estimates the lifetimes
+that detect an effect with 90 % power, and new groups of that size show how often they do.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ BARS = {"metric": Threshold(0.0, headline="log")}
 
 
 def _failed(rng: np.random.Generator, size: int) -> Array:
-    """One lifetime in five fails, and lies five sd of the others below them."""
+    """Return values of which one in five fails, five sd below the others."""
     return rng.normal(size=size) - 5.0 * (rng.random(size) < 0.2)
 
 
 def _outliers(rng: np.random.Generator, size: int) -> Array:
-    """One in ten comes from a population five times as wide."""
+    """Return values of which one in ten comes from a population five times as wide."""
     return rng.normal(size=size) * np.where(rng.random(size) < 0.1, 5.0, 1.0)
 
 
 def _collapsed(rng: np.random.Generator, size: int) -> Array:
-    """One in ten lies eight sd below the others: a pilot of eleven misses them in 31 % of cases."""
+    """Return values of which one in ten is eight sd below the others. 31 % of pilots of eleven miss them."""
     return rng.normal(size=size) - 8.0 * (rng.random(size) < 0.1)
 
 
@@ -55,7 +55,7 @@ POPULATIONS: dict[str, Callable[[np.random.Generator, int], Array]] = {
 
 @dataclass(frozen=True)
 class Held:
-    """What plans for one effect in one population came to."""
+    """Results of plans for one effect in one population."""
 
     population: str
     effect: float
@@ -73,7 +73,7 @@ class Held:
 
 
 def held(name: str, population: Array, effect: float, pilots: int = 200, size: int = 11, seed: int = 1) -> Held:
-    """What becomes of plans from `pilots` pilots of `size` lifetimes out of a population of `many`."""
+    """Return the results of plans from `pilots` pilots of `size` lifetimes of `population`."""
     rng = np.random.default_rng(seed)
     population = (population - population.mean()) / population.std()
 

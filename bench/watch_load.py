@@ -1,9 +1,9 @@
-"""What does `perdure watch` cost while thirty lifetimes grow?
+"""Measure the load of `perdure watch` while thirty lifetimes grow.
 
     python bench/watch_load.py --seconds 300 --lifetimes 30 --rate 12
 
-A usual lifetime logs about one experience a second; `--rate` is how many each logs here. A page that
-asks once a second is imitated. Prints the server's share of a core and its memory as time passes.
+A usual lifetime logs about one experience a second; here each logs `--rate`. The script requests the state once a
+second, as a page does, and prints the server's share of a core and its memory over time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SERVER = (
 
 
 def used(process: int) -> tuple[float, float]:
-    """Seconds of a core, and megabytes, that a process has used."""
+    """Return the processor seconds and megabytes that a process has used."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     ticks = int(fields[11]) + int(fields[12])
     pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
@@ -38,7 +38,7 @@ def used(process: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Let lifetimes grow, ask as a page would, and print what the server uses."""
+    """Let lifetimes grow, request their state, and print the server's load."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--lifetimes", type=int, default=30)
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 def answer_of(address: str) -> dict[str, int]:
-    """What the server answers."""
+    """Return the server's answer."""
     import msgspec
 
     with urllib.request.urlopen(address, timeout=30) as answer:

@@ -1,10 +1,10 @@
 """Record what every verb prints, so that two versions of Perdure can be compared.
 
-    python scripts/baseline.py record OLD      # with the one version installed
-    python scripts/baseline.py record NEW      # with the other
+    python scripts/baseline.py record OLD      # with the first version installed
+    python scripts/baseline.py record NEW      # with the second version installed
     python scripts/baseline.py compare OLD NEW # status 1 and a diff if anything differs
 
-The commands cover the demo, `examples/`, the code blocks of the docs, and the reference data beside the
+The commands cover the demo, `examples/`, the code blocks of the docs, and the reference data next to the
 repository (left out if absent). Times, dates, temporary paths and addresses are masked.
 """
 

@@ -15,7 +15,7 @@ BUILDING = ("hatchling", "editables")
 
 
 def needed(name: str, extras: set[str], pinned: dict[str, str]) -> None:
-    """Add `name` and its requirements to `found`, if they are installed."""
+    """Add `name` and its requirements to `pinned`, if they are installed."""
     key = name.lower().replace("_", "-")
     if key in pinned:
         return

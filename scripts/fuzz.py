@@ -1,9 +1,9 @@
 """Damage inputs of every kind at random, run commands on them, and keep those that cause an internal error.
 
 `python scripts/fuzz.py --seconds 3600` damages small logs, tables, matrices, bulk lives, scores, syllabi, protocols and
-settings, and runs a verb on each. Whatever is given, a verb must end with status 0, 1 or 2 within twenty seconds, print
-no traceback, call nothing an internal error, and send no control character to the terminal. What breaks that is kept
-under `--keep` (tests/corpus), and tried first from then on.
+settings, and runs a verb on each. Every verb must end with status 0, 1 or 2 within twenty seconds, without a traceback,
+an internal error or a control character in its output. Inputs that break this are stored under `--keep` (tests/corpus)
+and are tried first from then on.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def seeds(into: Path) -> None:
         for number in range(40):
             block, mode, task = number // 8, "test" if number // 8 % 2 == 0 else "train", "ab"[number // 16 % 2]
             journal.log(block_num=block, exp_num=number, block_type=mode, task_name=task, reward=float(number))
-    manifest = logs / "l2logger" / "life" / "manifest.json"  # what is kept says nothing of where it was made
+    manifest = logs / "l2logger" / "life" / "manifest.json"  # stored cases contain no facts about this machine
     content = json.loads(manifest.read_text())
     manifest.write_text(json.dumps({key: content[key] for key in content if key not in ("command", "git", "machine")}))
     perdure.write_learnkit(lives[0], logs / "learnkit", "life")
@@ -133,7 +133,7 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
 
 
 def cases(generated: Path, known: Path, rng: random.Random) -> Iterator[tuple[str, Path, list[str]]]:
-    """Yield (kind, folder with a damaged input, arguments): kept cases first, then new ones without end."""
+    """Yield (kind, damaged input, arguments): known cases first, then endless new ones."""
     for file in sorted(known.glob("*/arguments.json")) if known.is_dir() else ():
         place = Path(tempfile.mkdtemp(dir=generated))
         shutil.copytree(file.parent, place / "case")
@@ -154,7 +154,7 @@ def cases(generated: Path, known: Path, rng: random.Random) -> Iterator[tuple[st
 
 
 def answered(arguments: list[str], place: Path) -> str:
-    """Run a command in this process. Return how it misbehaved, or an empty text."""
+    """Run a command in this process. Return the problem, or an empty text."""
     from perdure.cli import main
 
     out, err = io.StringIO(), io.StringIO()
@@ -186,7 +186,7 @@ def work(generated: Path, known: Path, seed: int, seconds: float) -> None:
     """Try cases until the time is over. Each case is recorded before it is tried."""
     rng, ends = random.Random(seed), time.monotonic() + seconds
     os.environ["HOME"] = str(generated)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a case that takes too long ends this process; the parent sees which
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a slow case ends this process; the parent stores it
     for kind, input_path, arguments in cases(generated, known, rng):
         if time.monotonic() > ends:
             break
@@ -255,7 +255,7 @@ def main() -> None:
         except subprocess.TimeoutExpired:
             running.append((worker_seed, process))
             continue
-        if status != 0:  # killed by a signal of its own, or too slow: the case it was at is kept
+        if status != 0:  # killed by a signal, or too slow: store its current case
             place = Path((generated / f"now-{worker_seed}").read_text())
             _keep(
                 place,
@@ -267,7 +267,7 @@ def main() -> None:
                 running.append(started())
     rows = [json.loads(row) for file in generated.glob("log-*") for row in file.read_text().splitlines()]
     failures += sum(1 for _, _, wrong in rows if wrong)
-    print(f"{len(rows)} inputs, {failures} not answered in words; by kind {dict(Counter(kind for kind, _, _ in rows))}")
+    print(f"{len(rows)} inputs, {failures} unhandled; by kind {dict(Counter(kind for kind, _, _ in rows))}")
     shutil.rmtree(generated, ignore_errors=True)
     sys.exit(1 if failures else 0)
 

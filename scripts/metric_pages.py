@@ -31,7 +31,7 @@ SYMBOLS: Mapping[str, str] = {
     r"s_k,\; \mathrm{sat}(b),\; K": "under `framework-2019`: a block's moving average; its highest value; "
     "which part of that is left in evaluation",
     "A_{i,j}": "the evaluation of the i-th task after the j-th was learned, as measured; *T* tasks",
-    r"R_i,\; J_i": "what an untrained, and what a jointly trained learner does on the i-th task",
+    r"R_i,\; J_i": "performance of an untrained, and of a jointly trained learner on the i-th task",
 }
 """What the formulas say, sign by sign."""
 
@@ -143,7 +143,7 @@ def _math(latex: str, *, display: bool = False) -> str:
     return str(convert(latex, display="block" if display else "inline"))
 
 
-# --- what bench/null.py found ---------------------------------------------------------------------
+# --- results of bench/null.py ---------------------------------------------------------------------
 
 
 _OF_A_NULL = """What is said of a learner that neither forgets nor transfers: every verdict on it is an error. Shares of
@@ -185,7 +185,7 @@ def _shares(values: Sequence[float], worst: Callable[[Sequence[float]], float]) 
     return f"{100 * median(values):.3g} %, worst {100 * worst(values):.3g} %"
 
 
-# --- where it is read -----------------------------------------------------------------------------
+# --- sites ----------------------------------------------------------------------------------------
 
 _LANE, _LEARNING, _EVALUATION, _GAP, _LEFT = 34, 62, 16, 3, 26
 

@@ -113,7 +113,7 @@ def _live(tree: ast.AST) -> Iterator[ast.AST]:
                 yield from _live(node.value)
             continue
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("dataclass", "field"):
-            continue  # frozen or not, nobody can tell from what it does
+            continue  # behaviour does not depend on frozen
         if isinstance(node, ast.FunctionDef):
             for part in (*node.body, *node.args.defaults, *(default for default in node.args.kw_defaults if default)):
                 yield part
@@ -229,7 +229,7 @@ def main() -> None:
     def fate(mutant: Mutant) -> str:
         tree = trees.get()
         try:
-            # What runs on import belongs to no test: then to all that run anything of the file.
+            # Coverage assigns code that runs on import to no test: use all tests that run the file.
             candidates = lines.get((mutant.file, mutant.line)) or by_file.get(mutant.file, set())
             tests = sorted(candidates, key=lambda test: seconds.get(test, 1.0))
             fate = tried(mutant, _affordable(tests, seconds), tree)

@@ -1,4 +1,4 @@
-"""The reference pages, made from the declarations when the documentation is built; none is kept in the repository."""
+"""Build the reference pages from the declarations when the documentation is built; none is in the repository."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkdocs.structure.files import File, Files
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # MkDocs loads a hook by its path; its parts lie beside it
+sys.path.insert(0, str(Path(__file__).parents[1]))  # MkDocs loads a hook by its path
 from scripts.gallery import gallery
 from scripts.metric_pages import metric_pages, table
 from scripts.notebooks import NOTEBOOKS, page
@@ -27,11 +27,11 @@ __all__ = ["on_files", "on_page_markdown", "pages"]
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """MkDocs' hook: add the generated pages and pictures to those on disk."""
+    """Add the generated pages and pictures to those on disk (a hook of MkDocs)."""
     figure_list, pictures = gallery()
     for name, text in {**pages(), "gallery": figure_list}.items():
         placeholder = files.get_file_from_path(f"reference/{name}.md")
-        if placeholder is not None:  # it explains the page to readers of the repository
+        if placeholder is not None:  # the stored page only explains where this one comes from
             files.remove(placeholder)
         files.append(File.generated(config, f"reference/{name}.md", content=text))
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
@@ -43,12 +43,12 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """MkDocs' hook: `console exact` tells the tests to compare; a page wants to know of a console alone."""
+    """Reduce the code block type `console exact`, which makes the tests compare, to `console` (a hook of MkDocs)."""
     return re.sub(r"^```console exact$", "```console", markdown, flags=re.MULTILINE)
 
 
 def pages() -> dict[str, str]:
-    """Every generated page by name."""
+    """Return every generated page by name."""
     return {
         "commands": commands(),
         "settings": settings(),
@@ -66,7 +66,7 @@ def pages() -> dict[str, str]:
 
 
 def commands() -> str:
-    """Each verb with its help, as the command line prints it."""
+    """Return the page of verbs, each with its help."""
     from typer.testing import CliRunner
 
     from perdure.cli import VERBS
@@ -86,7 +86,7 @@ def commands() -> str:
 
 
 def settings() -> str:
-    """Every setting: its key, its options, what it takes and where it comes from otherwise."""
+    """Return the page of settings: key, options, accepted values and default."""
     from perdure.settings import OPTIONS
 
     parts = ["# Settings\n\nEach is one declaration: an option of every verb that scores, a key of `perdure.toml` and "]
@@ -114,7 +114,7 @@ def settings() -> str:
 
 
 def presets() -> str:
-    """What each preset computes and how it differs from its document, from the presets themselves."""
+    """Return the page of presets: their metrics, and how they differ from their publications."""
     from perdure.metrics.presets import PRESETS
 
     parts = ["# Presets\n\nWhat each preset computes, and where it differs from its document. A score carries its "]
@@ -126,7 +126,7 @@ def presets() -> str:
 
 
 def _anchor(preset: Preset) -> str:
-    """What MkDocs makes of its heading."""
+    """Return the anchor that MkDocs derives from the heading."""
     return preset.name.replace(".", "")
 
 
@@ -165,7 +165,7 @@ def _preset(preset: Preset) -> str:
 
 
 def _preparation(prep: Preparation) -> Iterable[str]:
-    """How values become comparable, step by step."""
+    """Yield the steps that make values comparable."""
     if prep.window == "none":
         yield "Smoothing: none before the metrics."
     else:
@@ -187,7 +187,7 @@ def _preparation(prep: Preparation) -> Iterable[str]:
 
 
 def tasks() -> str:
-    """The tasks that are embedded, and their parameters, from their declarations."""
+    """Return the page of built-in tasks and their parameters."""
     from perdure.tasks.catalogue import parameter_table, task_table
     from perdure.tasks.interface import TASKS
 
@@ -197,7 +197,7 @@ def tasks() -> str:
 
 
 def layouts() -> str:
-    """The layouts that `perdure compose` and protocols know, from their declarations."""
+    """Return the page of the layouts of `perdure compose` and protocols."""
     from perdure.scenario.layouts import LAYOUTS
 
     rows = [
@@ -208,7 +208,7 @@ def layouts() -> str:
 
 
 def log_columns() -> str:
-    """The standard columns of a log: their types, and the rule that writing and checking share."""
+    """Return the page of the standard columns of a log: types, and the rules of writing and checking."""
     from perdure.log.rules import MEASURE, RULES
 
     rows = [
@@ -229,7 +229,7 @@ def _blank(rule: Rule) -> str:
 
 
 def readers() -> str:
-    """The kinds of log that are read."""
+    """Return the page of log formats."""
     from perdure.log import READERS
 
     rows = "".join(f"| `{reader.name}` | {reader.summary} |\n" for reader in READERS)
@@ -240,14 +240,14 @@ def readers() -> str:
 
 
 def errors() -> str:
-    """The exception tree, as its module draws it."""
+    """Return the page of exceptions, with the tree from the module's docstring."""
     import perdure.errors
 
     return f"# Errors\n\n```text\n{(perdure.errors.__doc__ or '').strip()}\n```\n"
 
 
 def python() -> str:
-    """Every public name of the package: its signature, what it is, and of a class what it can do."""
+    """Return the page of public names: signatures, docstrings, and the members of classes."""
     import perdure
 
     parts = [
@@ -318,7 +318,7 @@ def _markdown(documented: Any, text: str) -> str:
 
 
 def _signature(function: Any) -> str:
-    """As a reader writes it: one parameter a line where it is long, and no addresses of defaults."""
+    """Return the signature as text: one parameter a line if it is long, without addresses of defaults."""
     try:
         signature = inspect.signature(function)
     except ValueError:
@@ -330,7 +330,7 @@ def _signature(function: Any) -> str:
 
 
 def schemas() -> str:
-    """The JSON documents: what each has on top, and the schema whole."""
+    """Return the page of JSON documents: top-level keys and complete schemas."""
     from perdure.schemas import DOCUMENTS, schema
 
     parts = ["# JSON\n\nWhat `--json` writes and what is read; shipped as `perdure/schemas/NAME.schema.json`.\n"]
@@ -352,7 +352,7 @@ def schemas() -> str:
 
 
 def _kind_of(definition: dict[str, Any]) -> str:
-    """The type of a property in a word or two."""
+    """Return the type of a property in a word or two."""
     if "$ref" in definition:
         return str(definition["$ref"]).rpartition("/")[2]
     if "anyOf" in definition:

@@ -3,7 +3,7 @@
     python scripts/release.py [--python python3.13 …] [--wheel FILE]
 
 For every Python, and for the lowest and the newest versions that pyproject.toml admits, a new environment gets the
-wheel (and once the sdist) and goes the way from a log to a report. Prints a table; exit status 1 where anything failed.
+wheel (and once the sdist) and runs commands from a log to a report. Prints a table; the exit status is 1 if any failed.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _built(place: Path) -> dict[str, Path]:
 
 
 def _tried(place: Path, python: str, package: Path, versions: str) -> str:
-    """Return what failed, or an empty text."""
+    """Return the failure, or an empty text."""
     place.mkdir()
     try:
         _run([python, "-m", "venv", "env"], place)

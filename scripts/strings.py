@@ -1,7 +1,7 @@
 """List every string that a user can see, so that a change of any is reviewed.
 
-Any text of several words in the code counts, whichever way it reaches a person; of docstrings, those of verbs, metrics,
-learners and tasks, which become help and tables; of templates, what stands between the tags. Holes are shown as {…}.
+Every text of several words in the code counts. Of docstrings, only those of verbs, metrics, learners and tasks count,
+which become help and tables; of templates, only the text between tags. Placeholders appear as {…}.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def _of_code(path: Path) -> Iterator[str]:
             if text and _becomes_help(node, path):
                 yield text.partition("\n\n")[0] if path.parent.name != "cli" else text
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            skipped.add(id(node.value))  # a docstring, of whatever
+            skipped.add(id(node.value))  # a docstring of any kind
         elif isinstance(node, ast.Assert) and node.msg is not None:
-            skipped.update(id(child) for child in ast.walk(node.msg))  # about our own reasoning
+            skipped.update(id(child) for child in ast.walk(node.msg))  # for contributors
         elif isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in skipped:
             if (text := _read(node)) is not None:
                 yield text

@@ -1,4 +1,4 @@
-"""A metric of one's own: how soon a learner is half way, and how much of its best it keeps to the end."""
+"""Custom metrics: how soon a learner is half way, and how much of its performance remains at the end."""
 
 # ruff: noqa: D403 - the docstring of sites completes "the scenario needs …"
 
@@ -12,7 +12,7 @@ from perdure.scenario import sites
 
 @metric(sites.each_learning_block, unit="experiences", better="lower", source="this example")
 def time_to_half_way(learned: Curve) -> float:
-    """How many experiences it takes to get half way from a block's first value to its best."""
+    """Number of experiences from a block's first value to half way to its best."""
     index = learned.reached((learned.values[0] + learned.peak) / 2)
     if index == 0:
         raise NoValue("the block starts at its best, so there is no way to go")
@@ -30,5 +30,5 @@ def first_and_last_evaluation(scenario: Scenario) -> Iterator[Site]:
 
 @metric(first_and_last_evaluation, unit="points", threshold=0, source="this example")
 def kept_to_the_end(first: Curve, last: Curve) -> float:
-    """How much better a task is in its last evaluation than right after it was learned."""
+    """Change of a task's performance from right after its learning to its last evaluation."""
     return last.mean - first.mean

@@ -1,8 +1,7 @@
-"""Recompute Tables F.19, 14 and 15 of Baker et al. 2023, print theirs beside ours, and mark where the paper is wrong.
+"""Recompute Tables F.19, 14 and 15 of Baker et al. 2023, compare, and mark the errors of the paper.
 
-Run as `python examples/published/recompute.py`. Means and sds are those of Tables 6–9 and 12, as far as the text at
-hand has kept them; a lost cell is None. Where the paper does not state the number of lifetimes, it is the one for which
-its t give its p.
+Run as `python examples/published/recompute.py`. Means and sds come from Tables 6–9 and 12; a cell that is illegible in
+our copy is None. If the paper does not state the number of lifetimes, it is derived from its t and p.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Printed:
 
     @property
     def numbers(self) -> tuple[float, float, float] | None:
-        """Mean, sd, and half a unit of their last digit; None where the text is lost."""
+        """Mean, sd, and half a unit of their last digit; None if illegible."""
         if self.text is None:
             return None
         mean, sd = self.text.split(" ± ")
@@ -135,7 +134,7 @@ LIFETIMES_OF_TABLE_15 = 80
 
 @dataclass(frozen=True)
 class Cell:
-    """One metric of one configuration: theirs beside ours."""
+    """One metric of one configuration: printed and computed values."""
 
     configuration: Configuration
     metric: str
@@ -143,13 +142,13 @@ class Cell:
     t: float | None
     """From the printed mean, sd and n; None where these are lost or sd is 0."""
     t_range: tuple[float, float] | None
-    """What t may be, given how the mean and the sd were rounded."""
+    """Range of t, given the rounding of the mean and the sd."""
     p: float | None
     """One-tailed ("greater"), from the printed t and n."""
 
     @property
     def t_agrees(self) -> bool | None:
-        """Whether the printed t can follow from the printed mean and sd; None where it cannot be said."""
+        """Whether the printed t can follow from the printed mean and sd; None if that is unknown."""
         if self.t_range is None or self.printed.t is None:
             return None
         low, high = self.t_range
@@ -169,12 +168,12 @@ class Cell:
 
     @property
     def passes(self) -> bool:
-        """Whether the metric really lies above its threshold at .05."""
+        """Whether the metric is above its threshold at .05."""
         return self.p is not None and self.p < 0.05
 
 
 def cells() -> Iterator[Cell]:
-    """Every metric of every configuration, in the order of Table 14."""
+    """Yield every metric of every configuration, in the order of Table 14."""
     for configuration in CONFIGURATIONS:
         for metric, printed in zip(METRICS, configuration.cells, strict=True):
             yield _cell(configuration, metric, printed)
@@ -206,7 +205,7 @@ def _correlation_p(rho: float, n: int) -> float:
 
 
 def _close(printed: Printed, p: float) -> bool:
-    """Whether a printed p is this one, allowing for the rounding of t to two digits."""
+    """Return whether a printed p equals `p`, allowing for the rounding of t to two digits."""
     if printed.p_below:
         return p < 1.5e-6
     if printed.p == 1.0:

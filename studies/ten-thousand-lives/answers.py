@@ -1,6 +1,6 @@
 """Write the study's pages and figures from `results/`: python answers.py.
 
-`summary.md` (a docs page) and `details.md` (RESULTS.md) have names in place of numbers, `{like_this}`.
+The templates `summary.md` (a docs page) and `details.md` (RESULTS.md) have names for numbers, `{like_this}`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from statistics import median
 
 from facts import facts
 from figures import bars, dots, lines
-from readings import HERE, LIVES, NAMES, PRESETS, TABLE_15, Results, correlations, errors, parts, seen, share
+from readings import HERE, LIVES, NAMES, PRESETS, TABLE_15, Results, correlations, detected, errors, parts, share
 
 __all__ = ["DOCS", "PAGE", "figures", "pages"]
 
@@ -28,7 +28,7 @@ def pages(results: Results) -> dict[Path, str]:
 
 
 def figures(results: Results) -> Iterator[tuple[str, str]]:
-    """Each figure by its name."""
+    """Yield each figure with its name."""
     panels = {
         NAMES[metric]: {preset: [sum(errors(results, preset, metric, n, 5)) for n in LIVES] for preset in PRESETS}
         for metric in NAMES
@@ -65,7 +65,9 @@ def figures(results: Results) -> Iterator[tuple[str, str]]:
     }
     title = "How far two metrics rank lifetimes alike (Spearman's ρ)"
     yield "correlations", dots(title, points, low=-1, high=1, mark=0, across="ρ", percent=False)
-    points = {NAMES[metric]: {family: seen(results, metric, family) for family in results.families} for metric in NAMES}
+    points = {
+        NAMES[metric]: {family: detected(results, metric, family) for family in results.families} for metric in NAMES
+    }
     title = "How often 11 lifetimes see an effect of one standard deviation; promised are 90 %"
     yield "eleven", dots(title, points, low=0, high=1, mark=0.9, across="groups of 11 that see it (RP, SE: 5 experts)")
 

@@ -1,13 +1,13 @@
-"""From what was lived to what is kept: python condense.py DIR. Needs Polars and SciPy; writes `results/*.parquet`.
+"""Reduce the run's arrays to tables: python condense.py DIR. Needs Polars and SciPy; writes `results/*.parquet`.
 
-lives          of every life its five headline metrics by `standard` with 5 experts, and the order of its tasks
-truth          of every cell and metric the mean and sd over all lives
-rates          what groups of n lives with k experts are told, how often, and whether their interval holds the truth
-pairs          how often two learners are put in the wrong order, or told apart
+lives          each lifetime's five headline metrics by `standard` with 5 experts, and the order of its tasks
+truth          mean and sd of every cell and metric over all lifetimes
+rates          verdicts of groups of n lifetimes with k experts, and how often their interval contains the truth
+pairs          how often two learners are ranked in the wrong order, or differ significantly
 rankings       how often all six are in the right order, and how often the best one is first
-components     where the variance comes from
-correlations   which metrics say the same
-planned        how often 11 lives see an effect of one standard deviation
+components     components of the variance
+correlations   correlations of metrics
+planned        how often 11 lifetimes detect an effect of one standard deviation
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from judging import (
     interval,
     life_values,
     questions,
-    said,
     threshold,
+    verdicts_on,
 )
 from run import FAMILIES, LEARNERS
 from scipy.stats import rankdata
@@ -42,13 +42,13 @@ HERE = Path(__file__).parent
 LAYOUTS = ("condensed", "dispersed")
 STEPS = {"pm": 0.01, "ft": 0.001, "bt": 0.001, "rp": 0.001, "se": 0.001}
 """How finely a life's values are kept."""
-SLICES = 20  # of the lives, for the intervals of variances
+SLICES = 20  # of the lifetimes, for the intervals of variances
 Array = Any
 Cells = dict[tuple[str, str, str], dict[str, Array]]
 
 
 def read(folder: Path) -> tuple[Cells, list[dict[str, Any]]]:
-    """The summaries of every cell, and how they were lived."""
+    """Read the summaries of every cell, and the conditions of their runs."""
     cells: Cells = {}
     conditions = []
     for family in FAMILIES:
@@ -67,7 +67,7 @@ def read(folder: Path) -> tuple[Cells, list[dict[str, Any]]]:
 
 
 def lives(cells: Cells) -> pl.DataFrame:
-    """Rounded: ten thousand times as fine as they are spread."""
+    """Round values to a ten-thousandth of their spread."""
     frames = []
     for (family, learner, layout), summed in cells.items():
         tasks = summed["experts"].shape[0]
@@ -105,7 +105,7 @@ def truth(cells: Cells) -> Iterator[dict[str, Any]]:
 
 
 def _true(summed: dict[str, Array], preset: str, metric: str, k: int) -> float:
-    """What the mean over lives, and over experts, comes to; all experts count, not only those of a few groups."""
+    """Return the mean over all lifetimes and all experts, not only those of a few groups."""
     if preset == "standard" and metric == "rp":
         return float((summed["learned"].mean(axis=0) - summed["experts"].mean(axis=1)).mean())
     return float(np.nanmean(life_values(summed, preset, metric, k)))
@@ -116,7 +116,7 @@ def rates(cells: Cells) -> Iterator[dict[str, Any]]:
         for preset in PRESETS:
             for metric in HEADLINE:
                 for n, k in questions(preset, metric):
-                    counts = said(summed, preset, metric, n, k)
+                    counts = verdicts_on(summed, preset, metric, n, k)
                     true = _true(summed, preset, metric, k)
                     decided = np.isfinite(counts.low)
                     holds = (counts.low <= true) & (true <= counts.high)
@@ -138,9 +138,9 @@ def rates(cells: Cells) -> Iterator[dict[str, Any]]:
 
 
 def pairs(cells: Cells) -> Iterator[dict[str, Any]]:
-    """Two learners, life by life of the same seed and order; each with experts of its own, unless they are the same.
+    """Yield how two learners compare, paired by seed and order, each with separate experts unless they are identical.
 
-    Of one task alone naive, EWC and separate learn alike, from the same seeds to the last bit: one set of experts.
+    naive, EWC and separate learn a single task identically from the same seeds, so they share one set of experts.
     """
     for family, layout in {(cell[0], cell[2]): None for cell in cells}:
         learners = [learner for learner in LEARNERS if (family, learner, layout) in cells]
@@ -218,17 +218,17 @@ def rankings(cells: Cells) -> Iterator[dict[str, Any]]:
 
 
 def components(cells: Cells) -> Iterator[dict[str, Any]]:
-    """The variance of a life's value by its order, its evaluations and the rest; of an expert beside it.
+    """Yield the components of a lifetime's variance (order, evaluations, seed), and of an expert's.
 
-    Evaluations: a block's halves differ by chance alone. Orders: between lives of one order and of another. What is
-    left is the seed's: of weights, of what is drawn to learn from, of exploring. With the standard error over slices.
+    Evaluations: the halves of a block differ only by chance. Order: lifetimes of different orders differ. The rest is
+    the seed's: initial weights, training samples, exploration. Standard errors come from slices.
     """
     for cell, summed in cells.items():
         orders = np.unique(summed["order"], axis=0, return_inverse=True)[1].ravel()
         for metric in HEADLINE:
             values = life_values(summed, "standard", metric, 5)
             halves = [summed.get(f"half_{half}_{metric}") for half in (0, 1)]
-            if metric in ("rp", "se"):  # whole groups alone
+            if metric in ("rp", "se"):  # whole groups only
                 values = among_lives(values)
             shares = _parts(values, halves, orders[: len(values)])
             count = len(values) // SLICES
@@ -259,7 +259,7 @@ def _parts(values: Array, halves: list[Array | None], orders: Array) -> tuple[fl
 
 
 def _expert_part(summed: dict[str, Array], metric: str) -> tuple[float, float]:
-    """What one expert per task adds to the variance of a group's mean; it does not shrink with more lives."""
+    """Return the variance that one expert per task adds to a group's mean. More lifetimes do not reduce it."""
     tasks = summed["experts"].shape[0]
     if metric == "rp":
         experts = summed["experts"].astype(np.float64)
@@ -274,7 +274,7 @@ def _expert_part(summed: dict[str, Array], metric: str) -> tuple[float, float]:
 
 
 def correlations(cells: Cells) -> Iterator[dict[str, Any]]:
-    """Spearman's, within each cell and over all lives; partial: given the other three headline metrics."""
+    """Yield Spearman's correlations within each cell and over all lifetimes; partial ones given the other metrics."""
     for preset in ("standard", "baker-2023"):
         matrices = {}
         for cell, summed in cells.items():
@@ -308,7 +308,7 @@ def _correlated(cell: tuple[str, str, str], preset: str, values: Array) -> Itera
 
 
 def planned(cells: Cells) -> Iterator[dict[str, Any]]:
-    """An effect of exactly one sd, by moving the threshold: how often 11 lives see it, and how often they see none."""
+    """Yield how often 11 lifetimes detect an effect of exactly one sd (made by moving the threshold), or of none."""
     count = 11
     for cell, summed in cells.items():
         for metric in HEADLINE:

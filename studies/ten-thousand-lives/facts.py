@@ -1,4 +1,4 @@
-"""Every number that the page says, by the name that stands in `page.md`; from `results/` alone."""
+"""Every number of the pages by its name in the templates, computed from `results/`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from readings import (
     best_evaluations,
     borne_out,
     correlations,
+    detected,
+    detected_one_tailed,
     errors,
     expert_share,
     family_correlations,
@@ -27,13 +29,11 @@ from readings import (
     layouts_agree,
     next_expert,
     parts,
+    rates_of,
     reversed_pairs,
     same_ends,
     scenario_of,
-    seen,
-    seen_one_tailed,
     share,
-    told,
     verdicts,
     wrong_by_own,
 )
@@ -53,7 +53,7 @@ __all__ = ["facts"]
 
 
 def facts(results: Results) -> dict[str, str]:
-    """All of them, as they are printed."""
+    """Return every number as text, by name."""
     return dict(_facts(results))
 
 
@@ -62,7 +62,7 @@ def _facts(results: Results) -> Iterator[tuple[str, str]]:
     experts = sum(3 * condition["experts"] for condition in results.about)
     yield "lives", f"{lives:,}".replace(",", " ")
     yield "experts", f"{experts:,}".replace(",", " ")
-    # Of one task alone naive, EWC and separate learn alike, from the same seeds: one set of experts.
+    # naive, EWC and separate learn a single task identically from the same seeds: one set of experts.
     own_experts = sum(
         3 * condition["experts"] for condition in results.about if condition["learner"] not in ("ewc", "separate")
     )
@@ -75,7 +75,7 @@ def _facts(results: Results) -> Iterator[tuple[str, str]]:
         for name in results.families
     ]
     yield "minutes", f"{sum(max(seconds) for seconds in took) / 60:.0f}"
-    groups = told(results, "standard", "pm", 3, 5).filter(learner="separate")["groups"]
+    groups = rates_of(results, "standard", "pm", 3, 5).filter(learner="separate")["groups"]
     yield "groups", str(int(groups.sum()))
     yield "groups_each", str(int(groups[0]))
     yield "truth_table", truth_table(results)
@@ -100,16 +100,16 @@ def _wrong(results: Results) -> Iterator[tuple[str, str]]:
     by_family = [sum(errors(results, "baker-2023", "ft", 11, 5, family)) for family in results.families]
     for family, covered in zip(results.families, by_family, strict=True):
         yield f"baker_ft_11_{family}", percent(covered)
-    every = [told(results, "standard", metric, n, 5) for metric in NAMES for n in LIVES]
+    every = [rates_of(results, "standard", metric, n, 5) for metric in NAMES for n in LIVES]
     covered_shares = [share(frame, "covered", "with_interval") for frame in every]
     yield "standard_covers", between([percent(bound, 1) for bound in (min(covered_shares), max(covered_shares))])
-    ten = [told(results, "standard", metric, n, 10) for metric in ("rp", "se") for n in LIVES]
+    ten = [rates_of(results, "standard", metric, n, 10) for metric in ("rp", "se") for n in LIVES]
     yield "standard_covers_ten", percent(min(share(frame, "covered", "with_interval") for frame in ten))
-    wide = told(results, "standard", "se", 30, 5)
+    wide = rates_of(results, "standard", "se", 30, 5)
     cells = (wide["covered"] / wide["with_interval"]).to_list()
     yield "se_covers_cells", between([percent(bound) for bound in (min(cells), max(cells))])
     for metric, n in (("rp", 30), ("se", 30), ("ft", 3), ("bt", 3)):
-        covered = share(told(results, "baker-2023", metric, n, 5), "covered", "with_interval")
+        covered = share(rates_of(results, "baker-2023", metric, n, 5), "covered", "with_interval")
         yield f"baker_{metric}_covers_{n}", percent(covered)
     for metric in ("pm", "ft", "rp"):
         for n in (3, 30):
@@ -135,7 +135,7 @@ def _wrong(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def _ties(results: Results) -> Iterator[tuple[str, str]]:
-    """Rankings in which some two learners lie within three standard errors even over all lives, and the others."""
+    """Yield how many pairs and rankings have learners within three standard errors, and how often clear ones are right."""
     pairs = tied = count = 0
     clear = []
     for metric in NAMES:
@@ -155,7 +155,7 @@ def _ties(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def _opposite(results: Results) -> Iterator[tuple[str, str]]:
-    """Cells in which a paper's own mean over all lives says the opposite of the mean logarithm."""
+    """Yield in how many cells a paper's mean over all lifetimes contradicts the mean logarithm."""
     frame = results.truth.filter(pl.col("k") == 5, pl.col("learner") != "separate")
     standard = frame.filter(preset="standard").select(
         "family", "learner", "layout", "metric", pl.col("mean").alias("ours")
@@ -212,7 +212,7 @@ def _variance(results: Results) -> Iterator[tuple[str, str]]:
         yield f"borne_{metric}", f"{median(borne):.2f} ({min(borne):.2f} to {max(borne):.2f})"
         yield f"balance_{metric}", f"{np.median(balance(results, metric)):.1f}"
     for family in results.families:
-        frame = told(results, "standard", "pm", 11, 5).filter(learner="separate", family=family)
+        frame = rates_of(results, "standard", "pm", 11, 5).filter(learner="separate", family=family)
         yield f"keeps_{family}", percent(share(frame, "met"))
         sds = results.truth.filter(preset="standard", metric="pm", k=5, family=family)["sd"]
         yield f"pm_sd_{family}", between([f"{bound:.1f}" for bound in (sds.min(), sds.max())])
@@ -251,16 +251,19 @@ def _agreement(results: Results) -> Iterator[tuple[str, str]]:
 
 def _eleven(results: Results) -> Iterator[tuple[str, str]]:
     for metric in NAMES:
-        powers = seen(results, metric)
+        powers = detected(results, metric)
         yield f"seen_{metric}", percent(median(powers))
         yield f"seen_{metric}_range", between([percent(bound) for bound in (min(powers), max(powers))])
     for metric in ("pm", "ft", "bt"):
-        yield f"one_tailed_{metric}", percent(median(seen_one_tailed(results, metric)))
+        yield f"one_tailed_{metric}", percent(median(detected_one_tailed(results, metric)))
     batches = [
-        power for family in ("gaussians", "digits") for m in ("pm", "ft", "bt") for power in seen(results, m, family)
+        power
+        for family in ("gaussians", "digits")
+        for m in ("pm", "ft", "bt")
+        for power in detected(results, m, family)
     ]
     yield "seen_batches", between([percent(bound) for bound in (min(batches), max(batches))])
-    skewed = [power for metric in ("ft", "bt") for power in seen(results, metric, "arcade")]
+    skewed = [power for metric in ("ft", "bt") for power in detected(results, metric, "arcade")]
     yield "seen_skewed", between([percent(bound) for bound in (min(skewed), max(skewed))])
     frame = results.planned
     yield "false_eleven", percent(share(frame, "false"), 1)

@@ -22,7 +22,7 @@ def lines(
     promised: Sequence[float] = (),
     top: float = 1.0,
 ) -> str:
-    """A panel for each metric, a line for each series over the same places; shares from nothing to `top`."""
+    """Draw a panel per metric with a line per series over the same places; shares from 0 to `top`."""
     wide, high, gap = 150, 190, 14
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     width = _LEFT + len(panels) * (wide + gap)
@@ -53,7 +53,7 @@ def lines(
 
 
 def bars(title: str, rows: Mapping[str, Mapping[str, float]]) -> str:
-    """A bar for each row, cut into shares of the whole."""
+    """Draw a bar per row, divided into shares."""
     wide, tall, left = 520, 20, 210
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
     parts = [*_legend(names, left)]
@@ -79,7 +79,7 @@ def dots(
     across: str,
     percent: bool = True,
 ) -> str:
-    """A row for each name, the dots of each series on it, and what was promised as a line."""
+    """Draw a row per name with the dots of each series, and a line at the promised value."""
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
     wide, tall, left = 520, 5 + 7 * len(names), 210
     parts = [*_legend(names)]

@@ -1,8 +1,8 @@
-"""Thousands of lives of a protocol in memory, by the batched engine's own programs; needs JAX and NumPy alone.
+"""Run thousands of lifetimes of a protocol in memory with the batched engine; needs only JAX and NumPy.
 
-`perdure run --engine batched` keeps every record and every state. Here neither is kept: what is lived goes to the
-summaries as it comes, and 10 000 lives with a memory of everything need no disk. Lives are the engine's own, from the
-same seeds through the same programs in chunks of one size: the very lives that a run folder would hold.
+`perdure run --engine batched` stores every record and every state. Here records go straight to the summaries, so that
+10 000 lifetimes need no disk. Seeds, programs and chunk size are those of the engine, so the lifetimes equal those of a
+run folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Lived", "live_all"]
 
 @dataclass(frozen=True)
 class Lived:
-    """Lives of one layout, in the order of the plan: what they were through, and what came of it."""
+    """Lifetimes of one layout in the order of the plan: their task orders and their records."""
 
     order: np.ndarray
     """Lives × learning blocks: the number of the task, in the order in which evaluations show them."""
@@ -36,7 +36,7 @@ class Lived:
 
 
 def live_all(protocol: Protocol, size: int) -> tuple[dict[str, Lived], np.ndarray, dict[str, float]]:
-    """Every layout's lives by name; what experts learned, tasks × experts × experiences; and how long it took."""
+    """Return lifetimes by layout, the experts' values (tasks × experts × experiences), and the seconds by stage."""
     prepare_devices()
     start = time.monotonic()
     from perdure.batched.program import Program
@@ -58,7 +58,7 @@ def live_all(protocol: Protocol, size: int) -> tuple[dict[str, Lived], np.ndarra
 
 
 def _shown(job: Job) -> list[str]:
-    """The tasks in the order in which evaluations show them."""
+    """Return the tasks in the order of the evaluations."""
     return list(dict.fromkeys(block.task for block in job.syllabus.scenario.blocks if block.mode == "evaluate"))
 
 
@@ -68,7 +68,7 @@ def _lived(program: Any, jobs: Sequence[Job], size: int, seconds: dict[str, floa
 
 
 def _chunk(program: Any, jobs: Sequence[Job], size: int, seconds: dict[str, float]) -> tuple[np.ndarray, ...]:
-    """Lives of one kind, filled up to `size`, block after block."""
+    """Run lifetimes of one kind, padded to `size`, block by block."""
     import jax
 
     from perdure.batched.block import begin_lives, block_of, unsound

@@ -1,10 +1,10 @@
-"""Live the study: 10 000 lives per learner and layout of one family, and what is to be kept of them.
+"""Run the study: 10 000 lifetimes per learner and layout of one family; store their summaries.
 
 python studies/ten-thousand-lives/run.py gaussians --out DIR          everything; on a GPU a few minutes
 python studies/ten-thousand-lives/run.py gaussians --out DIR --lives 60 --size 30 --learners naive,separate
 
-Needs JAX, NumPy and Perdure's source (`PYTHONPATH=src`). Each learner is lived by a process of its own, and leaves one
-file of arrays, `DIR/<family>-<learner>.npz`; records are not kept. `condense.py` makes the study's tables of them.
+Needs JAX, NumPy and Perdure's source (`PYTHONPATH=src`). Each learner runs in a separate process, which writes one file
+of arrays, `DIR/<family>-<learner>.npz`, without records. `condense.py` makes the study's tables from them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SIZE = 5010
 
 
 def document_of(family: str, learner: str, lives: int | None = None) -> dict[str, Any]:
-    """The family's protocol for one learner, with fewer lives if asked for."""
+    """Return the family's protocol for one learner, with fewer lifetimes if `lives` is given."""
     from summaries import GROUP, MOST
 
     content = tomllib.loads((HERE / f"{family}.toml").read_text(encoding="utf-8"))
@@ -40,7 +40,7 @@ def document_of(family: str, learner: str, lives: int | None = None) -> dict[str
 
 
 def live_one(family: str, learner: str, out: Path, lives: int | None, size: int) -> None:
-    """One learner of a family, lived and summed up."""
+    """Run one learner of a family and write its summaries."""
     from living import live_all
     from summaries import summaries
 
@@ -79,7 +79,7 @@ def live_one(family: str, learner: str, out: Path, lives: int | None, size: int)
 
 
 def live_family(options: argparse.Namespace) -> int:
-    """All learners, so many processes at once; those whose file is there already are left alone."""
+    """Run all learners without a file, `at_once` processes at a time."""
     environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     missing = [
         learner
@@ -102,7 +102,7 @@ def live_family(options: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """Live what is asked for; the exit status."""
+    """Run the chosen family; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("family", choices=FAMILIES)
     parser.add_argument("--out", type=Path, required=True)

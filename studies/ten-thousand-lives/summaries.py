@@ -1,14 +1,14 @@
-"""What leaves the device of each life: its headline metrics, by `standard` and by the papers' presets. NumPy alone.
+"""Summaries of lifetimes: the headline metrics by `standard` and by the papers' presets. Needs only NumPy.
 
-All lives of a layout went through blocks of the same modes and lengths, and are read as arrays:
+All lifetimes of a layout have blocks of the same modes and lengths, and are read as arrays:
 
 order       lives × learning blocks                      which task, by its number
 learned     lives × learning blocks × experiences
 evaluated   lives × evaluations × tasks × experiences    evaluation p + 1 follows learning block p
 experts     tasks × experts × experiences
 
-Lives 30 g … 30 g + 29 are one group, as a paper has one, and are held against the group's own experts, 10 g … 10 g + 9
-of each task, or the first k of them. `standard` is given the tasks' bounds; the papers scale by what they see.
+Lifetimes 30 g … 30 g + 29 are one group, as in a paper, and are compared with the group's experts, 10 g … 10 g + 9 of
+each task, or the first k of them. `standard` knows the tasks' bounds; the papers scale by the data.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Array = Any
 
 
 def summaries(order: Array, learned: Array, evaluated: Array, experts: Array, bounds: tuple[float, float]) -> Any:
-    """Columns by name, a row per life; `se_spread` and `experts` are of the groups."""
+    """Return columns by name with a row per lifetime; `se_spread` and `experts` have a row per group."""
     parts = [
         _some(order[part], learned[part], evaluated[part], experts, bounds, first)
         for first in range(0, len(order), _AT_ONCE)
@@ -75,7 +75,7 @@ def _some(order: Array, learned: Array, evaluated: Array, experts: Array, bounds
 
 
 def _from_evaluations(name: str, order: Array, means: Array) -> dict[str, Array]:
-    """Maintenance in points, transfer as logarithms, from block means on the scale of 1 … 101."""
+    """Return maintenance in points and transfer as logarithms, from block means on the scale 1 … 101."""
     sites, changes = _kept(order, means)
     forward, backward = _around(order, means, lambda after, before: np.log(after / before))
     return {
@@ -86,7 +86,7 @@ def _from_evaluations(name: str, order: Array, means: Array) -> dict[str, Array]
 
 
 def _kept(order: Array, means: Array) -> tuple[Array, Array]:
-    """Of every evaluation and task, whether it is a site of maintenance, and the change since the reference."""
+    """Return whether each evaluation of a task is a site of maintenance, and the change since the reference."""
     lives, evaluations, tasks = means.shape
     reference = np.zeros((lives, tasks))
     since = np.zeros((lives, tasks), int)
@@ -102,7 +102,7 @@ def _kept(order: Array, means: Array) -> tuple[Array, Array]:
 
 
 def _around(order: Array, means: Array, compared: Any) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Forward and backward: of each pair of tasks its first value, and whether it has one."""
+    """Return forward and backward transfer: the first value of each pair of tasks, and whether it has one."""
     lives, evaluations, tasks = means.shape
     known = np.zeros((lives, tasks), bool)
     values = [np.zeros((lives, tasks, tasks)) for _ in range(2)]
@@ -119,7 +119,7 @@ def _around(order: Array, means: Array, compared: Any) -> tuple[tuple[Array, Arr
 
 
 def _matrix(order: Array, means: Array) -> dict[str, Array]:
-    """The five numbers of the accuracy matrix, as measured; the tasks in the order in which they were first learned."""
+    """Return the five numbers of the accuracy matrix, with tasks in the order of their first learning."""
     tasks = means.shape[2]
     first = np.argsort([[list(row).index(task) for task in range(tasks)] for row in order], axis=1)
     columns = [*range(tasks), means.shape[1] - 1]
@@ -138,7 +138,7 @@ def _matrix(order: Array, means: Array) -> dict[str, Array]:
 
 
 def _efficiency(curves: Array, others: Array) -> Array:
-    """Of each life (tasks × lives × experiences) beside each of its experts (one axis more): ln SE."""
+    """Return ln SE of each lifetime (tasks × lives × experiences) and each of its experts (one more axis)."""
     length = curves.shape[-1]
     tenth, last = max(1, length // 10), 9 * length // 10
     share = others.shape[2] + 1
@@ -154,7 +154,7 @@ def _efficiency(curves: Array, others: Array) -> Array:
 
 
 def _spreads(table: Array) -> Array:
-    """Groups × numbers of lives × (5 and 10 experts) × tasks: the variance of the experts' means over the lives."""
+    """Return the variance of the experts' means: groups × numbers of lifetimes × (5 and 10 experts) × tasks."""
     half = MOST // 2
     parts = (table[..., :half], table[..., half:])
     cut = [[part[:, :count].mean(axis=1).var(axis=-1, ddof=1) for part in parts] for count in LIVES]
@@ -165,7 +165,7 @@ def _spreads(table: Array) -> Array:
 
 
 def _papers(k: int, order: Array, curves: Array, evaluated: Array, others: Array) -> dict[str, Array]:
-    """Baker et al. 2023 and New et al. 2022 to the letter, with k experts, which also decide on the scale."""
+    """Return the metrics of Baker et al. 2023 and New et al. 2022 with k experts, whose data also set the scale."""
     tasks, lives = curves.shape[:2]
     low, high = np.zeros((lives, tasks)), np.zeros((lives, tasks))
     for task in range(tasks):
@@ -201,7 +201,7 @@ def _papers(k: int, order: Array, curves: Array, evaluated: Array, others: Array
 
 
 def _saturated(learners: Array, experts: Array, informs: Array) -> Array:
-    """Highest values and where they are; who falls, fails or is best at once is left out."""
+    """Return sample efficiency from peaks; learners that fall, fail or peak at once are left out."""
     length = learners.shape[-1]
     index = np.arange(length) - (length - 1) / 2
     above = learners - learners[..., :1]
@@ -223,7 +223,7 @@ def _saturated(learners: Array, experts: Array, informs: Array) -> Array:
 
 
 def _joined(order: Array, learned: Array, tasks: int) -> Array:
-    """Tasks × lives × experiences: the learning blocks of each task one behind the other."""
+    """Return the joined learning blocks of each task: tasks × lives × experiences."""
     rounds = order.shape[1] // tasks
     places = np.stack([np.argsort(order != task, axis=1, kind="stable")[:, :rounds] for task in range(tasks)])
     return np.stack([np.take_along_axis(learned, place[..., None], axis=1).reshape(len(order), -1) for place in places])
@@ -235,7 +235,7 @@ def _bounded(values: Array, bounds: tuple[float, float]) -> Array:
 
 
 def _smooth(values: Array) -> Array:
-    """A flat centred window of a fifth, at most 100; for even widths the two half-shifted ones are averaged."""
+    """Smooth with a flat centred window of a fifth, at most 100; even widths average two half-shifted windows."""
     width = min(values.shape[-1] // 5, 100)
     if width < 3:
         return values
@@ -251,13 +251,13 @@ def _smooth(values: Array) -> Array:
 
 
 def _reached(curves: Array, target: Array) -> Array:
-    """Counted from 1; one more than there are where it is never reached."""
+    """Return the experience that reaches the target, from 1; one more than the last if none does."""
     reached = curves >= (target - 1e-9 * np.maximum(1.0, np.abs(target)))[..., None]
     return np.where(reached.any(axis=-1), reached.argmax(axis=-1), curves.shape[-1]) + 1
 
 
 def _mean(values: Array, known: Array, axis: Any) -> Array:
-    """The mean of those that are there; not a number where there is none."""
+    """Return the mean of known values; NaN without any."""
     count = known.sum(axis=axis)
     total = np.where(known, values, 0.0).sum(axis=axis)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)

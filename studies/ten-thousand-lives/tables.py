@@ -1,4 +1,4 @@
-"""The page's tables, and how numbers are printed on it; from `results/` alone."""
+"""The tables of the pages, and the format of their numbers; from `results/`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from readings import (
     expert_share,
     family_correlations,
     parts,
+    rates_of,
     share,
-    told,
     verdicts,
 )
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def truth_table(results: Results) -> str:
-    """The means over all lives, condensed: maintenance in points, the others as ratios."""
+    """Return means over all condensed lifetimes: maintenance in points, the others as ratios."""
     frame = results.truth.filter(preset="standard", layout="condensed", k=5)
     rows = ["| family | learner | PM | FT | BT | RP | SE |", "|---|---|---|---|---|---|---|"]
     for (family, learner), some in frame.group_by("family", "learner", maintain_order=True):
@@ -50,7 +50,7 @@ def truth_table(results: Results) -> str:
 
 
 def null_table(results: Results) -> str:
-    """False verdicts on the null, better and worse, for every metric, preset and number of lives."""
+    """Return false verdicts on the null, better and worse, by metric, preset and number of lifetimes."""
     rows = ["| | preset | k | n = 3 | 5 | 11 | 30 |", "|---|---|---|---|---|---|---|"]
     for metric, name in NAMES.items():
         for preset in PRESETS:
@@ -63,11 +63,11 @@ def null_table(results: Results) -> str:
 
 
 def coverage_table(results: Results) -> str:
-    """How often an interval holds the truth, over all cells; and the least of any cell at 11 lives."""
+    """Return how often intervals contain the truth over all cells, and the minimum of a cell at 11 lifetimes."""
     rows = ["| | preset | level | n = 3 | 5 | 11 | 30 | worst of 36, n = 11 |", "|---|---|---|---|---|---|---|---|"]
     for metric, name in NAMES.items():
         for preset in PRESETS:
-            frames = [told(results, preset, metric, n, 5) for n in LIVES]
+            frames = [rates_of(results, preset, metric, n, 5) for n in LIVES]
             cells = [percent(share(frame, "covered", "with_interval")) for frame in frames]
             least = float((frames[2]["covered"] / frames[2]["with_interval"]).min())  # type: ignore[arg-type]
             level = "95 %" if preset == "standard" else "90 %"
@@ -76,7 +76,7 @@ def coverage_table(results: Results) -> str:
 
 
 def parts_table(results: Results) -> str:
-    """Shares of the variance of a life's value: the median over learners and layouts, and how far they range."""
+    """Return the components of a lifetime's variance: median and range over learners and layouts."""
     rows = ["| family | | seed | order | evaluations | an expert beside a life |", "|---|---|---|---|---|---|"]
     for family in results.families:
         for metric, name in NAMES.items():
@@ -96,7 +96,7 @@ def parts_table(results: Results) -> str:
 
 
 def correlation_table(results: Results) -> str:
-    """Ours beside the paper's."""
+    """Return the study's correlations next to the paper's."""
     rows = [
         "| | all lives | given the others | one family and layout | one learner | by `baker-2023` | Baker | 48 |",
         "|---|---|---|---|---|---|---|---|",
@@ -115,7 +115,7 @@ def correlation_table(results: Results) -> str:
 
 
 def verdict_table(results: Results) -> str:
-    """Right and wrong verdicts on the other five learners; the rest is undecided."""
+    """Return right and wrong verdicts on the other five learners; the rest is undecided."""
     rows = ["| | preset | n = 3 | 5 | 11 | 30 |", "|---|---|---|---|---|---|"]
     for metric, name in NAMES.items():
         for preset in PRESETS:
@@ -126,18 +126,18 @@ def verdict_table(results: Results) -> str:
 
 
 def percent(value: float, places: int = 0) -> str:
-    """`5 %`."""
+    """Format a share as `5 %`."""
     return f"{100 * value:.{places}f} %"
 
 
 def number(value: float) -> str:
-    """`−.25`: a correlation as papers print it."""
+    """Format a correlation as papers print it: `−.25`."""
     text = f"{value:.2f}"
     return ("0" if float(text) == 0 else text).replace("0.", ".").replace("-", "−")
 
 
 def between(ends: Sequence[str]) -> str:
-    """`33 to 80 %`; once where both are the same."""
+    """Format a range as `33 to 80 %`, or one number if both are equal."""
     low, high = ends
     if low == high:
         return low
