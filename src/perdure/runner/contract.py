@@ -55,8 +55,8 @@ def check_learner(
     _check_optional(name, probe)
     syllabus = compose("condensed", tasks, learn=4, evaluate=2, seed=seed)
     with tempfile.TemporaryDirectory() as folder:
-        first = _lived(name, make(seed), syllabus, Path(folder), "first", seed)
-        second = _lived(name, make(seed), syllabus, Path(folder), "second", seed)
+        first = _run(name, make(seed), syllabus, Path(folder), "first", seed)
+        second = _run(name, make(seed), syllabus, Path(folder), "second", seed)
         _require(
             first.equals(second),
             f"{name}: two lifetimes from seed {seed} differ, first at experience {_first_difference(first, second)}; "
@@ -88,7 +88,7 @@ def _check_optional(name: str, learner: Any) -> None:
         _require(first == second, f"{name}: fingerprint differs between two calls with nothing in between")
 
 
-def _lived(
+def _run(
     name: str, learner: Any, syllabus: Syllabus, folder: Path, life: str, seed: int, states: Path | None = None
 ) -> pl.DataFrame:
     try:
@@ -121,7 +121,7 @@ def _check_saving(
             run_lifetime(syllabus, folder, "broken", seed, learner=broken, states=states, progress=_stop_at(stop)),
             broken,
         )
-    resumed = _lived(name, make(seed), syllabus, folder, "broken", seed, states)
+    resumed = _run(name, make(seed), syllabus, folder, "broken", seed, states)
     _require(
         resumed.equals(expected),
         f"{name}: a lifetime resumed from the saved state differs from an uninterrupted one, "

@@ -235,16 +235,16 @@ def read_table(content: Any, kind: type[T], where: str) -> T:
     An unknown key offers the nearest one. A wrong value names the values that are taken.
     """
     if not isinstance(content, Mapping):
-        raise PerdureError(f"is {_shown(content)}", "expected a table", file=where)
+        raise PerdureError(f"is {_shorten(content)}", "expected a table", file=where)
     fields = _fields(kind)
     values: dict[str, Any] = {}
     for key, value in content.items():
         if key not in fields:
-            raise PerdureError(f"unknown key {_shown(key)}", nearest(str(key)[:_LONGEST_SHOWN], fields), file=where)
+            raise PerdureError(f"unknown key {_shorten(key)}", nearest(str(key)[:_LONGEST_SHOWN], fields), file=where)
         try:
             values[key] = _read_value(key, value, fields[key].type)
         except ValueError as expected:
-            raise PerdureError(f"{key!r} is {_shown(value)}", f"expected {expected}", file=where) from None
+            raise PerdureError(f"{key!r} is {_shorten(value)}", f"expected {expected}", file=where) from None
     for key, field in fields.items():
         if field.required and key not in values:
             raise missing(key, where)
@@ -321,7 +321,7 @@ def refuse_strange(content: Any) -> None:
             raise PerdureError(f"{where} is {value}, a {type(value).__name__}", "write it as text, in quotes")
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     """Return a value for a message, cut if it is long."""
     text = repr(value)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

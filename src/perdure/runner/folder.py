@@ -248,7 +248,7 @@ def held(folder: Path, shard: Shard | None, claim: Callable[[bool], None]) -> It
     """
     opened: list[int] = []
     try:
-        lock = _opened(folder / ".run" / "lock", opened)
+        lock = _open_lock(folder / ".run" / "lock", opened)
         if not _HAS_LOCKS:
             claim(True)
         elif shard is None:
@@ -256,7 +256,7 @@ def held(folder: Path, shard: Shard | None, claim: Callable[[bool], None]) -> It
             _write_holder(lock)
             claim(True)
         else:
-            own_lock = _opened(folder / ".run" / f"lock-{shard.number}-of-{shard.count}", opened)
+            own_lock = _open_lock(folder / ".run" / f"lock-{shard.number}-of-{shard.count}", opened)
             _wait_for(own_lock, fcntl.LOCK_EX, folder)
             _write_holder(own_lock)
             _share(lock, shard, folder, claim)
@@ -278,7 +278,7 @@ def is_held(folder: Path) -> bool:
 def _is_taken(file: Path) -> bool:
     # A shared lock does not disturb another process that checks at the same time.
     with suppress(OSError), files.open_regular(file) as opened:
-        if not _taken(opened.fileno(), fcntl.LOCK_SH):
+        if not _try_lock(opened.fileno(), fcntl.LOCK_SH):
             return True
     return False
 
@@ -298,7 +298,7 @@ def shards_of(folder: Path) -> tuple[Shard, ...]:
 
 def _share(lock: int, shard: Shard, folder: Path, claim: Callable[[bool], None]) -> None:
     """Share the lock with the other shards of the same run; the first one claims the folder for all."""
-    if _taken(lock, fcntl.LOCK_EX):
+    if _try_lock(lock, fcntl.LOCK_EX):
         _write_holder(lock, of=shard.count)
         claim(True)
     _wait_for(lock, fcntl.LOCK_SH, folder)
@@ -312,7 +312,7 @@ def _share(lock: int, shard: Shard, folder: Path, claim: Callable[[bool], None])
     claim(False)
 
 
-def _opened(file: Path, opened: list[int]) -> int:
+def _open_lock(file: Path, opened: list[int]) -> int:
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.parent.is_symlink():
         raise OSError(errno.ELOOP, f"{file.parent} is a link, which is not followed")
@@ -321,7 +321,7 @@ def _opened(file: Path, opened: list[int]) -> int:
     return descriptor
 
 
-def _taken(descriptor: int, how: int) -> bool:
+def _try_lock(descriptor: int, how: int) -> bool:
     """Try to take the lock, and return whether that succeeded."""
     try:
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
@@ -335,7 +335,7 @@ def _taken(descriptor: int, how: int) -> bool:
 
 def _wait_for(descriptor: int, how: int, folder: Path) -> None:
     patience = time.monotonic() + _PATIENCE_S
-    while not _taken(descriptor, how):
+    while not _try_lock(descriptor, how):
         if time.monotonic() > patience:
             raise ProtocolError(
                 f"another perdure run is active here{_who(descriptor)}", "wait for it, or stop it first", file=folder

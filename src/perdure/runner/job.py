@@ -51,7 +51,7 @@ def run_job(
             return Event("done", job.id)
         folder.refuse_gone()
         folder.clear_failure(job)
-        learner, life, notes = _begun(protocol, job, folder, progress, note, accept=accept_changed_learner)
+        learner, life, notes = _begin(protocol, job, folder, progress, note, accept=accept_changed_learner)
         lead(life, learner)
         refuse_gone_parts(folder.place(job), life.rows)
         if job.id == PRE_DEPLOYMENT:
@@ -85,7 +85,7 @@ def out_of_time(job: Job, limit: float, done: int) -> OutOfTimeError:
     )
 
 
-def _begun(
+def _begin(
     protocol: Protocol,
     job: Job,
     folder: RunFolder,

@@ -193,12 +193,12 @@ def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str
     """Return the protocol of a document. Raise ProtocolError for the first fault, with a fix."""
     try:
         refuse_strange(content)
-        return _parsed(content, folder, where)
+        return _parse(content, folder, where)
     except PerdureError as problem:
         raise ProtocolError.from_error(problem).with_place(file=where) from problem
 
 
-def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
+def _parse(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
     table = read_table(content, ProtocolTable, where)
     learner = table.learner
     if table.learners is not None:
@@ -250,7 +250,7 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         limits=table.limits,
         resources=table.resources,
         score=read_settings(table.score, "[score]"),
-        document={"name": name, **_kept(content, folder)},
+        document={"name": name, **_inline_files(content, folder)},
     )
 
 
@@ -279,7 +279,7 @@ def _scenario(
     plan = ScenarioPlan(
         table.name or (table.layout if name.startswith("scenario") else name),
         layout=table.layout,
-        tasks=tuple(_described(parse_task(text), tasks) for text in table.tasks),
+        tasks=tuple(_with_parameters(parse_task(text), tasks) for text in table.tasks),
         lengths={"learn": table.learn, "evaluate": table.evaluate, "superblocks": table.superblocks},
         seed=table.seed,
     )
@@ -300,7 +300,7 @@ def _syllabus(table: ScenarioTable, where: str, folder: Path) -> Syllabus:
     return syllabus
 
 
-def _kept(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _inline_files(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the document with the content of each file in place of its name."""
 
     def inlined(scenario: Mapping[str, Any]) -> dict[str, Any]:
@@ -327,7 +327,7 @@ def _tasks(tables: Mapping[str, TaskTable]) -> dict[str, TaskTable]:
     return {name.lower(): table for name, table in tables.items()}
 
 
-def _described(task: Task, tasks: Mapping[str, TaskTable]) -> Task:
+def _with_parameters(task: Task, tasks: Mapping[str, TaskTable]) -> Task:
     table = tasks.get(task.name.lower())
     if table is None:
         return task

@@ -156,7 +156,7 @@ class States:
                 file=life / BLOCKS_FILE,
             )
         self._restore(learner, place, checkpoint.fingerprint)
-        _cut(life, checkpoint.blocks)
+        _truncate(life, checkpoint.blocks)
         return checkpoint
 
     def _restore(self, learner: Any, place: Path, fingerprint: str | None) -> None:
@@ -302,7 +302,7 @@ def _rows_closed(life: Path, blocks: int) -> int:
     return sum(entry.rows for entry in ledger.closed.values() if entry.block_num < blocks) if ledger is not None else 0
 
 
-def _cut(life: Path, blocks: int) -> None:
+def _truncate(life: Path, blocks: int) -> None:
     """Remove the later blocks from the ledger, and then their records."""
     ledger = life / BLOCKS_FILE
     if ledger.exists():

@@ -327,11 +327,11 @@ class PreparedRun(Tabular, Struct, frozen=True):
             done.update(job.id for job in self.chosen if job not in missing)
             if missing:
                 failed = live(missing, work)
-        failed = {**failed, **self._removed(done, failed)}
+        failed = {**failed, **self._deleted_reasons(done, failed)}
         lived = tuple(job.id for job in missing if job.id not in failed and (not stopped or folder.is_finished(job)))
         return RunResult(folder, self.plan, lived, failed, tuple(notes), stopped[0] if stopped else None)
 
-    def _removed(self, done: set[str], failed: Mapping[str, str]) -> dict[str, str]:
+    def _deleted_reasons(self, done: set[str], failed: Mapping[str, str]) -> dict[str, str]:
         """Return why each lifetime counts as failed that was finished and is not in the folder any more."""
         deleted = [job for job in self._missing() if job.id in done and job.id not in failed]
         return {job.id: gone_after_its_end(self.folder.place(job)) for job in deleted}

@@ -129,7 +129,7 @@ class _Pool:
         stderr_file = work.folder.output(f"worker-{work.label}{number}")
         arguments = (work.folder.path.resolve(), os.getpid(), int(work.accept_changed_learner), *work.locks)
         paths = [*(str(path.resolve()) for path in work.paths), os.environ.get("PYTHONPATH", "")]
-        with _opened(stderr_file) as stderr:
+        with _open(stderr_file) as stderr:
             process = subprocess.Popen(
                 [sys.executable, "-m", "perdure.runner.worker", *map(str, arguments)],
                 stdin=subprocess.PIPE,
@@ -242,7 +242,7 @@ class _Pool:
             worker.close_pipes()
 
 
-def _opened(file: Path) -> IO[bytes]:
+def _open(file: Path) -> IO[bytes]:
     """Open the file for a worker's own errors; on a full disk, the null device, since its lifetimes report that."""
     try:
         file.parent.mkdir(exist_ok=True)

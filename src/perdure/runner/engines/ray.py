@@ -67,14 +67,14 @@ def run_on_ray(jobs: Sequence[Job], work: Work) -> dict[str, str]:
         return fleet.failures.by_id
 
 
-def _wanted(needs: Resources) -> dict[str, float]:
+def _resources(needs: Resources) -> dict[str, float]:
     memory = {} if needs.gigabytes is None else {"memory": needs.gigabytes * 1e9}
     return {"CPU": needs.cpus, "GPU": needs.gpus, **memory, **needs.custom}
 
 
 def _room(available: Mapping[str, float], needs: Resources) -> int:
     """Return how many lifetimes fit into these resources; without any needs, one for each core."""
-    wanted = {name: amount for name, amount in _wanted(needs).items() if amount} or {"CPU": 1.0}
+    wanted = {name: amount for name, amount in _resources(needs).items() if amount} or {"CPU": 1.0}
     return int(min(available.get(name, 0.0) / amount for name, amount in wanted.items()))
 
 
@@ -85,7 +85,7 @@ def _check_room(ray: Any, needs: Resources, work: Work) -> None:
         return
     lacking = ", ".join(
         f"{name} {amount:g} (at most {max((node.get(name, 0) for node in nodes), default=0):g})"
-        for name, amount in _wanted(needs).items()
+        for name, amount in _resources(needs).items()
         if amount > max((node.get(name, 0) for node in nodes), default=0)
     )
     why = f"no machine of the cluster has what [resources] asks for: {lacking or 'not all of it together'}"
