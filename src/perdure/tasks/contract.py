@@ -72,10 +72,10 @@ def _check_episodes(kind: EpisodeTask, task: Task, seed: int, step_limit: int) -
                 episode = episodes.begin(seed=seed + number)
                 episode.action_space.seed(seed + number)
                 observation, _ = episode.reset()
-                traces.append(_copied(observation))
+                traces.append(_copy(observation))
                 while not episode.ended:
                     observation, reward, *_ = episode.step(episode.action_space.sample())
-                    traces += [_copied(observation), float(reward)]
+                    traces += [_copy(observation), float(reward)]
                 _require(
                     "step_limit" not in episode.end.info,
                     f"{kind.name}: an episode of random actions did not end within {step_limit} steps; "
@@ -84,8 +84,8 @@ def _check_episodes(kind: EpisodeTask, task: Task, seed: int, step_limit: int) -
                 values = episode.log_info()
             return traces, values
 
-    first, values = _said(kind, lived)
-    second, _ = _said(kind, lived)
+    first, values = _as_assertion(kind, lived)
+    second, _ = _as_assertion(kind, lived)
     _require(
         len(first) == len(second) and all(map(_same, first, second)),
         f"{kind.name}: the same seeds and actions gave two different courses; draw all chance from self.np_random, "
@@ -123,7 +123,7 @@ def _check_batches(kind: BatchTask, task: Task, seed: int) -> None:
                 )
             return observations
 
-        first, second = _said(kind, lived), _said(kind, lived)
+        first, second = _as_assertion(kind, lived), _as_assertion(kind, lived)
         _require(
             all(map(_same, first, second)),
             f"{kind.name}: the same seed gave two different batches; draw all chance from the rng given to examples",
@@ -156,16 +156,16 @@ def _check_values(kind: TaskKind, values: Mapping[str, float], method: str) -> N
         )
 
 
-def _said(kind: TaskKind, call: Any) -> Any:
+def _as_assertion(kind: TaskKind, call: Any) -> Any:
     try:
         return call()
     except PerdureError as problem:
         raise AssertionError(f"{kind.name}: {problem}") from problem
 
 
-def _copied(observation: Any) -> Any:
+def _copy(observation: Any) -> Any:
     return (
-        {key: _copied(part) for key, part in observation.items()}
+        {key: _copy(part) for key, part in observation.items()}
         if isinstance(observation, dict)
         else (np.array(observation) if isinstance(observation, np.ndarray) else observation)
     )

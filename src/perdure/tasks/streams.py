@@ -174,7 +174,7 @@ class KeptImages:
 
     def __call__(self, numbers: np.ndarray, mode: Mode, rng: np.random.Generator) -> np.ndarray:
         """Draw a picture of each class number, from the pictures of the mode."""
-        pictures, by_class = self._apart if mode == "evaluate" and self._evaluate else self._sorted
+        pictures, by_class = self._apart if mode == "evaluate" and self._evaluate else self._sort
         chosen = np.empty(len(numbers), dtype=np.int64)
         for number in np.unique(numbers):
             fitting = by_class.get(int(number), np.zeros(0, dtype=np.int64))
@@ -188,7 +188,7 @@ class KeptImages:
         return np.asarray(pictures[chosen])
 
     @cached_property
-    def _sorted(self) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+    def _sort(self) -> tuple[np.ndarray, dict[int, np.ndarray]]:
         return _by_class(*self._load())
 
     @cached_property
@@ -288,7 +288,7 @@ def permuted_tasks(env: str, number: int, setting: Setting = "domain") -> tuple[
 def rotated_tasks(env: str, degrees: Sequence[float], setting: Setting = "domain") -> tuple[Task, ...]:
     """Return tasks of all classes, each turned clockwise by one of the angles."""
     return tuple(
-        Task("rotated", f"{angle:g}", env, {"rotation": _turned(angle), "setting": setting}, (0, 1))
+        Task("rotated", f"{angle:g}", env, {"rotation": _wrap_angle(angle), "setting": setting}, (0, 1))
         for angle in degrees
     )
 
@@ -301,7 +301,7 @@ def table_b16_tasks(env: str) -> tuple[Task, ...]:
     """
     variants = {
         "zero-one": {"plain": {}, "brightness": {"brightness/spread": 0.3}, "contrast": {"contrast/spread": 1.5}},
-        "one-two": {"plain": {}, "90": {"rotation": 90.0}, "270": {"rotation": _turned(270)}},
+        "one-two": {"plain": {}, "90": {"rotation": 90.0}, "270": {"rotation": _wrap_angle(270)}},
     }
     pairs = {"zero-one": [0, 1], "one-two": [1, 2]}
     return tuple(
@@ -311,6 +311,6 @@ def table_b16_tasks(env: str) -> tuple[Task, ...]:
     )
 
 
-def _turned(degrees: float) -> float:
+def _wrap_angle(degrees: float) -> float:
     """Return the same turn between −180° and 180°, the range of the parameter."""
     return (float(degrees) + 180) % 360 - 180

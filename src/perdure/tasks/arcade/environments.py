@@ -159,7 +159,7 @@ class ArcadeVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         if self._over.any():
             ended = np.flatnonzero(self._over)
             fresh = self.game.begin(self._chances(ended), self.params, MANY)
-            state = type(state)(*(_replaced(old, ended, new) for old, new in zip(state, fresh, strict=True)))
+            state = type(state)(*(_replace_rows(old, ended, new) for old, new in zip(state, fresh, strict=True)))
             rewards[ended] = 0.0
             terminated[ended] = truncated[ended] = False
             self._steps[ended] = 0
@@ -178,7 +178,7 @@ class ArcadeVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return np.stack(columns, axis=1, dtype=np.float32, casting="same_kind")
 
 
-def _replaced(old: np.ndarray, rows: np.ndarray, new: np.ndarray) -> np.ndarray:
+def _replace_rows(old: np.ndarray, rows: np.ndarray, new: np.ndarray) -> np.ndarray:
     changed = old.copy()
     changed[rows] = new
     return changed
