@@ -26,7 +26,7 @@ def code_digest(modules: Iterable[str]) -> str:
     an edit of Perdure's own source does not change the digest. Modules of the user's own that these modules
     import at their top level count as well: a base class, or the class that a function returns, may be there.
     """
-    parts = {_identified(name) for name in _with_imports(modules)}
+    parts = {_identify(name) for name in _with_imports(modules)}
     return ", ".join(sorted(part for part in parts if part)) if None not in parts else UNKNOWN
 
 
@@ -64,7 +64,7 @@ def chained(recorded: str | None, digest: str) -> str:
     return recorded if continues(recorded, digest) else f"{recorded}{_THEN}{digest}"
 
 
-def _identified(module: str) -> str | None:
+def _identify(module: str) -> str | None:
     package = module.partition(".")[0]
     if package == "perdure":
         return f"perdure=={__version__}"

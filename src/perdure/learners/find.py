@@ -58,9 +58,9 @@ def find_learner(name: str) -> Maker:
     if name.startswith(_SB3):
         return _of_sb3(name)
     if ":" in name:
-        return _imported(name)
+        return _import(name)
     if name in REFERENCE:
-        return _imported(REFERENCE[name])
+        return _import(REFERENCE[name])
     try:
         return LEARNERS.get(name)
     except UnknownNameError:
@@ -150,7 +150,7 @@ def _of_torch(name: str) -> Maker:
         raise LearnerError(f"unknown learner {name!r}", nearest(method, TORCH_METHODS))
     if find_spec("torch") is None:
         raise MissingExtraError("torch", "torch", f"the learner {name!r}")
-    return _imported(f"{_TORCH_MODULE}:{TORCH_METHODS[method]}")
+    return _import(f"{_TORCH_MODULE}:{TORCH_METHODS[method]}")
 
 
 def _of_sb3(name: str) -> Maker:
@@ -161,7 +161,7 @@ def _of_sb3(name: str) -> Maker:
     return partial(SB3Learner, algorithm)
 
 
-def _imported(path: str) -> Maker:
+def _import(path: str) -> Maker:
     module, _, attribute = path.partition(":")
     try:
         target: Any = import_module(module)

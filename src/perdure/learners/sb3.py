@@ -79,7 +79,7 @@ class SB3Learner:
         state = self._saved or (_state(self.model) if self.model is not None else None)
         if state is not None:
             arrays = dict(state["arrays"])
-            weights = _taken_apart(state["weights"], arrays)
+            weights = _flatten_state(state["weights"], arrays)
             np.savez(folder / _ARRAYS, allow_pickle=False, **arrays)
             files.write(folder / _NUMBERS, json.dumps({**state["numbers"], "weights": weights}).encode())
 
@@ -92,7 +92,7 @@ class SB3Learner:
         numbers = json.loads(files.read_text(folder / _NUMBERS, files.HEADER_LIMIT))
         self.model = None
         self._saved = {
-            "weights": _put_together(numbers.pop("weights"), arrays),
+            "weights": _restore_state(numbers.pop("weights"), arrays),
             "arrays": arrays,
             "numbers": numbers,
         }
@@ -177,24 +177,24 @@ def _state(model: Any) -> dict[str, Any]:
     return {"weights": {**model.get_parameters(), _ALONE: _alone(model)}, "arrays": arrays, "numbers": numbers}
 
 
-def _taken_apart(tree: Any, arrays: dict[str, Any]) -> Any:
+def _flatten_state(tree: Any, arrays: dict[str, Any]) -> Any:
     """Nested state as JSON can hold it, its tensors among `arrays`; keys may be numbers."""
     if isinstance(tree, Mapping):
-        return {"pairs": [[key, _taken_apart(branch, arrays)] for key, branch in tree.items()]}
+        return {"pairs": [[key, _flatten_state(branch, arrays)] for key, branch in tree.items()]}
     if hasattr(tree, "detach"):
         name = f"tensor-{len(arrays)}"
         arrays[name] = tree.detach().cpu().numpy()
         return {"tensor": name}
-    return [_taken_apart(branch, arrays) for branch in tree] if isinstance(tree, list | tuple) else tree
+    return [_flatten_state(branch, arrays) for branch in tree] if isinstance(tree, list | tuple) else tree
 
 
-def _put_together(tree: Any, arrays: Mapping[str, Any]) -> Any:
-    """Back from `_taken_apart`."""
+def _restore_state(tree: Any, arrays: Mapping[str, Any]) -> Any:
+    """Back from `_flatten_state`."""
     if isinstance(tree, dict) and "tensor" in tree:
         return import_module("torch").from_numpy(np.array(arrays[tree["tensor"]]))
     if isinstance(tree, dict):
-        return {key: _put_together(branch, arrays) for key, branch in tree["pairs"]}
-    return [_put_together(branch, arrays) for branch in tree] if isinstance(tree, list) else tree
+        return {key: _restore_state(branch, arrays) for key, branch in tree["pairs"]}
+    return [_restore_state(branch, arrays) for branch in tree] if isinstance(tree, list) else tree
 
 
 def _alone(model: Any) -> dict[str, Any]:
