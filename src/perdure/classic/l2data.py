@@ -66,7 +66,7 @@ def write_trees(log: str | Path, folder: Path, options: Options = _DEFAULTS, *, 
                 rows, manifest = tree_of(life)
                 if manifest not in known:
                     name = _syllabus(life) or _name(place, source.path, life.inside)
-                    moment = max(_started(life), last.get(name, 0) + 1)
+                    moment = max(_start_ms(life), last.get(name, 0) + 1)
                     while (tree := logs / files.folder_name(f"{name}-{moment}")).exists():
                         moment += 1
                     last[name] = moment
@@ -108,7 +108,7 @@ def write_run(run: Path, folder: Path, protocol: Mapping[str, str]) -> Written:
     changed = [task for task, value in stated.items() if known.get(task) != value]
     written: list[Path] = []
     for tree, text in _trees(folder / "logs"):
-        if _made_by(text) == protocol:
+        if _provenance(text) == protocol:
             written.append(tree)
             continue
         for task in changed:
@@ -150,7 +150,7 @@ def _trees(logs: Path) -> Iterator[tuple[Path, bytes]]:
             yield tree, b""
 
 
-def _made_by(manifest: bytes) -> dict[str, str]:
+def _provenance(manifest: bytes) -> dict[str, str]:
     """Return the learner and the protocol's digest in a tree's manifest."""
     try:
         content = msgspec.json.decode(manifest)
@@ -164,7 +164,7 @@ def _syllabus(life: Lifetime) -> str:
     return str(scenario.get("name") or "") if isinstance(scenario, Mapping) else ""
 
 
-def _started(life: Lifetime) -> int:
+def _start_ms(life: Lifetime) -> int:
     """Return the start of a lifetime in milliseconds: from its manifest, its first record, or the age of its file."""
     try:
         return int(datetime.fromisoformat(str(life.manifest.get("started"))).timestamp() * 1000)

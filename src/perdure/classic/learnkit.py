@@ -106,7 +106,7 @@ class _Learnkit:
             _require(table, ("class_name", "block", "task"))
         for table in reports:
             _require(table, ("class_name", "block", "params"))
-        measurable = _inferred(logs, reports)
+        measurable = _infer(logs, reports)
         measures = dict(options.measures or _declared(manifest, path / MANIFEST) or measurable)
         if not measures:
             raise LogError(
@@ -148,14 +148,14 @@ def _tables(root: Path, name: str, notes: list[str]) -> list[TextTable]:
             raise LogError(
                 f"not at <worker>/<phase>/<task>/{name}", "move it there, or out of this log", file=source.name
             )
-    return [_placed(table, root) for table in tables(files, "\t", notes)]
+    return [_place_blocks(table, root) for table in tables(files, "\t", notes)]
 
 
 def _columns(logs: Sequence[TextTable]) -> list[str]:
     return list(dict.fromkeys(name for table in logs for name in table.rows.columns if name != _FOLDER))
 
 
-def _placed(table: TextTable, root: Path) -> TextTable:
+def _place_blocks(table: TextTable, root: Path) -> TextTable:
     heights = np.diff([*(part.start for part in table.parts), table.rows.height])
     owner = np.repeat(np.arange(len(table.parts)), heights)
     places = [part.path.relative_to(root).parts for part in table.parts]
@@ -185,7 +185,7 @@ def _declared(manifest: Mapping[str, Any], file: Path) -> Mapping[str, Direction
     return {name: direction_of(name, direction, file) for name, direction in declared.items()}
 
 
-def _inferred(logs: Sequence[TextTable], reports: Sequence[TextTable]) -> dict[str, Direction]:
+def _infer(logs: Sequence[TextTable], reports: Sequence[TextTable]) -> dict[str, Direction]:
     """Return reward if it was logged; else every column of numbers that is neither bookkeeping nor a parameter."""
     columns = _columns(logs)
     if "reward" in columns:
@@ -312,11 +312,11 @@ def _with_parameters(
         reported = rows[_REPORTED].fill_null("{}")
     else:
         reported = pl.repeat("{}", rows.height, dtype=pl.String, eager=True)
-    merged = _merged(reported, [rows[name] for name in columns]) if columns else reported
+    merged = _merge(reported, [rows[name] for name in columns]) if columns else reported
     return rows.with_columns(rows["task_params"].fill_null(merged).alias("task_params"))
 
 
-def _merged(reported: pl.Series, columns: Sequence[pl.Series]) -> pl.Series:
+def _merge(reported: pl.Series, columns: Sequence[pl.Series]) -> pl.Series:
     """Return the reported parameters of each row's block and the row's own cells as one JSON object."""
     known = {text: parameters(text) for text in reported.unique()}
     pieces: list[pl.Series] = []
