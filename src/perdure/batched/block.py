@@ -75,13 +75,13 @@ def block_of(
 
     def learn(state: LearnerState, spec: Spec) -> tuple[LearnerState, Any]:
         keys = _block_keys(spec.learner_key, spec.number)
-        state = jax.vmap(learner.begin)(state, spec.task, _folded(keys, 0))
+        state = jax.vmap(learner.begin)(state, spec.task, _fold(keys, 0))
         position = None
         if learner.has_halfway:
             state, _, position = run(state, spec, (spec.length + 1) // 2, position)
-            state = jax.vmap(learner.halfway)(state, spec.task, _folded(keys, 1))
+            state = jax.vmap(learner.halfway)(state, spec.task, _fold(keys, 1))
         state, records, _ = run(state, spec, spec.length, position)
-        return jax.vmap(learner.end)(state, spec.task, _folded(keys, 2)), records
+        return jax.vmap(learner.end)(state, spec.task, _fold(keys, 2)), records
 
     return learn
 
@@ -117,7 +117,7 @@ def _block_keys(words: Any, number: Any) -> Any:
     return jax.vmap(under)(words, number)
 
 
-def _folded(keys: Any, data: int) -> Any:
+def _fold(keys: Any, data: int) -> Any:
     return jax.vmap(lambda key: under(key, data))(keys)
 
 
@@ -248,7 +248,7 @@ def _batches(
     keys = _block_keys(spec.learner_key, spec.number), _block_keys(spec.environment_key, spec.number)
     since = jnp.zeros_like(until) if position is None else position[0]
     records = jnp.zeros((until.shape[0], longest)) if position is None else position[1]
-    answer: Any = jax.vmap(partial(_answered, learner, tasks, learning), (0, 0, None, 0, 0, 0, 0, 0))
+    answer: Any = jax.vmap(partial(_answer, learner, tasks, learning), (0, 0, None, 0, 0, 0, 0, 0))
 
     def learned(number: Any, carried: Any) -> Any:
         return answer(*carried, number, spec, since, until, *keys)
@@ -262,7 +262,7 @@ def _batches(
     return state, {"accuracy": records}, (until, records)
 
 
-def _answered(
+def _answer(
     learner: BatchedLearner,
     tasks: FamilySwitch,
     learning: bool,

@@ -102,13 +102,13 @@ class Program(Struct, frozen=True, dict=True):
             params=params.astype(np.float32),
             length=np.array([block.length for block in blocks], dtype=np.int32),
         )
-        padded = Spec(*(_padded(array, size) for array in spec))
+        padded = Spec(*(_pad(array, size) for array in spec))
         padded.length[len(jobs) :] = 0
         return padded
 
     def keys(self, jobs: Sequence[Job], size: int) -> np.ndarray:
         """Return the learners' keys, padded to `size`."""
-        return _padded(np.array([words_of(job.seeds.learner) for job in jobs], dtype=np.uint32), size)
+        return _pad(np.array([words_of(job.seeds.learner) for job in jobs], dtype=np.uint32), size)
 
     @cached_property
     def _kinds_of_jobs(self) -> list[Job]:
@@ -177,6 +177,6 @@ def is_learned(job: Job, index: int) -> bool:
     return job.syllabus.scenario.blocks[index].mode == "learn" and not disabled
 
 
-def _padded(rows: np.ndarray, size: int) -> np.ndarray:
+def _pad(rows: np.ndarray, size: int) -> np.ndarray:
     """Return `size` rows, filled up with copies of the first."""
     return np.concatenate([rows, np.repeat(rows[:1], size - len(rows), axis=0)])
