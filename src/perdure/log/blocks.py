@@ -79,7 +79,7 @@ def passage(
         rows = rows.with_columns(named) if renamed else rows
         tasks = renamed
     complete = is_complete(rows)
-    raw, mapped = _measured(rows, labels, measure)
+    raw, mapped = _measure(rows, labels, measure)
     counts = complete & np.isfinite(raw)
     dropped = dict.fromkeys(_REASONS, 0)
     every = bool(counts.all())
@@ -89,7 +89,7 @@ def passage(
         rows, raw, mapped = rows.filter(pl.Series(counts)), raw[counts], mapped[counts]
         labels = labels.filter(pl.Series(counts))
     row_starts = boundaries(rows)
-    values, starts = _averaged(rows, raw, row_starts)
+    values, starts = _average(rows, raw, row_starts)
     facts = _BlockFacts.of(rows, labels, row_starts)
     noise = {} if facts.plain else settled.noise if variants == "params" and settled else _noise(lifetime)
     scenario = _scenario_of(lifetime, facts, np.diff(starts), noise, tasks, as_one=variants == "agnostic")
@@ -123,7 +123,7 @@ def parameter_table(lifetime: Lifetime) -> ParameterTable:
     return table_of(rows, row_starts[:-1], experiences(rows, row_starts), None if counts.all() else counts)
 
 
-def _measured(
+def _measure(
     rows: pl.DataFrame, labels: pl.Series, measure: str | Mapping[str, str]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Return the value of each row, null as NaN, and the number of the column that it is from."""
@@ -186,7 +186,7 @@ def _begins(rows: pl.DataFrame, row_starts: npt.NDArray[np.int64]) -> npt.NDArra
     return first
 
 
-def _averaged(
+def _average(
     rows: pl.DataFrame, raw: npt.NDArray[np.float64], row_starts: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Return one value per experience, and the start of each block among them."""

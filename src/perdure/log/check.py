@@ -138,7 +138,7 @@ def check_lines(place: Path, options: Options | None = None) -> Check:
             continue
         files_seen[source.relative] = seen_in(content, ledger.closed.get(source.relative))
         examined = examine(source.relative, content)
-        problems.extend(_capped(_check_file(source.relative, examined, content, measures)))
+        problems.extend(_cap(_check_file(source.relative, examined, content, measures)))
         if examined.table is not None and not any(header_problems(examined.header, measures)):
             tables.append((source.relative, examined.table))
             headers.setdefault("block_subtype" in examined.header, source.relative)
@@ -152,9 +152,9 @@ def check_lines(place: Path, options: Options | None = None) -> Check:
                 "l2logger refuses such a mixture; Perdure takes 'wake' where it is absent",
             )
         )
-    problems.extend(_capped(within(tables, measures)))
-    problems.extend(_capped(across(tables)))
-    problems.extend(_capped(repeated(tables)))
+    problems.extend(_cap(within(tables, measures)))
+    problems.extend(_cap(across(tables)))
+    problems.extend(_cap(repeated(tables)))
     problems.extend(description_problems(written, place) if written else ())
     problems.extend(compared(ledger, files_seen))
     return Check(sum(table.height for _, table in tables), tuple(problems))
@@ -198,7 +198,7 @@ def _check_file(file: str, examined: Examined, content: bytes, measures: Sequenc
         )
 
 
-def _capped(problems: Iterator[Problem]) -> Iterator[Problem]:
+def _cap(problems: Iterator[Problem]) -> Iterator[Problem]:
     """Yield at most a hundred problems of one kind in one file, then the number of further ones."""
     counts: Counter[tuple[str, Level, str]] = Counter()
     for problem in problems:

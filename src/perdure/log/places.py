@@ -145,7 +145,7 @@ def fetched(path: str | os.PathLike[str]) -> Path:
     scheme, rest = match["scheme"].lower(), match["rest"].rstrip("/")
     if scheme == "file":
         return _local(Path("/", unquote(rest)))
-    return _copied(f"{scheme}://{rest}")
+    return _copy_entry(f"{scheme}://{rest}")
 
 
 def opened_url(path: str | os.PathLike[str]) -> tuple[str, Any, str]:
@@ -154,7 +154,7 @@ def opened_url(path: str | os.PathLike[str]) -> tuple[str, Any, str]:
     assert match is not None, path
     scheme, rest = match["scheme"].lower(), match["rest"].rstrip("/")
     url = f"{scheme}:///{rest}" if scheme == "file" else f"{scheme}://{rest}"
-    files, root = _opened(url)
+    files, root = _open(url)
     return url, files, root.rstrip("/")
 
 
@@ -165,8 +165,8 @@ def _local(place: Path) -> Path:
 
 
 @cache
-def _copied(url: str) -> Path:
-    files, root = _opened(url)
+def _copy_entry(url: str) -> Path:
+    files, root = _open(url)
     # The query after ? in an address is not part of a name.
     name = PurePosixPath(unquote(urlsplit(url).path if url.startswith("http") else root)).name or "log"
     target = Path(tempfile.mkdtemp(dir=_shelf())) / name
@@ -183,7 +183,7 @@ def _copied(url: str) -> Path:
     return target
 
 
-def _opened(url: str) -> tuple[Any, str]:
+def _open(url: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the path in it."""
     scheme = url.partition(":")[0]
     url_to_fs = import_extra("fsspec.core", f"reading {url}", "remote").url_to_fs
@@ -203,13 +203,13 @@ def _opened(url: str) -> tuple[Any, str]:
 def _copy(files: Any, root: str, target: Path, url: str) -> None:
     """Copy one file, or every file of a folder that is not in a hidden folder."""
     if files.info(root)["type"] != "directory":
-        _bounded(int(files.size(root) or 0), url)
+        _check_size(int(files.size(root) or 0), url)
         files.get_file(root, str(target))
         return
     within = dict(_within(files.find(root, detail=True), root))
     if not within:
         raise NotALogError("an empty folder", "give one that holds a log", file=url)
-    _bounded(sum(int(size or 0) for _, size in within.values()), url)
+    _check_size(sum(int(size or 0) for _, size in within.values()), url)
     for relative, (source, _) in within.items():
         place = target.joinpath(*relative)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -224,7 +224,7 @@ def _within(entries: dict[str, dict[str, Any]], root: str) -> Iterator[tuple[tup
             yield relative, (source, facts.get("size"))
 
 
-def _bounded(size: int, url: str) -> None:
+def _check_size(size: int, url: str) -> None:
     if size > _AT_MOST:
         raise LogError(f"{size >> 30} GiB, too much to copy here", "give a folder further down", file=url)
 

@@ -237,7 +237,7 @@ def recognise(place: Path) -> Reader:
     if below:
         example = next((log for log in below if "experts" not in log.relative_to(place).parts), below[0])
         raise NotALogError("a folder of logs, not a log", f"give one of them, for example {example}", file=place)
-    reason = f"not a log format that Perdure recognises ({'; '.join([_seen(place), *failed])})"
+    reason = f"not a log format that Perdure recognises ({'; '.join([_describe(place), *failed])})"
     raise NotALogError(reason, "run `perdure list readers` for the formats it reads", file=place)
 
 
@@ -343,7 +343,7 @@ def _is_read(file: Path, source: str | os.PathLike[str]) -> bool:
         return False
     if top == file or top not in file.parents:
         return top == file
-    if _claimed(file, _DEFAULTS) or _knows(READERS.get("matrix"), file):
+    if _is_claimed(file, _DEFAULTS) or _knows(READERS.get("matrix"), file):
         return True
     folders = [parent for parent in file.parents if parent == top or top in parent.parents]
     return file.suffix not in _NEVER_READ and any(map(_is_known, folders))
@@ -384,7 +384,7 @@ def _below(folder: Path, top: Path, linked: set[Path], options: Options) -> Iter
                 yield child
             else:
                 yield from _below(child, top, linked, options)
-        elif entry.is_file() and (_claimed(child, options) or _is_damaged(child)):
+        elif entry.is_file() and (_is_claimed(child, options) or _is_damaged(child)):
             yield child
 
 
@@ -400,7 +400,7 @@ def _is_damaged(file: Path) -> bool:
     return damaged(file)
 
 
-def _claimed(file: Path, options: Options) -> bool:
+def _is_claimed(file: Path, options: Options) -> bool:
     return any(
         _knows(candidate, file) and (not isinstance(candidate, ReaderOfFiles) or candidate.claims(file, options))
         for candidate in READERS
@@ -417,7 +417,7 @@ def _directions(
     return dict.fromkeys(measures, "higher")
 
 
-def _seen(place: Path) -> str:
+def _describe(place: Path) -> str:
     try:
         if not place.is_dir():
             refuse_irregular(place.stat())

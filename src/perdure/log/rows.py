@@ -225,7 +225,7 @@ def parse(
     # A quoted separator can make up for one that is missing; Polars fills a record that is too short with nulls.
     if fits and (b'"' not in body or not rows.get_column(rows.columns[-1]).null_count()):
         return rows, [(span.body.count(b"\n"), None) for span in piece.spans]
-    counts = [_counted(span, len(piece.header), separator) for span in piece.spans]
+    counts = [_count(span, len(piece.header), separator) for span in piece.spans]
     if sum(count for count, _ in counts) != rows.height:
         raise UnparsedError("quotes that do not fit")
     return rows, counts
@@ -268,7 +268,7 @@ def table_in(content: bytes, path: Path, separator: str, notes: list[str], line:
         raise LogError(problem.detail, problem.fix, file=path, line=(problem.line or 1) + line - 1) from problem
     if not frames:
         return None
-    shifted = (_shifted(part, line - 1) for part in frames[0].parts)
+    shifted = (_shift(part, line - 1) for part in frames[0].parts)
     return frames[0] if line == 1 else TextTable(frames[0].rows, tuple(shifted))
 
 
@@ -385,7 +385,7 @@ def _ragged(file: str, line: int, fields: int, width: int, text: str) -> Problem
     return Problem("error", file, line, what, fix)
 
 
-def _counted(span: RecordSpan, width: int, separator: str) -> tuple[int, Counts | None]:
+def _count(span: RecordSpan, width: int, separator: str) -> tuple[int, Counts | None]:
     """Return the number of records, and their lines if some have several. Raise UnparsedError if widths differ."""
     ends, separators, next_lines = _layout(span.body, ord(separator))
     if not ends.size or int(ends[-1]) != len(span.body) - 1 or (separators != width - 1).any():
@@ -444,7 +444,7 @@ def _blank_tail(data: bytes) -> int:
     return len(data) - (data.find(b"\n", len(stripped)) + 1) if stripped else len(data)
 
 
-def _shifted(part: Part, by: int) -> Part:
+def _shift(part: Part, by: int) -> Part:
     return Part(part.path, part.start, None if part.lines is None else part.lines + by, part.counted, part.first + by)
 
 

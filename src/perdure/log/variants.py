@@ -64,10 +64,10 @@ class Settled(msgspec.Struct, frozen=True):
 
 def task_of(lifetime: Lifetime, label: str) -> Task:
     """Return the task of a label, with name and variant, by the manifest or else by the source."""
-    return _described(lifetime, label) or (Task(label) if lifetime.variants == "params" else Task.parse(label))
+    return _task_in_manifest(lifetime, label) or (Task(label) if lifetime.variants == "params" else Task.parse(label))
 
 
-def _described(lifetime: Lifetime, label: str) -> Task | None:
+def _task_in_manifest(lifetime: Lifetime, label: str) -> Task | None:
     """Return the task of a label in the manifest; None if it has none, as in older ones."""
     tasks = described_tasks(lifetime)
     for entry in tasks if isinstance(tasks, Sequence) else ():
@@ -93,7 +93,7 @@ def sets_of(lifetime: Lifetime) -> Sets:
         pairs = np.unique(np.stack([block, codes]), axis=1)
         _, first, count = np.unique(pairs[0], return_index=True, return_counts=True)
         repeated = pairs[1][first[count == 1]]
-        described = _described(lifetime, label)
+        described = _task_in_manifest(lifetime, label)
         task = described.name if described else label
         sets[label] = LabelSets(texts, noise[label], len(np.unique(repeated)) > 1, task)
     return Sets(lifetime.id, sets)
@@ -302,9 +302,9 @@ def table_of(
     begins = np.zeros(rows.height, dtype=np.int64)
     begins[experience_starts] = 1
     positions = starts.tolist()
-    text, distinct = _coded(texts.gather(positions))
-    label, labels = _coded(rows.get_column("task_name").gather(positions).cast(pl.String))
-    decoded = tuple(_decoded(distinct))
+    text, distinct = _encode(texts.gather(positions))
+    label, labels = _encode(rows.get_column("task_name").gather(positions).cast(pl.String))
+    decoded = tuple(_decode(distinct))
     parameters = dict.fromkeys(name for params in decoded for name in params)
     return ParameterTable(
         starts=starts,
@@ -315,7 +315,7 @@ def table_of(
         text=text,
         labels=tuple(labels),
         found=decoded,
-        values={name: _numbered(params.get(name) for params in decoded) for name in parameters},
+        values={name: _number(params.get(name) for params in decoded) for name in parameters},
         counts=counts,
         plain=plain,
     )
@@ -358,7 +358,7 @@ def _without_noise(texts: pl.Series, names: pl.Series, noise: Mapping[str, froze
     return texts
 
 
-def _coded(column: pl.Series) -> tuple[_Codes, list[str]]:
+def _encode(column: pl.Series) -> tuple[_Codes, list[str]]:
     """Return the index of each cell among the distinct values, and these in order of appearance."""
     distinct = column.unique(maintain_order=True)
     numbers = pl.int_range(distinct.len(), eager=True)
@@ -366,7 +366,7 @@ def _coded(column: pl.Series) -> tuple[_Codes, list[str]]:
     return codes, distinct.to_list()
 
 
-def _decoded(texts: Sequence[str | None]) -> Iterator[dict[str, Any]]:
+def _decode(texts: Sequence[str | None]) -> Iterator[dict[str, Any]]:
     """Return each text as parameters. Decoding all of them at once is three times as fast, if they are valid JSON."""
     try:
         decoded = msgspec.json.decode("[" + ",".join(text or _BARE for text in texts) + "]")
@@ -378,7 +378,7 @@ def _decoded(texts: Sequence[str | None]) -> Iterator[dict[str, Any]]:
     yield from map(parameters, texts)
 
 
-def _numbered(values: Iterator[Any]) -> _Codes:
+def _number(values: Iterator[Any]) -> _Codes:
     numbers: dict[Any, int] = {None: 0}
     return np.array([numbers.setdefault(_token(value), len(numbers)) for value in values], dtype=np.int64)
 

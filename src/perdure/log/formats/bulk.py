@@ -144,13 +144,13 @@ def _open_parts(path: Path, options: Options) -> list[_BulkFile]:
 
 def _open(place: Path, file: Path, options: Options) -> _BulkFile:
     try:
-        return _verified(place, file, options.verified, _state(file), place.stat().st_mtime_ns)
+        return _verify(place, file, options.verified, _state(file), place.stat().st_mtime_ns)
     except unreadable() as problem:
         raise _unreadable(file, problem) from problem
 
 
 @lru_cache(maxsize=8)  # pieces of one file are read one by one
-def _verified(place: Path, file: Path, verified: bool, state: tuple[int, ...], _folder_state: int) -> _BulkFile:
+def _verify(place: Path, file: Path, verified: bool, state: tuple[int, ...], _folder_state: int) -> _BulkFile:
     """Open a file and compare its checksum, once for each state of the file."""
     wrong = _find_damage(file)
     if wrong and verified:

@@ -61,7 +61,7 @@ class L2Logger:
         manifest = manifest_in(path)
         info = object_in(path / SCENARIO_INFO) if (path / SCENARIO_INFO).exists() else {}
         measures = options.measures or measures_of(path, manifest)
-        ledger, experiences, notes = self._verified(path, measures, options)
+        ledger, experiences, notes = self._verify(path, measures, options)
         return Lifetime(
             id=str(manifest.get("id") or as_text(path.resolve().name)),
             experiences=experiences,
@@ -76,7 +76,7 @@ class L2Logger:
             notes=tuple(notes),
         )
 
-    def _verified(
+    def _verify(
         self, path: Path, measures: Mapping[str, Direction], options: Options, attempts: int = 3
     ) -> tuple[Ledger | None, pl.DataFrame, list[str]]:
         """Return the ledger, the records, and notes on them."""
@@ -96,10 +96,10 @@ class L2Logger:
             if not problems and complete and rows.height != sum(block.rows for block in closed.values()):
                 problems = verify(path)  # which counts the records of each file
         if problems and attempts > 1 and ledger_of(path) != ledger:
-            return self._verified(path, measures, options, attempts - 1)  # a journal is writing: read again
+            return self._verify(path, measures, options, attempts - 1)  # a journal is writing: read again
         if problems and options.verified:
             raise refusal(path, problems)
-        notes += _repeated(data_files, rows)
+        notes += _note_repeats(data_files, rows)
         return ledger, rows, [*notes, *as_it_stands(problems), *notes_on(ledger, data_files)]
 
     def _rows(
@@ -162,7 +162,7 @@ def schema_of(header: tuple[str, ...], file: Path, measures: Mapping[str, Direct
     return {name: STANDARD_COLUMNS.get(name, MEASURE.kind if name in measures else pl.String()) for name in header}
 
 
-def _repeated(data_files: Sequence[Source], rows: pl.DataFrame) -> list[Note]:
+def _note_repeats(data_files: Sequence[Source], rows: pl.DataFrame) -> list[Note]:
     """Return a note on the first line that completes an experience again, if there is one."""
     complete = is_complete(rows)
     block, number = (rows.get_column(name).to_numpy()[complete] for name in ("block_num", "exp_num"))

@@ -283,7 +283,7 @@ def _experiences(
         rows = rows.with_columns(pl.Series("exp_num", number, pl.Int64))
     if "block_num" not in rows.columns:
         rows = rows.with_columns(pl.Series("block_num", _block_numbers(rows, starts), pl.Int64))
-    repeated = tuple(_repeated(table, rows, measures, np.argsort(owners.of_row, kind="stable"), starts))
+    repeated = tuple(_note_repeats(table, rows, measures, np.argsort(owners.of_row, kind="stable"), starts))
     rows = in_order(rows, _OWNER).drop(_OWNER)
     extras = [name for name in rows.columns if name not in STANDARD_COLUMNS and name not in measures]
     return rows.select(*STANDARD_COLUMNS, *measures, *extras), starts, repeated
@@ -334,7 +334,7 @@ def _infinite(table: TextTable, rows: pl.DataFrame, measures: Mapping[str, Direc
             yield table.note(row, "warning", what, "a value that is not finite does not count; it is dropped")
 
 
-def _repeated(
+def _note_repeats(
     table: TextTable, given: pl.DataFrame, measures: Mapping[str, Direction], order: Counts, starts: Counts
 ) -> Iterator[Note]:
     """Yield a note on the first repeated row; `order` gives the row of the table for each of `given`.

@@ -378,12 +378,12 @@ def matrix_of_cells(
     """
     every = np.vstack([values, *others.values()])
     known: Unit = unit or ("percent" if (every > 1.0).any() else "fraction")
-    general = f", and {_counted(len(others))} never learned ({', '.join(others)})" if others else ""
-    note = f"an accuracy matrix in {known}: {_counted(len(values))}{general}"
+    general = f", and {_task_count(len(others))} never learned ({', '.join(others)})" if others else ""
+    note = f"an accuracy matrix in {known}: {_task_count(len(values))}{general}"
     names = _names((*tasks, *others), len(every), source)
-    matrix = _checked(values, names[: len(values)], known, (note,), source)
+    matrix = _check(values, names[: len(values)], known, (note,), source)
     if others:
-        _checked(every[len(values) :], names[len(values) :], known, (), source)
+        _check(every[len(values) :], names[len(values) :], known, (), source)
     return replace(matrix, others={name.lower(): value for name, value in others.items()})
 
 
@@ -403,7 +403,7 @@ def accuracy_matrices(
     exceeding = any(bool((raw.cells > 1.0).any()) for raw in raws)
     scale: Unit = "percent" if exceeding else "fraction"
     return tuple(
-        _settled(raw, direction, unit or raw.unit, scale, as_given or bool(raw.as_given))
+        _resolve(raw, direction, unit or raw.unit, scale, as_given or bool(raw.as_given))
         for raw, direction in zip(raws, directions, strict=True)
     )
 
@@ -421,7 +421,7 @@ def as_numbers(cells: Cells, source: str = "matrix") -> Array:
         ) from problem
 
 
-def _settled(raw: RawMatrix, way: Orientation, stated: Unit | None, scale: Unit, as_given: bool) -> AccuracyMatrix:
+def _resolve(raw: RawMatrix, way: Orientation, stated: Unit | None, scale: Unit, as_given: bool) -> AccuracyMatrix:
     """Return one matrix with its evaluated tasks as rows, and notes on how it was read."""
     if way.rows is None and not way.either:
         raise _undecided(raw.cells, raw.source)
@@ -439,7 +439,7 @@ def _settled(raw: RawMatrix, way: Orientation, stated: Unit | None, scale: Unit,
     names = _names(raw.tasks or evaluated or (learned and learned[-count:]), count, raw.source)
     _refuse_two_orders(evaluated, learned and learned[-count:], raw.source)
     notes = (*_how(count, unit, rows, way, unmeasured, as_given), *raw.notes, *_doubts(values[:, 1:], way))
-    matrix = replace(_checked(values, names, unit, notes, raw.source), **_costs(raw, count))
+    matrix = replace(_check(values, names, unit, notes, raw.source), **_costs(raw, count))
     return with_baselines(matrix, random_init=raw.random_init, joint=raw.joint, unit=stated, source=raw.source)
 
 
@@ -456,7 +456,7 @@ def _costs(raw: RawMatrix, count: int) -> dict[str, Any]:
     return costs
 
 
-def _checked(values: Array, tasks: tuple[str, ...], unit: Unit, notes: tuple[str, ...], source: str) -> AccuracyMatrix:
+def _check(values: Array, tasks: tuple[str, ...], unit: Unit, notes: tuple[str, ...], source: str) -> AccuracyMatrix:
     if np.isnan(values).all():
         raise LogError("no cell holds a value", f"expected the evaluations of {len(values)} tasks", file=source)
     if np.isinf(values).any():
@@ -480,7 +480,7 @@ def _how(count: int, unit: Unit, rows: Rows, way: Orientation, unmeasured: bool,
     """Yield notes on how a matrix was read."""
     reason = f" ({way.because})" if way.because else ""
     read = "" if count == 1 else f", {'the same either way round' if way.either else ROWS[rows]}{reason}"
-    yield f"an accuracy matrix in {unit}: {_counted(count)}{read}"
+    yield f"an accuracy matrix in {unit}: {_task_count(count)}{read}"
     if unmeasured and as_given:
         yield "zeros before a task is learned count as measured"
     elif unmeasured:
@@ -488,7 +488,7 @@ def _how(count: int, unit: Unit, rows: Rows, way: Orientation, unmeasured: bool,
         yield f"zeros before a task is learned count as not evaluated{after}; say --as-given if they were measured"
 
 
-def _counted(count: int) -> str:
+def _task_count(count: int) -> str:
     return f"{count} task{'s' if count > 1 else ''}"
 
 

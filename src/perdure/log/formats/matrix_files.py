@@ -107,7 +107,7 @@ def raw_matrices(path: Path, limit: float = UNPACKED_LIMIT) -> tuple[RawMatrix, 
 
     A packed file may unpack to `limit` MiB.
     """
-    tables = tuple(_loaded(path, _LOADERS, "accuracy matrix", limit))
+    tables = tuple(_load(path, _LOADERS, "accuracy matrix", limit))
     if not tables:
         raise LogError("no matrix in it", "save one for each lifetime", file=path)
     return tables
@@ -152,11 +152,11 @@ def read_baseline(text: str, source: str = "baseline") -> Baseline:
             "give one of these",
             file=source,
         )
-    baseline: Baseline = _loaded(place, _BASELINES, "baseline", UNPACKED_LIMIT)
+    baseline: Baseline = _load(place, _BASELINES, "baseline", UNPACKED_LIMIT)
     return baseline
 
 
-def _loaded(path: Path, loaders: Mapping[str, Callable[..., Any]], what: str, limit: float) -> Any:
+def _load(path: Path, loaders: Mapping[str, Callable[..., Any]], what: str, limit: float) -> Any:
     load = loaders.get(packed.inner_kind(path))
     if load is None:
         raise NotALogError(f"no {what} by its name", f"expected one of {', '.join(loaders)}", file=path)
@@ -206,7 +206,7 @@ def parse_text(lines: Sequence[Sequence[str]], source: str) -> RawMatrix:
                 file=source,
                 line=number,
             )
-    values, words = _parsed(lines)
+    values, words = _parse(lines)
     labels = _labels(values, words)
     if labels is None:
         row, column = _misplaced(words)
@@ -243,13 +243,13 @@ def is_matrix(lines: Sequence[Sequence[str]]) -> bool:
     """
     if not lines or any(len(line) != len(lines[0]) for line in lines):
         return False
-    values, words = _parsed(lines)
+    values, words = _parse(lines)
     labels = _labels(values, words)
     inner = None if labels is None else values[labels[0] :, labels[1] :]
     return inner is not None and fits(*inner.shape) and inner.size > 1
 
 
-def _parsed(lines: Sequence[Sequence[str]]) -> tuple[Array, Mask]:
+def _parse(lines: Sequence[Sequence[str]]) -> tuple[Array, Mask]:
     """Return the numbers, NaN if a cell has none, and which cells hold anything else."""
     numbers = [[number(cell) for cell in line] for line in lines]
     values = np.array([[np.nan if number is None else number for number in row] for row in numbers], dtype=np.float64)
@@ -322,17 +322,17 @@ def _from_json(path: Path, content: bytes, _limit: float) -> Iterator[RawMatrix]
             'give "matrix", a list of rows, or "matrices", several of them',
             file=path,
         )
-    facts = {key: _converted(path, document, key, kind) for key, kind in _FACTS.items()}
+    facts = {key: _convert(path, document, key, kind) for key, kind in _FACTS.items()}
     tables = document[keys[0]]
     if keys == ["matrix"] and not _is_stack(tables):
-        yield RawMatrix.of(_json_cells(path, tables), str(path), seed=_converted(path, document, "seed", int), **facts)
+        yield RawMatrix.of(_json_cells(path, tables), str(path), seed=_convert(path, document, "seed", int), **facts)
         return
     if not isinstance(tables, dict | list) or not tables:
         raise LogError(
             "matrices are a list of matrices, or an object of them by name", f"found {_kind(tables)}", file=path
         )
     named = tables.items() if isinstance(tables, dict) else ((str(index), table) for index, table in enumerate(tables))
-    seeds = _seeds(path, _converted(path, document, "seeds", tuple[int, ...]), len(tables))
+    seeds = _seeds(path, _convert(path, document, "seeds", tuple[int, ...]), len(tables))
     for (name, table), seed in zip(named, seeds, strict=True):
         source = f"{path}#{name}"
         yield RawMatrix.of(_json_cells(source, table), source, inside=name, seed=seed, **facts)
@@ -370,7 +370,7 @@ def _json_cells(source: object, rows: Any) -> Array:
         ) from problem
 
 
-def _converted(path: Path, document: Mapping[str, Any], key: str, kind: Any) -> Any:
+def _convert(path: Path, document: Mapping[str, Any], key: str, kind: Any) -> Any:
     if document.get(key) is None:
         return None
     try:

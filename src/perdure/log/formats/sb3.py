@@ -70,13 +70,13 @@ class _StableBaselines:
         if path.is_dir():
             rows = _life(path, notes, options.max_unpacked)
         elif path.name.endswith(_MONITOR):
-            rows = _ordered([_learned([_monitor(path, notes)], path)])
+            rows = _order([_learned([_monitor(path, notes)], path)])
         else:
             rows = _evaluated_alone(path, options.max_unpacked)
         learned = rows.filter(pl.col("block_type") == "train")["task_name"].n_unique()
         if learned == 1:
             notes.append(_ALONE)
-        (life,) = rows_lifetimes(rows, path, options, name=_called(path))
+        (life,) = rows_lifetimes(rows, path, options, name=_name_from_path(path))
         return replace(life, notes=(*notes, *life.notes))
 
 
@@ -110,7 +110,7 @@ def _is_evaluations(path: Path) -> bool:
         return False
 
 
-def _called(path: Path) -> str:
+def _name_from_path(path: Path) -> str:
     """Return the name of a file or folder, or of its parent if its own name is generic."""
     stem = path.name.removesuffix(_MONITOR).removesuffix(".npz").strip("._-") if path.suffix else path.name
     return as_text(stem if not _GENERIC.fullmatch(stem) else path.absolute().parent.name) or "task"
@@ -131,7 +131,7 @@ def _monitor(path: Path, notes: list[str]) -> _Monitor:
     start = header.get("t_start")
     task = header.get("env_id")
     return _Monitor(
-        task=_task(task if isinstance(task, str) and task not in ("", "None") else _called(path)),
+        task=_task(task if isinstance(task, str) and task not in ("", "None") else _name_from_path(path)),
         start=float(start) if isinstance(start, int | float) and abs(start) < 1e15 else 0.0,
         tested=bool(_TESTED.search(path.name.removesuffix(_MONITOR))),
         rows=_episodes(table),
@@ -200,13 +200,13 @@ def _evaluations(path: Path, task: str, limit: float) -> pl.DataFrame:
 
 def _evaluated_alone(path: Path, limit: float) -> pl.DataFrame:
     """Return the rows of one task that was learned between its evaluations, whose means stand for learning too."""
-    tested = _evaluations(path, _task(_called(path)), limit)
+    tested = _evaluations(path, _task(_name_from_path(path)), limit)
     means = tested.group_by("at", "task_name", maintain_order=True).agg(pl.exclude("block_type").mean())
     learned = means.with_columns(pl.lit("train").alias("block_type"))
-    return _ordered([learned, tested])
+    return _order([learned, tested])
 
 
-def _ordered(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+def _order(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return learning and evaluations in one order: learning up to a step comes before the evaluation there."""
     rows = pl.concat(parts, how="diagonal_relaxed").sort("at", maintain_order=True)
     return rows.rename({"at": "total_steps"})
@@ -222,8 +222,8 @@ def _life(folder: Path, notes: list[str], limit: float) -> pl.DataFrame:
     places = [folder / _EVALUATIONS, *sorted(folder.glob(f"*/{_EVALUATIONS}"))]
     evaluation_files = [place for place in places if _is_evaluations(place)]
     if not evaluation_files:
-        return _ordered([lived])
-    tested = [_evaluations(place, _evaluated(place, folder, tasks), limit) for place in evaluation_files]
+        return _order([lived])
+    tested = [_evaluations(place, _evaluated_task(place, folder, tasks), limit) for place in evaluation_files]
     never = sorted({str(evaluation["task_name"][0]) for evaluation in tested} - set(tasks))
     if never:
         notes.append(
@@ -234,10 +234,10 @@ def _life(folder: Path, notes: list[str], limit: float) -> pl.DataFrame:
         notes.append(
             "evaluations are placed by their timesteps, counted over the whole lifetime (reset_num_timesteps=False)"
         )
-    return _ordered([lived, *tested])
+    return _order([lived, *tested])
 
 
-def _evaluated(place: Path, folder: Path, tasks: Sequence[str]) -> str:
+def _evaluated_task(place: Path, folder: Path, tasks: Sequence[str]) -> str:
     """Return the task of evaluations: the only one, else the one that gave their folder its name."""
     if len(tasks) == 1:
         return tasks[0]

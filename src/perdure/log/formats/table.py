@@ -126,7 +126,7 @@ def frame_lifetimes(frame: Any, options: Options, name: str = "table") -> tuple[
 def rows_lifetimes(rows: pl.DataFrame, path: Path, options: Options, *, name: str) -> Iterator[Lifetime]:
     """Yield the lifetimes in rows that another reader took from `path`, by the rules of tables."""
     columns = layout(rows.columns, path, options)
-    table = _renamed(TextTable(rows, (Part(path, 0, counted="row"),)), path, columns)
+    table = _rename(TextTable(rows, (Part(path, 0, counted="row"),)), path, columns)
     yield from _named(name, path, table, columns, _owners(table, columns, tuple(options.columns)), options, ())
 
 
@@ -187,7 +187,7 @@ def _scan(path: Path) -> pl.LazyFrame:
     return (pl.read_ipc(content) if content.startswith(b"ARROW1") else pl.read_ipc_stream(content)).lazy()
 
 
-def _collected(path: Path, frame: pl.LazyFrame) -> pl.DataFrame:
+def _collect(path: Path, frame: pl.LazyFrame) -> pl.DataFrame:
     try:
         return frame.collect()
     except unreadable() as problem:
@@ -212,7 +212,7 @@ def _whole_table(path: Path, options: Options, notes: list[str]) -> tuple[TextTa
     suffix = packed.kind(path)
     if suffix in packed.BINARY:
         columns = _binary_layout(path, options)
-        table: TextTable | None = TextTable(_collected(path, _scan(path)), (Part(path, 0, counted="row"),))
+        table: TextTable | None = TextTable(_collect(path, _scan(path)), (Part(path, 0, counted="row"),))
     elif packed.is_table_name(path):
         table = packed.table(path, notes, options.max_unpacked)
         if table is None:
@@ -223,10 +223,10 @@ def _whole_table(path: Path, options: Options, notes: list[str]) -> tuple[TextTa
         known = packed.shown_suffixes()
         raise LogError("a table is read by its suffix", f"{suffix or 'no suffix'} is none of {known}", file=path)
     assert table is not None
-    return _renamed(table, path, columns), columns
+    return _rename(table, path, columns), columns
 
 
-def _renamed(table: TextTable, path: Path, columns: TableLayout) -> TextTable:
+def _rename(table: TextTable, path: Path, columns: TableLayout) -> TextTable:
     """Return a table with our names of columns; raise LogError if it has no rows or lacks a column."""
     rows = table.rows
     if not rows.height:
@@ -254,7 +254,7 @@ def _read_owners(path: Path, _state: tuple[int, int], columns: TableLayout, decl
     needed = [name for name in (*columns.identity, *long.BLOCKS) if name in columns.columns]
     if {"lifetime", "learner"} & set(columns.identity):
         needed = list(columns.identity)  # a seed is then identity, whatever the blocks are
-    rows = _collected(path, _scan(path).select(pl.col(columns.columns[name]).alias(name) for name in needed))
+    rows = _collect(path, _scan(path).select(pl.col(columns.columns[name]).alias(name) for name in needed))
     return _owners(TextTable(rows, (Part(path, 0, counted="row"),), columns.called), columns, declared)
 
 
@@ -263,6 +263,6 @@ def _parquet_rows(path: Path, columns: TableLayout, rows: Counts) -> TextTable:
     first, count = int(rows[0]), len(rows)
     adjacent = int(rows[-1]) - first + 1 == count
     scan = _scan(path).select(pl.col(name).alias(column) for column, name in columns.columns.items())
-    frame = _collected(path, scan.slice(first, count) if adjacent else scan)
+    frame = _collect(path, scan.slice(first, count) if adjacent else scan)
     table = TextTable(frame, (Part(path, 0, counted="row"),), columns.called)
     return table.taken(frame if adjacent else frame[rows], rows)

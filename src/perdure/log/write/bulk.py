@@ -222,7 +222,7 @@ def _write(target: Path, lifetimes: Iterable[Lifetime]) -> Path:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         scratch.mkdir()
-        groups = _grouped(target, lifetimes)
+        groups = _group(target, lifetimes)
         if is_file:
             _write_file(scratch, groups).replace(target)
         else:
@@ -236,7 +236,7 @@ def _write(target: Path, lifetimes: Iterable[Lifetime]) -> Path:
     return target
 
 
-def _grouped(target: Path, lifetimes: Iterable[Lifetime]) -> Iterator[list[Lifetime]]:
+def _group(target: Path, lifetimes: Iterable[Lifetime]) -> Iterator[list[Lifetime]]:
     """Yield groups of about `_PER_PART` rows; raise LogError for a lifetime that does not fit the first one."""
     remaining = iter(lifetimes)
     first = next(remaining, None)

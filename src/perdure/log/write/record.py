@@ -215,7 +215,7 @@ def parts(
     if all(isinstance(word, str) for word in words.values()):
         joined = pl.repeat("\t".join(map(quoted, words.values())), length, eager=True)  # type: ignore[arg-type]
     else:
-        joined = pl.select(pl.concat_str([_quoted(word) for word in words.values()], separator="\t")).to_series()
+        joined = pl.select(pl.concat_str([_quote(word) for word in words.values()], separator="\t")).to_series()
     table = pl.DataFrame([*numbers, joined.alias("words"), *columns])
     if not any(_many(fields[name]) for name in ("block_num", "worker_id", "block_type")):
         # Usually the records are one block, in one file.
@@ -224,7 +224,7 @@ def parts(
         return (
             BlockRecords(fields["worker_id"], block[0], fields["block_type"], experiences[0], experiences[-1], table),
         )
-    keys = pl.DataFrame([*numbers, *(_filled(words[name], length).alias(name) for name in ("worker_id", "block_type"))])
+    keys = pl.DataFrame([*numbers, *(_fill(words[name], length).alias(name) for name in ("worker_id", "block_type"))])
     _check_order(keys)
     cuts = _cuts(keys)
     return tuple(_part(keys[start:stop], table[start:stop]) for start, stop in pairwise(cuts))
@@ -270,11 +270,11 @@ def _words(name: str, value: Any) -> str | pl.Series:
     return pl.Series(name, words, dtype=pl.String)
 
 
-def _filled(words: str | pl.Series, length: int) -> pl.Series:
+def _fill(words: str | pl.Series, length: int) -> pl.Series:
     return pl.repeat(words, length, dtype=pl.String, eager=True) if isinstance(words, str) else words
 
 
-def _quoted(words: str | pl.Series) -> pl.Expr:
+def _quote(words: str | pl.Series) -> pl.Expr:
     if isinstance(words, str):
         return pl.lit(quoted(words))
     column = pl.lit(words)

@@ -152,7 +152,7 @@ class Stream:
             try:
                 self.sync()
                 if os.fstat(self._descriptor).st_nlink == 0:
-                    raise WriteError("was removed while it was being written", self._what_is_safe(), file=self._file)
+                    raise WriteError("was removed while it was being written", self._safe_part(), file=self._file)
             finally:
                 os.close(self._descriptor)
                 self._descriptor = -1
@@ -200,9 +200,7 @@ class Stream:
             self._block = None
             if isinstance(problem, WriteError):
                 raise
-            raise WriteError(
-                f"cannot be opened ({problem.strerror})", self._what_is_safe(), file=self._file
-            ) from problem
+            raise WriteError(f"cannot be opened ({problem.strerror})", self._safe_part(), file=self._file) from problem
 
     def _take_claim(self) -> None:
         """Lock the worker's folder, so that no second process writes as the same worker."""
@@ -275,7 +273,7 @@ class Stream:
         except OSError as problem:
             raise WriteError(
                 f"cannot be written ({problem.strerror})",
-                self._what_is_safe(),
+                self._safe_part(),
                 file=self._ledger,
             ) from problem
 
@@ -294,9 +292,9 @@ class Stream:
         except OSError:  # then a torn last line remains, which every reader leaves out and reports
             self._unnoted = {"event": "abandoned", "worker": self._worker, "file": self._relative()}
             self._block = None
-        return WriteError(f"{what} could not be written ({problem.strerror})", self._what_is_safe(), file=self._file)
+        return WriteError(f"{what} could not be written ({problem.strerror})", self._safe_part(), file=self._file)
 
-    def _what_is_safe(self) -> str:
+    def _safe_part(self) -> str:
         """Return which records are safe, after checking the size of every closed file and of the open one."""
         if not self._lifetime.is_dir():
             return "the folder of this lifetime is gone, with all its records: make sure that nothing removes it"
