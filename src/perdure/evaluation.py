@@ -138,7 +138,7 @@ class PreparedProtocol(Tabular, Struct, frozen=True, eq=False, dict=True):
 
     def table(self) -> pl.DataFrame:
         """Return one row per lifetime, expert and twin of each learner: length, seed, and whether it is missing."""
-        return _stacked(self.titles, self.runs)
+        return _stack(self.titles, self.runs)
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as one JSON object, as `perdure run --dry-run --json` writes it."""
@@ -229,7 +229,7 @@ class Evaluation(Tabular, Struct, frozen=True, eq=False):
 
     def table(self) -> pl.DataFrame:
         """Return one row per lifetime, expert and twin: finished or not, and why it failed. Without runs, the plan."""
-        return _stacked(self.prepared.titles, self.runs) if self.runs else self.prepared.table()
+        return _stack(self.prepared.titles, self.runs) if self.runs else self.prepared.table()
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as one JSON object, as `perdure run --json` writes it. Without runs, the plan."""
@@ -280,7 +280,7 @@ def few_experts(protocol: Protocol, settings: Settings) -> str:
     return f"{count}: the verdict on {names} will be flagged 'few experts'; run {FEW_EXPERTS} to avoid that"
 
 
-def _stacked(titles: Sequence[str], runs: Sequence[Tabular]) -> pl.DataFrame:
+def _stack(titles: Sequence[str], runs: Sequence[Tabular]) -> pl.DataFrame:
     """Return the tables of several learners as one, with a column for the learner."""
     return pl.concat(
         run.table().select(pl.lit(title).alias("learner"), pl.all()) for title, run in zip(titles, runs, strict=True)

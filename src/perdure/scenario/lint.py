@@ -271,7 +271,7 @@ def _maintenance_tests(syllabus: Syllabus) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 block,
-                f"after learning {name!r} there is no test of {_quoted(missing)}",
+                f"after learning {name!r} there is no test of {_join_quoted(missing)}",
                 "subtype A tests after each task all those learned so far",
             )
 
@@ -285,7 +285,7 @@ def _transfer_tests(syllabus: Syllabus) -> Iterator[Finding]:
             yield Finding(
                 "error",
                 block,
-                f"after learning {name!r}, before the next task, there is no test of {_quoted(missing)}",
+                f"after learning {name!r}, before the next task, there is no test of {_join_quoted(missing)}",
                 "a transfer matrix needs every other task tested after each learned one",
             )
 
@@ -356,7 +356,7 @@ def _stretches(syllabus: Syllabus) -> Iterator[tuple[str, int, set[str]]]:
         yield *current, tested
 
 
-def _quoted(names: Sequence[str]) -> str:
+def _join_quoted(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
@@ -402,7 +402,7 @@ def _first_evaluation(syllabus: Syllabus, kind: str | None) -> Iterator[Finding]
         yield Finding(
             "advice",
             learning[0],
-            f"{_listed(missing)} not evaluated before the first learning block",
+            f"{_join(missing)} not evaluated before the first learning block",
             'forward transfer needs it: evaluate all tasks in a phase "0.test"',
         )
 
@@ -475,6 +475,6 @@ def _blocks(indices: Sequence[int], noun: str) -> str:
     return f"a {noun}" if len(indices) == 1 else f"{len(indices):,} {noun}s, the first here,"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     text = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return f"{text} {'is' if len(names) == 1 else 'are'}"
