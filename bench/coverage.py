@@ -164,7 +164,7 @@ def main() -> None:
             + (f"  ({row.without_value} without a value)" if row.without_value else "")
         )
     print(
-        "ratios as logarithms; truth: what the causes alone come to; bias: how far the metric's own mean lies from it; "
+        "ratios as logarithms; truth: the value without noise; bias: how far the metric's own mean lies from it; "
         "covered: nominal 95 % t intervals that hold the truth; bootstrap: the same of percentile intervals; "
         "met, not met: intervals wholly above or below it; normal, found: power to see one sd if values were normal, "
         f"and in the groups; planned, has: lifetimes for 90 % by a pilot of {LONG_PILOT} lives, and their real power"

@@ -70,7 +70,7 @@ PANDAS = """
 import glob, sys
 import pandas as pd
 files = sorted(glob.glob(sys.argv[1] + "/*/*/data-log.tsv"))
-rows = pd.concat([pd.read_csv(one, sep="\\t") for one in files])
+rows = pd.concat([pd.read_csv(file, sep="\\t") for file in files])
 rows = rows[rows.exp_status == "complete"].sort_values(["block_num", "exp_num"])
 smooth = rows.groupby(["block_num", "task_name"], sort=False).reward.rolling(100, min_periods=1, center=True).mean()
 spans = rows.groupby("task_name").reward.agg(["min", "max"])

@@ -135,7 +135,7 @@ def _wrong(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def _ties(results: Results) -> Iterator[tuple[str, str]]:
-    """Yield how many pairs and rankings have learners within three standard errors, and how often clear ones are right."""
+    """Yield counts of pairs and rankings within three standard errors, and how often clear rankings are right."""
     pairs = tied = count = 0
     clear = []
     for metric in NAMES:

@@ -32,7 +32,7 @@ class Lived:
     evaluated: np.ndarray
     """Lives × evaluations of all tasks × tasks × experiences."""
     sound: np.ndarray
-    """Of each life, whether its weights stayed numbers."""
+    """Whether the weights of each lifetime stayed finite."""
 
 
 def live_all(protocol: Protocol, size: int) -> tuple[dict[str, Lived], np.ndarray, dict[str, float]]:

@@ -20,7 +20,7 @@ import numpy as np
 __all__ = ["EXPERTS", "GROUP", "LIVES", "summaries"]
 
 GROUP, MOST = 30, 10
-"""Lives of a group, and experts per task beside it."""
+"""Numbers of lifetimes in a group, and of its experts per task."""
 LIVES, EXPERTS = (3, 5, 11, 30), (1, 2, 5, 10)
 """How many of them a paper might have had."""
 _SCALED, _LOWEST = 100.0, 1.0
@@ -90,7 +90,7 @@ def _kept(order: Array, means: Array) -> tuple[Array, Array]:
     lives, evaluations, tasks = means.shape
     reference = np.zeros((lives, tasks))
     since = np.zeros((lives, tasks), int)
-    """How many evaluations ago the reference was; 0 where there is none yet."""
+    """Number of evaluations since the reference; 0 if there is no reference yet."""
     sites, changes = np.zeros(means.shape, bool), np.zeros(means.shape)
     for index in range(1, evaluations):
         now = order[:, index - 1, None] == np.arange(tasks)

@@ -25,7 +25,7 @@ _ENDLESS = 10**9  # steps; the block's end stops the learning
 _OFF_POLICY = {"buffer_size": 10_000, "learning_starts": 100}
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "PPO": {"n_steps": 128, "batch_size": 64, "learning_rate": 1e-3, "ent_coef": 0.01},
-    # Exploring ever less needs to know how long a life is, which nobody is told.
+    # An exploration schedule needs the length of the lifetime, which is unknown here.
     "DQN": {**_OFF_POLICY, "exploration_initial_eps": 0.1, "exploration_final_eps": 0.1},
     "SAC": _OFF_POLICY,
     "TD3": _OFF_POLICY,
@@ -52,7 +52,7 @@ class SB3Learner:
         self.params = {**_DEFAULTS.get(algorithm, {}), **params}
         self.model: Any = None
         self._saved: dict[str, Any] | None = None
-        """What was restored, until the first block shows the spaces that a model is made for."""
+        """The restored state, until the first block provides the spaces to make a model."""
         self._reseeded: int | None = None
 
     def live(self, life: Any) -> None:
@@ -60,7 +60,7 @@ class SB3Learner:
         for block in life:
             env = _flat_env(block.env())
             model = self._model(env, block.where)
-            life.freeze()  # a model that was made just now is what is evaluated
+            life.freeze()  # only now: the model may have just been made
             if block.learning:
                 _learn(model, env)
             else:

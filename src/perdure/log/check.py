@@ -161,7 +161,7 @@ def check_lines(place: Path, options: Options | None = None) -> Check:
 
 
 def _check_descriptions(place: Path) -> Iterator[Problem]:
-    """Yield the problems of the JSON files beside the data."""
+    """Yield the problems of the JSON files next to the data."""
     if not (place / SCENARIO_INFO).exists():
         fix = "write {} into it; l2metrics refuses a log without"
         yield Problem("warning", SCENARIO_INFO, None, "missing", fix)

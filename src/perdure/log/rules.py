@@ -167,7 +167,7 @@ STANDARD_COLUMNS: Mapping[str, pl.DataType] = _Kinds()
 """Every reader delivers these columns in these types, then the measures as Float64, then whatever else was logged."""
 OPTIONAL_COLUMNS = frozenset(field for field, rule in RULES.items() if rule.optional)
 FILLED_COLUMNS = tuple(field for field, rule in RULES.items() if rule.blank is None or rule.optional)
-"""Never null in what a reader delivers."""
+"""Never null in the rows of a reader."""
 
 
 _FILE = "\x00file"  # a name that no column of a log can have

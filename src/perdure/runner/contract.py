@@ -131,11 +131,11 @@ def _check_saving(
 
 
 def _stop_at(count: int) -> Callable[[int], None]:
-    def told(done: int) -> None:
+    def report(done: int) -> None:
         if done >= count:
             raise _StoppedError
 
-    return told
+    return report
 
 
 def _first_difference(first: pl.DataFrame, second: pl.DataFrame) -> int:

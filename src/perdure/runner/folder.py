@@ -159,7 +159,7 @@ class RunFolder(Struct, frozen=True):
         why = problem.strerror or problem
         return ProtocolError(f"this run cannot be written to disk: {why}", files.remedy(problem), file=self.path)
 
-    # -- what is in it --------------------------------------------------------------------------
+    # -- contents ------------------------------------------------------------------------------
 
     def place(self, job: Job) -> Path:
         """Return the folder of a lifetime's log."""
@@ -210,7 +210,7 @@ class RunFolder(Struct, frozen=True):
 
     def clear_failure(self, job: Job) -> None:
         """Remove the traceback of a lifetime that is tried again."""
-        if not self.place(job).is_file():  # which is no life, and is not gone on with
+        if not self.place(job).is_file():  # not a lifetime, so it cannot be continued
             (self.place(job) / _TRACEBACK).unlink(missing_ok=True)
 
 

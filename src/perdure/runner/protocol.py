@@ -184,7 +184,7 @@ def _content(path: Path) -> dict[str, Any]:
         ) from problem
     except RecursionError as problem:
         raise ProtocolError("nested too deep to be read", "write it flatter", file=path) from problem
-    except ValueError as problem:  # also of text that is no UTF-8, and of numbers of thousands of digits
+    except ValueError as problem:  # also for text that is not UTF-8, and for numbers of thousands of digits
         what, at = files.toml_fault(problem)
         raise ProtocolError(f"not TOML: {what}", "mend it there", file=path, line=at) from problem
 
@@ -310,7 +310,7 @@ def _inline_files(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         document = {"name": name, **json.loads(text)}
         return {**{key: value for key, value in scenario.items() if key != "file"}, "syllabus": document}
 
-    document = {**content, "scenarios": [inlined(one) for one in content["scenarios"]]}
+    document = {**content, "scenarios": [inlined(scenario) for scenario in content["scenarios"]]}
     if "pre_deployment" in content:
         document["pre_deployment"] = inlined(content["pre_deployment"])
     return document

@@ -162,7 +162,7 @@ class States:
     def _restore(self, learner: Any, place: Path, fingerprint: str | None) -> None:
         """Restore `learner`; a state whose restoring ended a process before is not tried again."""
         mark = self.folder / _RESTORING
-        with suppress(OSError):  # none, or one that is no file of ours
+        with suppress(OSError):  # missing, or not a file that Perdure wrote
             if files.read_bytes(mark) == place.name.encode():
                 raise LogError(
                     "the process died while its learner was restored from it", "remove it to go on", file=place

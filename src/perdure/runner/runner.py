@@ -113,7 +113,7 @@ def _problem(check: Callable[[], Any], task: str | None = None) -> PerdureError 
         check()
     except Stopped:
         raise
-    except (Exception, SystemExit) as problem:  # the user's module may raise anything when it is imported
+    except (Exception, SystemExit) as problem:  # importing the user's module may raise anything
         error = (
             problem if isinstance(problem, PerdureError) else PerdureError(describe_failure(problem), "mend it there")
         )
@@ -122,7 +122,7 @@ def _problem(check: Callable[[], Any], task: str | None = None) -> PerdureError 
     return None
 
 
-_REPR = 40  # signs of a place that a short word shows
+_REPR = 40  # characters of a shortened place
 
 
 class RunResult(Tabular, Struct, frozen=True):
@@ -282,7 +282,7 @@ class PreparedRun(Tabular, Struct, frozen=True):
         stopped: list[str] = []
         done: set[str] = set()
 
-        def told(event: Event) -> None:
+        def record_event(event: Event) -> None:
             notes.update(dict.fromkeys(event.notes))
             if event.kind == "done":
                 done.add(event.id)
@@ -302,7 +302,7 @@ class PreparedRun(Tabular, Struct, frozen=True):
             label = "" if self.shard is None else f"{self.shard.number}-"
             work = Work(
                 folder,
-                told,
+                record_event,
                 self.workers or 0,
                 self.paths,
                 locks,

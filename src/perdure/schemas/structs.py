@@ -31,7 +31,7 @@ class DocumentPart(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """An object of a document, all of whose keys are known."""
 
     FURTHER: ClassVar[Mapping[str, Any]] = {}
-    """What JSON Schema can say of it and types cannot."""
+    """Constraints that JSON Schema can express and types cannot."""
 
 
 def schema_of(document: type[msgspec.Struct]) -> dict[str, Any]:

@@ -22,13 +22,13 @@ class Kind(Struct, frozen=True):
     """One kind of plug-in."""
 
     group: str
-    """Of entry points."""
+    """Group of the entry point."""
     offered: str
-    """What the entry point names, in the module."""
+    """Object in the module that the entry point names."""
     entry: str = "$module"
-    """What it is called there."""
+    """Name of the entry point."""
     tried: str = ""
-    """How it is used once it is installed."""
+    """Command that uses the installed plug-in."""
 
 
 KINDS: Mapping[str, Kind] = {

@@ -90,7 +90,7 @@ def kind_of(task: Any, name: str | None = None) -> TaskKind:
         return GymnasiumTask.of_class(name or task.__name__, task)
     try:
         instance = task() if isinstance(task, type) else task
-    except Exception as problem:  # a class of one's own may raise anything; name it
+    except Exception as problem:  # a custom class may raise anything; name it
         raise TaskError(
             f"the task {name or task!r} cannot be made: {type(problem).__name__}: {problem}", "repair its class"
         ) from problem

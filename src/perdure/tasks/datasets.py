@@ -75,7 +75,7 @@ class Dataset:
         self.kind = batch_task
         self.mode = mode
         self.updates = mode == "learn"
-        self.settled(draw_parameters(task.params, 0, 0, 0))  # a misspelt parameter is said before anything is lived
+        self.settled(draw_parameters(task.params, 0, 0, 0))  # refuse a misspelt parameter before the lifetime starts
         self._on_answer = on_answer
         self._experiences = iter(experiences)
         self._upcoming = next(self._experiences, None)

@@ -103,7 +103,7 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._steps = 0
         self._terminated = self._truncated = False
         self._info: Mapping[str, Any] = {}
-        # A step is taken millions of times, so what it asks of the spaces is looked up here.
+        # A lifetime takes millions of steps, so facts about the spaces are looked up once.
         space, choices = episodes.observation_space, episodes.action_space
         self._shape = space.shape if isinstance(space, gymnasium.spaces.Box) else None
         self._contains = choices.contains

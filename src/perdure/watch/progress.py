@@ -40,7 +40,7 @@ class Progress(msgspec.Struct, frozen=True):
     verdicts: Mapping[str, Verdict] = {}
     """Metric → verdict by the spread of the lifetime's own evaluations."""
     waits: Mapping[str, str] = {}
-    """Metric → what it needs before it has a value."""
+    """Metric → condition before it has a value."""
     age_s: float | None = None
     """Seconds since the shown values were up to date; None if it is done."""
 

@@ -256,7 +256,7 @@ class Orientation(msgspec.Struct, frozen=True):
 
 
 def orientation(cells: Array, stated: Rows | None = None, source: str = "matrix") -> Orientation:
-    """Return the orientation of a table, by its shape, then its empty cells (NaN), then `said`, then its zeros.
+    """Return the orientation of a table, by its shape, then its empty cells (NaN), then `stated`, then its zeros.
 
     Raise LogError if no matrix has this shape, or if two of these contradict each other. Zeros come last because
     they may have been measured.

@@ -214,7 +214,7 @@ def _scenario_rows(scenario: Scenario) -> pl.DataFrame:
 
 
 def _write(target: Path, lifetimes: Iterable[Lifetime]) -> Path:
-    """Write a file or folder beside `target`, and move it there when it is whole."""
+    """Write a temporary file or folder next to `target`, and move it there when it is complete."""
     is_file = target.suffix.lower() == SUFFIX
     if not is_file and target.exists():
         raise LogError("is there already", "write to another place", file=target)

@@ -26,7 +26,7 @@ class TransferMatrix(msgspec.Struct, frozen=True, eq=False):
 
     metric: str
     meaning: str
-    """What the columns have in common."""
+    """Description of the pairs of tasks."""
     tasks: tuple[str, ...]
     cells: Array
     """Means over lifetimes; NaN if none has a value."""
