@@ -1,4 +1,4 @@
-"""How hard the arcade is: mean reward by paddle width, of random play and of a player that follows the ball.
+"""Measure how hard the arcade is: mean reward by paddle width, of random play and of a ball-following player.
 
 python bench/arcade_difficulty.py
 """
@@ -14,18 +14,18 @@ EPISODES = 1000
 
 
 def mean_reward(game: str, width: float, follows: bool, speed: float) -> float:
-    """The mean over many episodes, each its own game with its own seed."""
-    many = make_games(game, EPISODES, {"bot/paddle/width": width, "bot/paddle/speed": speed})
+    """Return the mean over many episodes, each a game with its own seed."""
+    games = make_games(game, EPISODES, {"bot/paddle/width": width, "bot/paddle/speed": speed})
     rng = np.random.default_rng(0)
-    observations, _ = many.reset(seed=0)
-    totals, over = np.zeros(EPISODES), np.zeros(EPISODES, dtype=bool)
-    while not over.all():
+    observations, _ = games.reset(seed=0)
+    totals, ended = np.zeros(EPISODES), np.zeros(EPISODES, dtype=bool)
+    while not ended.all():
         apart = observations[:, 5]
         followed = np.where(apart > 0.02, 2, np.where(apart < -0.02, 1, 0))
         actions = followed if follows else rng.integers(3, size=EPISODES)
-        observations, rewards, terminated, truncated, _ = many.step(actions)
-        totals += np.where(over, 0, rewards)
-        over |= terminated | truncated
+        observations, rewards, terminated, truncated, _ = games.step(actions)
+        totals += np.where(ended, 0, rewards)
+        ended |= terminated | truncated
     return float(totals.mean())
 
 

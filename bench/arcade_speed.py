@@ -1,8 +1,8 @@
-"""How fast the arcade is: steps per second on one core, alone and as a vector, beside MiniGrid's empty room.
+"""Measure the arcade's speed: steps per second on one core, single and vectorised, compared with MiniGrid.
 
     python bench/arcade_speed.py [seconds per figure]
 
-The last column is how many times MiniGrid-Empty-5x5's speed a game in vector form has; 20 is asked of it.
+The last column divides the speed of a vectorised game by that of MiniGrid-Empty-5x5; the goal is 20.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SOUGHT = 20
 
 
 def alone(env: Any, seconds: float) -> float:
-    """Steps per second of one environment under random play, resets included."""
+    """Return the steps per second of one environment under random play, resets included."""
     chosen = np.random.default_rng(0).integers(3, size=1000)
     env.reset(seed=0)
     steps, start = 0, time.perf_counter()
@@ -34,21 +34,21 @@ def alone(env: Any, seconds: float) -> float:
     return steps / spent
 
 
-def together(game: str, seconds: float, seen: str) -> float:
-    """Steps per second of many games under random play, resets included."""
-    many = make_games(game, GAMES_AT_ONCE, {"observation": seen})
+def together(game: str, seconds: float, observation: str) -> float:
+    """Return the steps per second of many games under random play, resets included."""
+    games = make_games(game, GAMES_AT_ONCE, {"observation": observation})
     chosen = np.random.default_rng(0).integers(3, size=(50, GAMES_AT_ONCE))
-    many.reset(seed=0)
+    games.reset(seed=0)
     steps, start = 0, time.perf_counter()
     while (spent := time.perf_counter() - start) < seconds:
         for actions in chosen:
-            many.step(actions)
+            games.step(actions)
         steps += chosen.size
     return steps / spent
 
 
 def minigrid(seconds: float) -> float | None:
-    """Steps per second of MiniGrid-Empty-5x5, as Gymnasium makes it; None where it is not installed."""
+    """Return the steps per second of MiniGrid-Empty-5x5 as Gymnasium makes it; None if it is not installed."""
     if find_spec("minigrid") is None:
         return None
     import gymnasium
@@ -58,7 +58,7 @@ def minigrid(seconds: float) -> float | None:
 
 
 def main(seconds: float = 1.0) -> int:
-    """Print the table; 0 where every game in vector form is fast enough, else 1."""
+    """Print the table; return 0 if every vectorised game is fast enough, else 1."""
     yardstick = minigrid(seconds)
     print(
         f"MiniGrid-Empty-5x5  {yardstick:>10,.0f} steps/s" if yardstick else "MiniGrid is not installed: no yardstick"
@@ -66,13 +66,13 @@ def main(seconds: float = 1.0) -> int:
     print(f"{'':12}{'alone':>12}{'vector':>12}{'of pixels':>12}   × MiniGrid (vector, of pixels)")
     enough = True
     for game in GAMES:
-        one, many, pixels = (
+        single, vector, pixels = (
             alone(make_game(game), seconds),
             *(together(game, seconds, s) for s in ("features", "pixels")),
         )
-        times = f"{many / yardstick:.0f} {pixels / yardstick:.0f}" if yardstick else "–"
-        print(f"{game:12}{one:>12,.0f}{many:>12,.0f}{pixels:>12,.0f}   {times}")
-        enough &= yardstick is None or many >= SOUGHT * yardstick
+        times = f"{vector / yardstick:.0f} {pixels / yardstick:.0f}" if yardstick else "–"
+        print(f"{game:12}{single:>12,.0f}{vector:>12,.0f}{pixels:>12,.0f}   {times}")
+        enough &= yardstick is None or vector >= SOUGHT * yardstick
     return 0 if enough else 1
 
 

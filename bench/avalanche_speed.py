@@ -1,13 +1,13 @@
-"""The same life by Avalanche and by us: scikit-learn's digits in five pairs, a small network, every task evaluated.
+"""Run the same lifetime in Avalanche and in Perdure: scikit-learn's digits in five pairs, with a small network.
 
-    python bench/avalanche_speed.py theirs FOLDER          with what it needs installed, as `bench/peers.py` does
+    python bench/avalanche_speed.py theirs FOLDER          in an environment that `bench/peers.py` installs
     python bench/avalanche_speed.py ours FOLDER [again]
 
-Both learn 5 × 320 batches of 32 with a layer of 100 units by plain gradient descent, one thread, and evaluate every
-task in two batches before the first and after each. Avalanche goes through the same 256 pictures again and again, and
-keeps accuracies of batches and experiences, and forgetting, in its CSV files. We draw each batch anew, answer it
-before it is learned from, write every batch to a journal that is synced block by block, read it back, and score it.
-With `again` it is done twice, and the processor time of the second is printed: start-up, imports and first uses apart.
+Both learn 5 × 320 batches of 32 with a layer of 100 units by plain gradient descent in one thread. They evaluate every
+task in two batches before the first and after each. Avalanche repeats the same 256 pictures, and writes the accuracies
+of batches and experiences, and forgetting, to CSV files. Perdure draws new batches, predicts before it learns, writes
+every batch to a journal that is synced block by block, reads the log and scores it. With `again` the job runs
+twice, and the processor time of the second is printed, which excludes start-up and imports.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))  # both in one enviro
 
 PAIRS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
 BATCH, LEARN, EVALUATE, HIDDEN, RATE = 32, 320, 2, 100, 0.1
-_PASS = 8  # batches in a pass of theirs through a task
+_PASS = 8  # batches in one pass of Avalanche through a task
 
 
 def ours(folder: str) -> None:
-    """A protocol of one life, lived in this process, and its score."""
+    """Run a protocol of one lifetime in this process and score it."""
     perdure = import_module("perdure")
-    names = ["-".join(map(str, one)) for one in PAIRS]
+    names = ["-".join(map(str, pair)) for pair in PAIRS]
     protocol = {
         "name": "digits",
         "seed": 1,
@@ -48,19 +48,19 @@ def ours(folder: str) -> None:
                 "env": "sklearn-digits",
                 "bounds": [0, 1],
                 "params": {"batch/size": BATCH},
-                "variants": {name: {"classes": list(one)} for name, one in zip(names, PAIRS, strict=True)},
+                "variants": {name: {"classes": list(pair)} for name, pair in zip(names, PAIRS, strict=True)},
             }
         },
     }
     perdure.run(protocol, folder, workers=0, score=False)
-    found = perdure.score(folder)
-    lived = sum(one.block.length or 0 for one in found.blocks if one.block.mode == "learn")
+    score = perdure.score(folder)
+    lived = sum(block.block.length or 0 for block in score.blocks if block.block.mode == "learn")
     assert lived == len(PAIRS) * LEARN, lived
-    assert len([one for one in found.blocks if one.block.mode == "evaluate"]) == len(PAIRS) * (len(PAIRS) + 1)
+    assert len([block for block in score.blocks if block.block.mode == "evaluate"]) == len(PAIRS) * (len(PAIRS) + 1)
 
 
 def theirs(folder: str) -> None:
-    """A naive strategy with an evaluator."""
+    """Run a naive strategy with an evaluator."""
     torch = import_module("torch")
     _import_torchvision(torch)
     make, train = import_module("avalanche.benchmarks"), import_module("avalanche.training")
@@ -68,20 +68,20 @@ def theirs(folder: str) -> None:
     loggers, digits = import_module("avalanche.logging"), import_module("sklearn.datasets")
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    found = digits.load_digits()
-    pictures = torch.tensor(found.images, dtype=torch.float32).flatten(1) / 16
-    labels = torch.tensor(found.target)
+    data = digits.load_digits()
+    pictures = torch.tensor(data.images, dtype=torch.float32).flatten(1) / 16
+    labels = torch.tensor(data.target)
     learned: list[Any] = []
     evaluated: list[Any] = []
     for pair in PAIRS:
-        places = [torch.nonzero(labels == one).flatten() for one in pair]
-        held = [torch.arange(len(one)) % 5 == 4 for one in places]
-        for into, count, part in (
-            (learned, BATCH * _PASS, [~one for one in held]),
-            (evaluated, BATCH * EVALUATE, held),
+        places = [torch.nonzero(labels == label).flatten() for label in pair]
+        test_split = [torch.arange(len(place)) % 5 == 4 for place in places]
+        for dataset, count, part in (
+            (learned, BATCH * _PASS, [~mask for mask in test_split]),
+            (evaluated, BATCH * EVALUATE, test_split),
         ):
-            chosen = torch.cat([one[kept][: count // 2] for one, kept in zip(places, part, strict=True)])
-            into.append((pictures[chosen], labels[chosen]))
+            chosen = torch.cat([place[mask][: count // 2] for place, mask in zip(places, part, strict=True)])
+            dataset.append((pictures[chosen], labels[chosen]))
     benchmark = make.tensors_benchmark(train_tensors=learned, test_tensors=evaluated, task_labels=[0] * len(PAIRS))
     model = torch.nn.Sequential(torch.nn.Linear(64, HIDDEN), torch.nn.ReLU(), torch.nn.Linear(HIDDEN, 10))
     evaluator = plugins.EvaluationPlugin(
@@ -107,11 +107,11 @@ def theirs(folder: str) -> None:
 
 
 def _import_torchvision(torch: Any) -> None:
-    """Its build for CUDA does not import beside a torch without CUDA, for want of two operators that nobody calls."""
+    """Import torchvision. Its CUDA build needs two operators, never called, that a torch without CUDA lacks."""
     try:
         import_module("torchvision")
     except RuntimeError:
-        for name in [one for one in sys.modules if one.partition(".")[0] == "torchvision"]:
+        for name in [module for module in sys.modules if module.partition(".")[0] == "torchvision"]:
             del sys.modules[name]
         for name in ("nms", "qnms"):
             torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

@@ -1,4 +1,4 @@
-"""Measure the budgets: what a user waits for, in seconds and memory, on this machine.
+"""Measure the seconds and memory of everyday commands on this machine, and compare them with their budgets.
 
     python bench/budgets.py                          all but 10⁸ rows; about ten minutes on two cores
     python bench/budgets.py --only score-1e6 report  some of them
@@ -38,7 +38,7 @@ READ = (
 
 
 class Budget(NamedTuple):
-    """A command, and what it may take."""
+    """A command with its limits of time and memory."""
 
     name: str
     job: str
@@ -46,14 +46,14 @@ class Budget(NamedTuple):
     megabytes: float | None
     command: list[str]
     peer: tuple[str, ...] = ()
-    """A command that does the part of the work that nobody can save; the budget's ratio is `times`."""
+    """A command that does the unavoidable part of the work; `times` limits the ratio of the two."""
     times: float | None = None
     page: Path | None = None
     """A file that the command writes and whose size counts."""
 
 
 class Measured(NamedTuple):
-    """What a command took."""
+    """Time and memory of a command."""
 
     seconds: float
     megabytes: float
@@ -107,8 +107,8 @@ def alternating(count: int) -> list[tuple[str, str]]:
     rounds = max(1, count // (len(TASKS) + 1))
     return [
         block
-        for at in range(rounds)
-        for block in (*(("test", task) for task in TASKS), ("train", TASKS[at % len(TASKS)]))
+        for index in range(rounds)
+        for block in (*(("test", task) for task in TASKS), ("train", TASKS[index % len(TASKS)]))
     ]
 
 
@@ -133,19 +133,19 @@ def budgets(root: Path) -> Iterator[tuple[str, Callable[[], Budget]]]:
         return Budget(f"score-1e{power}", job, seconds, megabytes, score(log), peer, 3.0 if peer else None)
 
     def thousand() -> Budget:
-        for at in range(1000):
-            write_lifetime(root / "thousand" / f"life-{at:03d}", alternating(15), 2000, at)
+        for index in range(1000):
+            write_lifetime(root / "thousand" / f"life-{index:03d}", alternating(15), 2000, index)
         return Budget("thousand", "1,000 lifetimes of 30,000 rows", 20, None, score(root / "thousand"))
 
     def folder() -> Budget:
-        for at in range(10_000):
-            write_lifetime(root / "folder" / f"life-{at:04d}", alternating(15), 20, at)
+        for index in range(10_000):
+            write_lifetime(root / "folder" / f"life-{index:04d}", alternating(15), 20, index)
         return Budget("folder", "10,000 lifetimes of 300 rows in a folder", 60, 600, score(root / "folder"))
 
     def bulk() -> Budget:
         modes = {"train": "learn", "test": "evaluate"}
         blocks = [Block(modes[mode], task, 50) for mode, task in alternating(20)]  # type: ignore[arg-type]
-        values = (np.random.default_rng(at).normal(0.5, 0.2, (100, 50 * len(blocks))) for at in range(100))
+        values = (np.random.default_rng(seed).normal(0.5, 0.2, (100, 50 * len(blocks))) for seed in range(100))
         file = root / "bulk.parquet"
         perdure.write_lifetimes(file, values=values, scenario=Scenario.of("bulk", blocks), learner="bulk")
         return Budget("bulk", "10,000 lifetimes of 1,000 rows in one file", 30, 600, score(file))
@@ -155,8 +155,8 @@ def budgets(root: Path) -> Iterator[tuple[str, Callable[[], Budget]]]:
         return Budget("blocks", "100,000 blocks in one lifetime", 15, 700, score(log))
 
     def report() -> Budget:
-        for at in range(30):
-            write_lifetime(root / "run" / f"life-{at:02d}", alternating(20), 5000, at)
+        for index in range(30):
+            write_lifetime(root / "run" / f"life-{index:02d}", alternating(20), 5000, index)
         page = root / "report.html"
         command = [sys.executable, "-m", "perdure", "report", str(root / "run"), "--to", str(page), "--quiet"]
         return Budget("report", "`perdure report`, 30 lifetimes of 10^5 rows", 5, None, command, page=page)
@@ -176,21 +176,21 @@ def budgets(root: Path) -> Iterator[tuple[str, Callable[[], Budget]]]:
 def line(budget: Budget, tries: int) -> str:
     """Measure a budget and return its row of the table."""
     tries = tries if budget.seconds <= 6 else 1
-    found = measure(budget.command, tries)
+    cost = measure(budget.command, tries)
     allowed = f"{budget.seconds:g} s" + (f", {budget.megabytes:.0f} MB" if budget.megabytes else "")
-    taken = f"{found.seconds:.2f} s, {found.megabytes:.0f} MB"
-    over = found.seconds > budget.seconds or (budget.megabytes is not None and found.megabytes > budget.megabytes)
+    summary = f"{cost.seconds:.2f} s, {cost.megabytes:.0f} MB"
+    exceeded = cost.seconds > budget.seconds or (budget.megabytes is not None and cost.megabytes > budget.megabytes)
     if budget.peer:
-        times = found.seconds / measure(budget.peer, tries).seconds
+        times = cost.seconds / measure(budget.peer, tries).seconds
         allowed += f", {budget.times:g} × Polars reading the file"
-        taken += f", {times:.1f} ×"
-        over = over or times > (budget.times or 0)
+        summary += f", {times:.1f} ×"
+        exceeded = exceeded or times > (budget.times or 0)
     if budget.page:
         size = budget.page.stat().st_size / 1e6
         allowed += ", page of 6 MB"
-        taken += f", page of {size:.1f} MB"
-        over = over or size > 6
-    return f"| {budget.job} | {allowed} | {'**' * over}{taken}{'**' * over} |"
+        summary += f", page of {size:.1f} MB"
+        exceeded = exceeded or size > 6
+    return f"| {budget.job} | {allowed} | {'**' * exceeded}{summary}{'**' * exceeded} |"
 
 
 def main() -> None:
@@ -200,12 +200,12 @@ def main() -> None:
     parser.add_argument("--largest", action="store_true", help="10⁸ rows too")
     parser.add_argument("--tries", type=int, default=5)
     parser.add_argument("--folder", help="where inputs are written; a temporary folder otherwise")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print("| job | budget | measured |\n|---|---|---|", flush=True)
-    with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         for name, prepare in budgets(Path(folder)):
-            if name in asked.only or (not asked.only and (asked.largest or name != "score-1e8")):
-                print(line(prepare(), asked.tries), flush=True)
+            if name in options.only or (not options.only and (options.largest or name != "score-1e8")):
+                print(line(prepare(), options.tries), flush=True)
                 for place in Path(folder).iterdir():
                     shutil.rmtree(place) if place.is_dir() else place.unlink()
 

@@ -1,8 +1,8 @@
-"""Do the intervals cover, does the test err as often as it says, does the plan come true?
+"""Measure how often intervals cover the truth, the test errs, and plans hold.
 
-Run as `python bench/coverage.py`. Groups of lifetimes of a learner whose traits are known are simulated in memory;
-the truth is what its causes alone come to, without noise: where a metric's own mean lies elsewhere it is biased, and
-its intervals cover the wrong place. Experts are noiseless, so the truth is that beside these experts.
+Run as `python bench/coverage.py`. It simulates groups of lifetimes of a learner with known traits. The truth is the
+value of the metric without noise. If the metric's mean differs from it, the metric is biased and its intervals cover
+the wrong value. Experts are noiseless, so the truth is relative to these experts.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ LONG_PILOT = 1000
 
 @dataclass(frozen=True)
 class Trust:
-    """What was promised of one metric, and what came true."""
+    """The promised and the measured properties of one metric."""
 
     metric: str
     truth: float
-    """What the causes alone come to."""
+    """Value of the metric without noise."""
     bias: float
-    """How far the metric's own mean lies from it, over many lives."""
+    """Mean of the metric over many lifetimes, minus the truth."""
     sd: float
     skewness: float
     covered: float
@@ -64,7 +64,7 @@ class Trust:
 
 
 def scenario() -> Scenario:
-    """Three tasks, each learned once, all evaluated before, between and after."""
+    """Return a scenario of three tasks, each learned once, all evaluated before, between and after."""
     evaluation = [Block("evaluate", task, 10) for task in TASKS]
     phases = [[Block("learn", task, 100), *evaluation] for task in TASKS]
     return Scenario.of("condensed", [*evaluation, *(block for phase in phases for block in phase)])
@@ -77,45 +77,48 @@ def measured(
     seed: int = 1,
     resamples: int = 1000,
 ) -> tuple[Trust, ...]:
-    """Every metric over `groups` groups of `size` lifetimes."""
+    """Return every metric's results over `groups` groups of `size` lifetimes."""
     rng = np.random.default_rng(seed)
     causes = truth(LEARNER, scenario(), EXPERT, truth_lives, seed)
-    many = metric_values(LEARNER, scenario(), truth_lives, rng, EXPERT)
-    drawn = metric_values(LEARNER, scenario(), groups * size, rng, EXPERT)
+    true_values = metric_values(LEARNER, scenario(), truth_lives, rng, EXPERT)
+    sampled = metric_values(LEARNER, scenario(), groups * size, rng, EXPERT)
     return tuple(
         _trust(
             name,
             float(_averaged(name, np.float64(causes[name]))),
-            _averaged(name, many[name]),
-            _averaged(name, drawn[name]).reshape(groups, size),
+            _averaged(name, true_values[name]),
+            _averaged(name, sampled[name]).reshape(groups, size),
             rng,
             resamples,
         )
-        for name in many
+        for name in true_values
     )
 
 
 def _averaged(name: str, values: Any) -> Any:
-    """What is averaged of a metric over lifetimes: the logarithms of a ratio."""
+    """Return the values that are averaged over lifetimes: for a ratio, logarithms."""
     return np.log(values) if METRICS.get(name).scale == "log" else values
 
 
-def _trust(name: str, cause: float, many: Array, groups: Array, rng: np.random.Generator, resamples: int) -> Trust:
-    known = many[~np.isnan(many)]
-    own, sd = float(known.mean()), float(known.std())
+def _trust(
+    name: str, cause: float, true_values: Array, groups: Array, rng: np.random.Generator, resamples: int
+) -> Trust:
+    known = true_values[~np.isnan(true_values)]
+    mean_value, sd = float(known.mean()), float(known.std())
     n = (~np.isnan(groups)).sum(axis=1).astype(np.float64)
     mean, spread = np.nanmean(groups, axis=1), np.nanstd(groups, axis=1, ddof=1)
     low, high = t_interval(mean, spread, n, 0.95)
-    whole = groups[n == groups.shape[1]]
+    complete = groups[n == groups.shape[1]]
     resampled = np.stack(
-        [one[rng.integers(len(one), size=(resamples, len(one)))].mean(axis=1) for one in whole]
+        [group[rng.integers(len(group), size=(resamples, len(group)))].mean(axis=1) for group in complete]
     )  # one row of means per group
     boot_low, boot_high = np.quantile(resampled, [0.025, 0.975], axis=1)
     size = groups.shape[1]
-    # Power is about the distance from where the metric's values lie, biased or not.
-    beyond, _ = t_interval(mean - (own - sd), spread, n, 0.95)
+    # Power depends on the distance from the metric's mean, biased or not.
+    lower, _ = t_interval(mean - (mean_value - sd), spread, n, 0.95)
     pilot = [
-        Score(Identity(str(at)), {"metric": Measured(float(value))}) for at, value in enumerate(known[:LONG_PILOT])
+        Score(Identity(str(index)), {"metric": Measured(float(value))})
+        for index, value in enumerate(known[:LONG_PILOT])
     ]
     plan = pilot_metrics(pilot, {"metric": Threshold(0.0, headline="log")}, size, detect={"metric": sd}, rng=rng)[
         "metric"
@@ -124,15 +127,15 @@ def _trust(name: str, cause: float, many: Array, groups: Array, rng: np.random.G
     return Trust(
         name,
         cause,
-        own - cause,
+        mean_value - cause,
         sd,
-        float(((known - own) ** 3).mean() / sd**3),
+        float(((known - mean_value) ** 3).mean() / sd**3),
         float(np.mean((low <= cause) & (cause <= high))),
         float(np.mean((boot_low <= cause) & (cause <= boot_high))),
         float(np.mean(low > cause)),
         float(np.mean(high < cause)),
         power(size, 1.0),
-        float(np.mean(beyond > 0)),
+        float(np.mean(lower > 0)),
         plan.lifetimes,
         redrawn_power([known], sd, plan.lifetimes, rng),
         int(np.isnan(groups).sum()),
@@ -145,23 +148,23 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=2000)
     parser.add_argument("--size", type=int, default=11)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    options = parser.parse_args()
     began = time.perf_counter()
-    rows = measured(given.groups, given.size, seed=given.seed)
-    print(f"{given.groups} groups of {given.size} lifetimes, seed {given.seed}; {LEARNER}")
+    rows = measured(options.groups, options.size, seed=options.seed)
+    print(f"{options.groups} groups of {options.size} lifetimes, seed {options.seed}; {LEARNER}")
     print(
         f"{'metric':<24} {'truth':>8} {'bias':>7} {'sd':>7} {'skew':>6} {'covered':>8} {'bootstrap':>9} "
         f"{'met':>6} {'not met':>7} {'normal':>7} {'found':>6} {'planned':>7} {'has':>6}"
     )
-    for one in rows:
+    for row in rows:
         print(
-            f"{one.metric:<24} {one.truth:>8.3f} {one.bias:>7.3f} {one.sd:>7.3f} {one.skewness:>6.2f} "
-            f"{one.covered:>8.1%} {one.bootstrap_covered:>9.1%} {one.met:>6.1%} {one.not_met:>7.1%} "
-            f"{one.power_normal:>7.1%} {one.power_found:>6.1%} {one.planned:>7} {one.power_planned:>6.1%}"
-            + (f"  ({one.without_value} without a value)" if one.without_value else "")
+            f"{row.metric:<24} {row.truth:>8.3f} {row.bias:>7.3f} {row.sd:>7.3f} {row.skewness:>6.2f} "
+            f"{row.covered:>8.1%} {row.bootstrap_covered:>9.1%} {row.met:>6.1%} {row.not_met:>7.1%} "
+            f"{row.power_normal:>7.1%} {row.power_found:>6.1%} {row.planned:>7} {row.power_planned:>6.1%}"
+            + (f"  ({row.without_value} without a value)" if row.without_value else "")
         )
     print(
-        "ratios as logarithms; truth: what the causes alone come to; bias: how far the metric's own mean lies from it; "
+        "ratios as logarithms; truth: the value without noise; bias: how far the metric's own mean lies from it; "
         "covered: nominal 95 % t intervals that hold the truth; bootstrap: the same of percentile intervals; "
         "met, not met: intervals wholly above or below it; normal, found: power to see one sd if values were normal, "
         f"and in the groups; planned, has: lifetimes for 90 % by a pilot of {LONG_PILOT} lives, and their real power"

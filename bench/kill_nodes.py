@@ -1,4 +1,4 @@
-"""Kill nodes of a Ray cluster at random moments, fifty times, and compare what was lived with what should have been.
+"""Kill nodes of a Ray cluster fifty times at random, and compare the records with those of an undisturbed run.
 
 python bench/kill_nodes.py [KILLS] [SEED]
 """
@@ -18,27 +18,27 @@ from tests.faults.nodes import cluster, run_while_killing
 
 from perdure.runner.runner import run_learner
 
-_IN_ONE_RUN = 5  # more, and the nodes that take their place begin nothing but the next death
+_IN_ONE_RUN = 5  # with more kills, replacement nodes would die before they start a lifetime
 
 
 def main(wanted: int) -> None:
-    """Kill so many nodes, over as many runs as that takes."""
+    """Kill the given number of nodes, over as many runs as that takes."""
     chance = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else time.time_ns())
     killed = lost = runs = 0
-    with tempfile.TemporaryDirectory() as held, cluster(Path(held)) as nodes:
-        file = write_protocol(Path(held), "Slow", "pause = 0.01", lifetimes=4, experts=1, learn=12)
-        run_learner(file, Path(held, "whole"), workers=0)
-        expected, began = records(Path(held, "whole")), time.monotonic()
+    with tempfile.TemporaryDirectory() as folder, cluster(Path(folder)) as nodes:
+        file = write_protocol(Path(folder), "Slow", "pause = 0.01", lifetimes=4, experts=1, learn=12)
+        run_learner(file, Path(folder, "whole"), workers=0)
+        expected, began = records(Path(folder, "whole")), time.monotonic()
         while killed < wanted:
-            into = Path(held, f"run-{runs}")
-            here = run_while_killing(nodes, file, into, min(_IN_ONE_RUN, wanted - killed), chance)
-            found = records(into)
-            assert found.keys() == expected.keys()
-            assert all(found[key].equals(expected[key]) for key in found)
-            killed, lost, runs = killed + here[0], lost + here[1], runs + 1
+            run = Path(folder, f"run-{runs}")
+            kills = run_while_killing(nodes, file, run, min(_IN_ONE_RUN, wanted - killed), chance)
+            written = records(run)
+            assert written.keys() == expected.keys()
+            assert all(written[key].equals(expected[key]) for key in written)
+            killed, lost, runs = killed + kills[0], lost + kills[1], runs + 1
             passed = time.monotonic() - began
             print(f"{runs} runs, {killed} nodes killed, {lost} lives lost and taken up, {passed:.0f} s", flush=True)
-    print(f"{runs * sum(len(one) for one in expected.values())} records, all equal to those of a run here")
+    print(f"{runs * sum(len(lines) for lines in expected.values())} records, all as in a run here")
 
 
 if __name__ == "__main__":

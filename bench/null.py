@@ -1,11 +1,11 @@
-"""What is said of a learner that neither forgets nor transfers? Every verdict on it is an error, and is counted here.
+"""Count wrong verdicts on a learner that neither forgets nor transfers, for which every verdict is an error.
 
-Run as `python bench/null.py --cells 'condensed/*' --groups 1000`; `--definitions new` reads the same lives by the
-definitions' own model, `--real` reads lives of a learner with a separate table per task in the arcade,
-`--monotone` turns forgetting up, which must raise nothing, and `--causes` turns one cause at a time. Per cell and
-metric: the mean over groups, the share of groups in which it is met and not met (by the new definitions PM: gains
-and forgets), of intervals that hold the truth, and of pairs of groups that are told apart; below, that of pairs
-told apart by any metric after Holm.
+Run as `python bench/null.py --cells 'condensed/*' --groups 1000`. `--definitions new` scores the same lifetimes with
+the model of the definitions. `--real` scores a learner with a separate table per task in the arcade. `--monotone`
+increases forgetting, which must not raise any metric. `--causes` varies one cause at a time. Each row has the mean over
+groups, the shares of groups in which the metric is met and not met (for PM by the new definitions: gains and forgets),
+of intervals that contain the truth, and of pairs of groups that differ. A last row gives the share of pairs that differ
+in any metric after Holm.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # its parts lie beside it, the definitions' model with the tests
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for the modules of bench/, and the model in tests/
 from bench.null_cells import CELLS, drawn
 from bench.null_paths import HEADLINE, PATHS, Outcome, joined
 from bench.null_real import lived_groups
@@ -50,25 +50,25 @@ SHORT = {name: initials(name) for name in HEADLINE}
 
 
 def part_of(cell: str, groups: int, seed: int, part: int, path: str, preset: str, compared: int | None) -> Outcome:
-    """One part of a cell, in a process of its own."""
+    """Return one part of a cell; runs in a worker process."""
     return PATHS[path][0](drawn(CELLS[cell], groups, seed, part), preset, compared)
 
 
-def outcomes(given: argparse.Namespace, cells: Sequence[str]) -> Iterator[tuple[str, Outcome, float]]:
-    """Each cell, as soon as all its parts are there."""
-    sizes = [min(AT_ONCE, given.groups - done) for done in range(0, given.groups, AT_ONCE)]
-    compared = None if given.compared is None else -(-given.compared // len(sizes))
+def outcomes(options: argparse.Namespace, cells: Sequence[str]) -> Iterator[tuple[str, Outcome, float]]:
+    """Yield each cell when all its parts are complete."""
+    sizes = [min(AT_ONCE, options.groups - done) for done in range(0, options.groups, AT_ONCE)]
+    compared = None if options.compared is None else -(-options.compared // len(sizes))
     for variable in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")  # the workers, which start anew, share the cores
+        os.environ.setdefault(variable, "1")  # worker processes share the cores
     # Forking would copy Polars' threads in whatever state they are.
-    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
         for name in cells:
             began = time.perf_counter()
             parts = [
-                pool.submit(part_of, name, size, given.seed, at, given.definitions, given.preset, compared)
-                for at, size in enumerate(sizes)
+                pool.submit(part_of, name, size, options.seed, index, options.definitions, options.preset, compared)
+                for index, size in enumerate(sizes)
             ]
-            yield name, joined([one.result() for one in parts]), time.perf_counter() - began
+            yield name, joined([part.result() for part in parts]), time.perf_counter() - began
 
 
 def _mean(metric: str, values: npt.NDArray[np.float64], *, geometric: bool) -> float:
@@ -78,8 +78,8 @@ def _mean(metric: str, values: npt.NDArray[np.float64], *, geometric: bool) -> f
 
 
 def facts(outcome: Outcome, *, geometric: bool = False) -> dict[str, dict[str, float]]:
-    """The figures of one cell."""
-    found = {
+    """Return the statistics of one cell."""
+    shares = {
         SHORT[name]: {
             "mean": _mean(name, values, geometric=geometric),
             "met": float(np.mean(outcome.verdicts[name] > 0)),
@@ -95,24 +95,24 @@ def facts(outcome: Outcome, *, geometric: bool = False) -> dict[str, dict[str, f
         for name, values in outcome.values.items()
     }
     if len(outcome.differs.get("any", ())):
-        found["any"] = {"differs": float(np.mean(outcome.differs["any"]))}
-    return found
+        shares["any"] = {"differs": float(np.mean(outcome.differs["any"]))}
+    return shares
 
 
-def printed(name: str, found: dict[str, dict[str, float]], seconds: float) -> None:
-    """The figures of one cell as lines; what lies beyond the bounds of definitions §7 is starred."""
+def printed(name: str, shares: dict[str, dict[str, float]], seconds: float) -> None:
+    """Print the statistics of one cell; values beyond the bounds of definitions §7 are starred."""
     most = 0.08 if "failing" in name else 0.05
-    for metric, one in found.items():
+    for metric, row in shares.items():
         if metric == "any":
-            print(f"{name:<42} any  {'told from itself':>39} {_share(one['differs'], 0.07)}  ({seconds:.0f} s)")
+            print(f"{name:<42} any  {'differs from itself':>39} {_share(row['differs'], 0.07)}  ({seconds:.0f} s)")
             continue
-        share = one.get("covered", np.nan)
+        share = row.get("covered", np.nan)
         covered = f"{share:>7.1%}" + ("*" if abs(share - 0.95) > 0.02 else " ")
-        told = _share(one["differs"], 1.0) if "differs" in one else " " * 8
-        lost = f"  ({one['absent']} lives without a value)" if "absent" in one else ""
+        different = _share(row["differs"], 1.0) if "differs" in row else " " * 8
+        lost = f"  ({row['absent']} lives without a value)" if "absent" in row else ""
         print(
-            f"{name:<42} {metric:<4} {one['mean']:>9.3f} {_share(one['met'], most)} {_share(one['not_met'], most)} "
-            f"{covered} {told}{lost}"
+            f"{name:<42} {metric:<4} {row['mean']:>9.3f} {_share(row['met'], most)} {_share(row['not_met'], most)} "
+            f"{covered} {different}{lost}"
         )
     sys.stdout.flush()
 
@@ -121,29 +121,29 @@ def _share(value: float, most: float) -> str:
     return f"{value:>7.1%}" + ("*" if value > most else " ")
 
 
-def monotone(given: argparse.Namespace) -> dict[str, Any]:
-    """More forgetting, the same random numbers: does the mean of PM, BT, RP or SE over 200 lives rise?"""
+def monotone(options: argparse.Namespace) -> dict[str, Any]:
+    """Return whether more forgetting, with the same random numbers, raises PM, BT, RP or SE over 200 lifetimes."""
     report: dict[str, Any] = {}
-    geometric = given.definitions == "new"
+    geometric = options.definitions == "new"
     for layout in ("condensed", "dispersed", "alternating"):
         lives: dict[float, dict[str, Any]] = {}
         for amount in FORGETTING:
             cell = CELLS["condensed/normal/evaluate-30"]
             cell = replace(cell, layout=layout, learner=cell.learner.but(forgetting=amount), lives=2)
-            groups = drawn(cell, 100, given.seed)
-            # The experts forget nothing: they learn one task alone.
-            lives[amount] = dict(PATHS[given.definitions][0](groups, given.preset, 0).values)
+            groups = drawn(cell, 100, options.seed)
+            # The experts forget nothing: they learn only one task.
+            lives[amount] = dict(PATHS[options.definitions][0](groups, options.preset, 0).values)
         for name in HEADLINE:
             if name == "forward_transfer" or name not in lives[0.0]:
                 continue
             values = [lives[amount][name] for amount in FORGETTING]
             if name != HEADLINE[0] and geometric:
-                values = [np.log(one) for one in values]
+                values = [np.log(value) for value in values]
             steps = [later - earlier for earlier, later in pairwise(values)]
             rises = [float(np.nanmean(s) / (np.nanstd(s, ddof=1) / np.sqrt(len(s)) or 1.0)) for s in steps]
             report[f"{layout}/{SHORT[name]}"] = {
                 "means": [
-                    _mean(name, lives[amount][name], geometric=given.definitions == "new") for amount in FORGETTING
+                    _mean(name, lives[amount][name], geometric=options.definitions == "new") for amount in FORGETTING
                 ],
                 "rises_by_se": rises,
                 "holds": all(rise <= 2 for rise in rises),
@@ -151,39 +151,41 @@ def monotone(given: argparse.Namespace) -> dict[str, Any]:
     return report
 
 
-def causes(given: argparse.Namespace) -> Iterator[tuple[str, Outcome, float]]:
-    """Each cause alone, beside experts without it."""
+def causes(options: argparse.Namespace) -> Iterator[tuple[str, Outcome, float]]:
+    """Yield the outcome of each single cause, compared with experts without it."""
     for layout in ("condensed", "dispersed"):
         cell = CELLS[f"{layout}/normal/evaluate-30"]
         for name, traits in CAUSES.items():
             began = time.perf_counter()
-            groups = drawn(replace(cell, learner=NULL.but(**traits), beside=NULL), given.groups, given.seed)
-            found = PATHS[given.definitions][0](groups, given.preset, 0)
-            yield f"{layout}: {name}", found, time.perf_counter() - began
+            groups = drawn(replace(cell, learner=NULL.but(**traits), beside=NULL), options.groups, options.seed)
+            outcome = PATHS[options.definitions][0](groups, options.preset, 0)
+            yield f"{layout}: {name}", outcome, time.perf_counter() - began
 
 
 def markdown(report: dict[str, Any]) -> Iterator[str]:
-    """The table as the docs show it: mean, and in per cent of groups met / not met."""
+    """Return the table of the docs: the mean, and the percentages of groups met / not met."""
     yield "| | " + " | ".join(SHORT.values()) + " |"
     yield "|---" * (len(SHORT) + 1) + "|"
-    for name, found in report.items():
+    for name, shares in report.items():
         cells = [
-            f"{found[one]['mean']:.2f} ({found[one]['met']:.1%} / {found[one]['not_met']:.1%})".replace("%", " %")
-            if one in found
+            f"{shares[method]['mean']:.2f} ({shares[method]['met']:.1%} / {shares[method]['not_met']:.1%})".replace(
+                "%", " %"
+            )
+            if method in shares
             else "–"
-            for one in SHORT.values()
+            for method in SHORT.values()
         ]
         yield f"| {name} | {' | '.join(cells)} |"
 
 
-def real(given: argparse.Namespace) -> Iterator[tuple[str, Outcome, float]]:
-    """Groups of lives of `q-learning-independent` in the arcade, each with experts of its own."""
+def real(options: argparse.Namespace) -> Iterator[tuple[str, Outcome, float]]:
+    """Yield outcomes of groups of `q-learning-independent` in the arcade, each with separate experts."""
     began = time.perf_counter()
-    groups = lived_groups(Path(given.into or tempfile.mkdtemp(prefix="null-")), given.real, given.jobs)
-    for kind in dict.fromkeys(one.scenario_type for one in groups):
-        these = [one for one in groups if one.scenario_type == kind]
-        found = PATHS[given.definitions][1](these, given.preset, given.compared)
-        yield f"arcade/{kind}/{given.real}-groups", found, time.perf_counter() - began
+    groups = lived_groups(Path(options.into or tempfile.mkdtemp(prefix="null-")), options.real, options.jobs)
+    for kind in dict.fromkeys(group.scenario_type for group in groups):
+        of_kind = [group for group in groups if group.scenario_type == kind]
+        outcome = PATHS[options.definitions][1](of_kind, options.preset, options.compared)
+        yield f"arcade/{kind}/{options.real}-groups", outcome, time.perf_counter() - began
 
 
 def main() -> None:
@@ -205,31 +207,38 @@ def main() -> None:
     )
     parser.add_argument("--into", help="where the real lives are kept")
     parser.add_argument("--json", metavar="FILE", help="write the figures too")
-    given = parser.parse_args()
-    given.groups = given.groups or (1000 if given.preset == "standard" else 200)
-    cells = [name for name in CELLS if any(fnmatch(name, one) for one in given.cells)]
-    if given.list:
+    options = parser.parse_args()
+    options.groups = options.groups or (1000 if options.preset == "standard" else 200)
+    cells = [name for name in CELLS if any(fnmatch(name, cell) for cell in options.cells)]
+    if options.list:
         print("\n".join(cells))
         return
     report: dict[str, Any] = {}
-    if given.monotone:
-        report = monotone(given)
-        print(f"{'forgetting':<18} {'  '.join(f'{one:>8.0%}' for one in FORGETTING)}")
-        for name, one in report.items():
+    if options.monotone:
+        report = monotone(options)
+        print(f"{'forgetting':<18} {'  '.join(f'{share:>8.0%}' for share in FORGETTING)}")
+        for name, row in report.items():
             print(
-                f"{name:<18} {'  '.join(f'{mean:>8.3f}' for mean in one['means'])}  {'' if one['holds'] else 'RISES'}"
+                f"{name:<18} {'  '.join(f'{mean:>8.3f}' for mean in row['means'])}  {'' if row['holds'] else 'RISES'}"
             )
     else:
         print(f"{'cell':<42} {'':<4} {'mean':>9} {'met':>8} {'not met':>8} {'covered':>8} {'differs':>8}")
-        results = causes(given) if given.causes else outcomes(given, cells) if given.real is None else real(given)
-        for name, found, took in results:
-            report[name] = facts(found, geometric=given.definitions == "new")
+        results = (
+            causes(options) if options.causes else outcomes(options, cells) if options.real is None else real(options)
+        )
+        for name, outcome, took in results:
+            report[name] = facts(outcome, geometric=options.definitions == "new")
             printed(name, report[name], took)
-        if given.markdown:
+        if options.markdown:
             print("\n".join(markdown(report)))
-    if given.json:
-        about = {"preset": given.preset, "definitions": given.definitions, "groups": given.groups, "seed": given.seed}
-        Path(given.json).write_text(json.dumps({**about, "cells": report}, indent=1) + "\n", encoding="utf-8")
+    if options.json:
+        conditions = {
+            "preset": options.preset,
+            "definitions": options.definitions,
+            "groups": options.groups,
+            "seed": options.seed,
+        }
+        Path(options.json).write_text(json.dumps({**conditions, "cells": report}, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The cells of `bench/null.py`: lives of a learner that neither forgets nor transfers, and experts drawn as it is."""
+"""The cells of `bench/null.py`: lifetimes of a learner that neither forgets nor transfers, and its experts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEARN = 90
 
 
 class Cell(Struct, frozen=True, dict=True):
-    """One setting of the null: `lives` lives a group, each with an order of its own, beside the same experts."""
+    """One null condition: groups of `lives` lifetimes, each with a different task order, and shared experts."""
 
     name: str
     layout: str = "condensed"
@@ -35,16 +35,16 @@ class Cell(Struct, frozen=True, dict=True):
     evaluate: int = 30
     bounds: tuple[float, float] | None = (0.0, 1.0)
     experts: tuple[int, ...] = (5,)
-    """How many each task has; the numbers are taken in turn."""
+    """Experts per task; the tasks take the numbers in turn."""
     lengths: tuple[float, ...] = (1.0,)
-    """How long they are, as a share of the life's learning of the task; taken in turn."""
+    """Their length as a share of the lifetime's learning of the task; the experts take the shares in turn."""
     beside: IdealLearner | None = None
-    """Whose experts they are; those of the learner itself, if nobody else's."""
+    """Learner of the experts. By default `learner`."""
     lives: int = 11
 
     @cached_property
     def scenarios(self) -> tuple[Scenario, ...]:
-        """What each life of a group lives."""
+        """Scenario of each lifetime of a group."""
         tasks = TASKS.get(self.layout, ("a", "b", "c"))
         return tuple(
             compose(self.layout, tasks, learn=LEARN, evaluate=self.evaluate, seed=number).scenario
@@ -53,12 +53,12 @@ class Cell(Struct, frozen=True, dict=True):
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The labels of its tasks."""
+        """Labels of the tasks."""
         return tuple(sorted(task.label for task in self.scenarios[0].tasks))
 
 
 class Drawn(Struct, frozen=True):
-    """Groups of a cell: `lives[i]` holds life i of every group, `experts[task][e]` expert e of every group."""
+    """Groups of a cell: `lives[i]` is lifetime i of every group, `experts[task][e]` expert e of every group."""
 
     cell: Cell
     lives: Sequence[Array]
@@ -70,7 +70,7 @@ class Drawn(Struct, frozen=True):
 
 
 def drawn(cell: Cell, groups: int, seed: int, part: int = 0) -> Drawn:
-    """`groups` groups; cells that differ only in traits get the same random numbers."""
+    """Draw `groups` groups. Cells that differ only in traits get the same random numbers."""
     rng = np.random.default_rng([seed, part, crc32(cell.layout.encode())])
     lives = [performance(cell.learner, scenario, groups, rng) for scenario in cell.scenarios]
     lengths = learned_lengths(cell.scenarios[0])
@@ -82,9 +82,9 @@ def drawn(cell: Cell, groups: int, seed: int, part: int = 0) -> Drawn:
                 groups,
                 rng,
             )
-            for number in range(cell.experts[at % len(cell.experts)])
+            for number in range(cell.experts[index % len(cell.experts)])
         ]
-        for at, task in enumerate(cell.tasks)
+        for index, task in enumerate(cell.tasks)
     }
     return Drawn(cell, lives, experts)
 
@@ -92,10 +92,10 @@ def drawn(cell: Cell, groups: int, seed: int, part: int = 0) -> Drawn:
 def _cells() -> dict[str, Cell]:
     binary = NULL.but(noise=0.0, rewards="binary")
     kinds = {"normal": NULL, "binary": binary}
-    found: list[Cell] = []
+    cells: list[Cell] = []
     for layout in ("condensed", "dispersed"):
         for kind, learner in kinds.items():
-            found += [
+            cells += [
                 Cell(f"{layout}/{kind}/evaluate-{evaluate}", layout, learner, evaluate) for evaluate in (5, 10, 30, 100)
             ]
             plain = Cell("", layout, learner)
@@ -122,11 +122,11 @@ def _cells() -> dict[str, Cell]:
                 "failing-experts-10": replace(plain, learner=learner.but(failing=0.2), experts=(10,)),
                 "failing-lives-30": replace(plain, learner=learner.but(failing=0.2), lives=30),
             }.items():
-                found.append(replace(changed, name=f"{layout}/{kind}/{name}"))
+                cells.append(replace(changed, name=f"{layout}/{kind}/{name}"))
     for layout in ("alternating", "permuted", "continual", "ant-a", "ant-b", "ant-c"):
-        found.extend(Cell(f"{layout}/{kind}", layout, learner) for kind, learner in kinds.items())
-    return {cell.name: cell for cell in found}
+        cells.extend(Cell(f"{layout}/{kind}", layout, learner) for kind, learner in kinds.items())
+    return {cell.name: cell for cell in cells}
 
 
 CELLS: Mapping[str, Cell] = _cells()
-"""Every cell by its name, `layout/rewards/what is different`."""
+"""Return every cell by name: layout/rewards/difference."""

@@ -1,4 +1,4 @@
-"""From lives to verdicts: by what Perdure does today, or by the definitions it is to follow."""
+"""Decide on lifetimes with Perdure's public functions, or with the reference model of its definitions."""
 
 from __future__ import annotations
 
@@ -34,63 +34,66 @@ MAINTENANCE, BESIDE_EXPERTS = HEADLINE[0], HEADLINE[3:]
 
 
 class Outcome(Struct, frozen=True):
-    """What the groups came to, metric by metric; a metric that the layout cannot answer is absent."""
+    """Results of the groups by metric, without metrics that the layout cannot answer."""
 
     values: Mapping[str, Array]
     """The mean of each group, as it is shown."""
     verdicts: Mapping[str, npt.NDArray[np.int64]]
     """1 met (PM: gains, where words exist), −1 not met (PM: forgets), 0 undecided."""
     covered: Mapping[str, Array]
-    """1 where the interval holds the truth, else 0; NaN where there is none."""
+    """1 if the interval contains the truth, else 0; NaN without an interval."""
     differs: Mapping[str, Bools] = {}
-    """Whether a learner is told from itself, by metric and (`any`) by any of the family after Holm."""
+    """Whether the learner differs from itself, by metric and (`any`) by any of the family after Holm."""
     absent: Mapping[str, int] = {}
     """Lives without a value."""
 
 
 def joined(parts: Sequence[Outcome]) -> Outcome:
-    """Several parts of one cell as one."""
+    """Join the parts of a cell."""
 
     def together(pick: str) -> dict[str, Any]:
-        found = [getattr(one, pick) for one in parts]
-        names = dict.fromkeys(chain.from_iterable(found))
-        return {name: np.concatenate([one[name] for one in found if name in one]) for name in names}
+        tables = [getattr(part, pick) for part in parts]
+        names = dict.fromkeys(chain.from_iterable(tables))
+        return {name: np.concatenate([table[name] for table in tables if name in table]) for name in names}
 
     return Outcome(
         together("values"),
         together("verdicts"),
         together("covered"),
         together("differs"),
-        {name: sum(one.absent.get(name, 0) for one in parts) for name in parts[0].values},
+        {name: sum(part.absent.get(name, 0) for part in parts) for name in parts[0].values},
     )
 
 
-# --- as Perdure does it ---------------------------------------------------------------------------
+# --- the public functions -------------------------------------------------------------------------
 
 
 def drawn_as_scored(drawn: Drawn, preset: str, compared: int | None) -> Outcome:
-    """Simulated groups by the public path: curves, score, estimates, compare."""
+    """Decide on simulated groups with the public functions: curves, score, estimates, compare."""
     cell = drawn.cell
     way = PRESETS.get(preset)
-    # The papers scale by the data, whatever is known.
+    # The papers always scale by the data.
     bounds = dict.fromkeys(cell.tasks, cell.bounds) if cell.bounds and "bounds" not in way.fixes else None
     settings = _settings(preset, replace(way.prep, bounds=bounds))
-    lives = [as_lifetimes(cell.learner, one, rows) for one, rows in zip(cell.scenarios, drawn.lives, strict=True)]
+    lives = [
+        as_lifetimes(cell.learner, scenario, rows) for scenario, rows in zip(cell.scenarios, drawn.lives, strict=True)
+    ]
     experts = [
         as_lifetimes(cell.learner, expert_scenario(task, rows.shape[1]), rows, role="expert")
         for task, each in drawn.experts.items()
         for rows in each
     ]
     groups = [
-        _scored(settings, [slot[at] for slot in lives], [slot[at] for slot in experts]) for at in range(drawn.groups)
+        _scored(settings, [slot[index] for slot in lives], [slot[index] for slot in experts])
+        for index in range(drawn.groups)
     ]
     return _judged(groups, _bars(settings), compared)
 
 
 def lived_as_scored(groups: Sequence[LivedGroup], preset: str, compared: int | None) -> Outcome:
-    """Real groups by the same path, with the bounds that their logs record."""
+    """Decide on real groups with the public functions and the bounds that their logs record."""
     settings = _settings(preset, None)
-    return _judged([_scored(settings, one.lives, one.experts) for one in groups], _bars(settings), compared)
+    return _judged([_scored(settings, group.lives, group.experts) for group in groups], _bars(settings), compared)
 
 
 def _settings(preset: str, prep: Any) -> Settings:
@@ -104,17 +107,17 @@ def _bars(settings: Settings) -> dict[str, Threshold]:
 
 def _scored(settings: Settings, lives: Sequence[Lifetime], experts: Sequence[Lifetime]) -> list[Score]:
     scorer = Scorer(settings, Experts(tuple(experts)))
-    found = [scorer.score(life) for life in lives]
+    scores = [scorer.score(life) for life in lives]
     # Numbered, so that two groups can be paired life by life.
-    return [replace(one, identity=replace(one.identity, seed=at)) for at, one in enumerate(found)]
+    return [replace(score, identity=replace(score.identity, seed=index)) for index, score in enumerate(scores)]
 
 
 def _judged(groups: Sequence[Sequence[Score]], bars: Mapping[str, Threshold], compared: int | None) -> Outcome:
-    """The verdict on each group, and whether it is told from the next one."""
-    found = [estimates(lives, bars, resamples=1) for lives in groups]  # the interquartile mean is not looked at
-    names = [name for name in bars if any(one[name].mean is not None for one in found)]
+    """Return the verdict on each group, and whether it differs from the next group."""
+    summaries = [estimates(lives, bars, resamples=1) for lives in groups]  # the interquartile mean is not used
+    names = [name for name in bars if any(summary[name].mean is not None for summary in summaries)]
     pairs = list(zip(groups[::2], groups[1::2], strict=False))[:compared]
-    comparisons = [compare_lives(ours, theirs, bars).differences for ours, theirs in pairs]
+    comparisons = [compare_lives(group, other, bars).differences for group, other in pairs]
     code = {"met": 1, "not met": -1, "gains": 1, "forgets": -1}
 
     def holds(name: str, low: float | None, high: float | None) -> float:
@@ -122,66 +125,79 @@ def _judged(groups: Sequence[Sequence[Score]], bars: Mapping[str, Threshold], co
         return np.nan if low is None or high is None or truth is None else float(low <= truth <= high)
 
     return Outcome(
-        {name: np.array([np.nan if one[name].mean is None else one[name].mean for one in found]) for name in names},
-        {name: np.array([code.get(_said(one[name]), 0) for one in found]) for name in names},
-        {name: np.array([holds(name, one[name].low, one[name].high) for one in found]) for name in names},
         {
-            **{name: np.array([(one[name].p or 1.0) < 0.05 for one in comparisons if name in one]) for name in names},
-            "any": np.array([any((each.p_holm or 1.0) < 0.05 for each in one.values()) for one in comparisons]),
+            name: np.array([np.nan if summary[name].mean is None else summary[name].mean for summary in summaries])
+            for name in names
         },
-        {name: sum(one[name].missing for one in found) for name in names},
+        {name: np.array([code.get(_said(summary[name]), 0) for summary in summaries]) for name in names},
+        {
+            name: np.array([holds(name, summary[name].low, summary[name].high) for summary in summaries])
+            for name in names
+        },
+        {
+            **{
+                name: np.array([(comparison[name].p or 1.0) < 0.05 for comparison in comparisons if name in comparison])
+                for name in names
+            },
+            "any": np.array(
+                [any((each.p_holm or 1.0) < 0.05 for each in comparison.values()) for comparison in comparisons]
+            ),
+        },
+        {name: sum(summary[name].missing for summary in summaries) for name in names},
     )
 
 
-def _said(one: Estimate) -> str:
-    """The verdict; of maintenance its word, since a null learner keeps, and that is no error."""
-    return str(one.word if one.word in ("gains", "keeps", "loses", "forgets") else one.verdict)
+def _said(estimate: Estimate) -> str:
+    """Return the verdict; for maintenance its word, because a null learner correctly keeps."""
+    return str(estimate.word if estimate.word in ("gains", "keeps", "loses", "forgets") else estimate.verdict)
 
 
-# --- as defined -----------------------------------------------------------------------------------
+# --- the reference model --------------------------------------------------------------------------
 
 
 class Read(Struct, frozen=True):
-    """What the lives of some groups say: groups × lives, and beside experts by task groups × lives × experts."""
+    """Values of some groups: groups × lifetimes; with experts, by task, groups × lifetimes × experts."""
 
     plain: Mapping[str, Array]
     crossed: Mapping[str, Sequence[Array]]
 
 
 def drawn_as_defined(drawn: Drawn, preset: str, compared: int | None) -> Outcome:  # noqa: ARG001
-    """Simulated groups by the definitions' own model and its decision rule; all groups at once."""
+    """Decide on simulated groups with the reference model and its decision rule, all groups at once."""
     cell = drawn.cell
     bounds = cell.bounds and dict.fromkeys(cell.tasks, cell.bounds)
-    experts = {task: [[definitions.Part("learn", task, one)] for one in each] for task, each in drawn.experts.items()}
+    experts = {
+        task: [[definitions.Part("learn", task, values)] for values in each] for task, each in drawn.experts.items()
+    }
     lives: list[definitions.Life] = []
     for scenario, rows in zip(cell.scenarios, drawn.lives, strict=True):
         edges = np.cumsum([0, *(block.length or 0 for block in scenario.blocks)])
         parts = [
-            definitions.Part(block.mode, block.task, rows[:, edges[at] : edges[at + 1]], block.subtype)
-            for at, block in enumerate(scenario.blocks)
+            definitions.Part(block.mode, block.task, rows[:, edges[index] : edges[index + 1]], block.subtype)
+            for index, block in enumerate(scenario.blocks)
         ]
         lives.append(definitions.Life(parts, experts, bounds or {}))
     return _decided(_read(lives), compared)
 
 
 def lived_as_defined(groups: Sequence[LivedGroup], preset: str, compared: int | None) -> Outcome:  # noqa: ARG001
-    """Real groups by the same model, with the bounds that their logs record."""
-    found = [_read([_life(life, one.experts) for life in one.lives]) for one in groups]
-    plain = {name: np.stack([one.plain[name] for one in found]) for name in found[0].plain}
+    """Decide on real groups with the reference model and the bounds that their logs record."""
+    readings = [_read([_life(life, group.experts) for life in group.lives]) for group in groups]
+    plain = {name: np.stack([reading.plain[name] for reading in readings]) for name in readings[0].plain}
     crossed = {
-        name: [np.stack(each) for each in zip(*(one.crossed[name] for one in found), strict=True)]
-        for name in found[0].crossed
+        name: [np.stack(each) for each in zip(*(reading.crossed[name] for reading in readings), strict=True)]
+        for name in readings[0].crossed
     }
     return _decided(Read(plain, crossed), compared)
 
 
 def _life(life: Lifetime, experts: Sequence[Lifetime]) -> definitions.Life:
     by_task: dict[str, list[list[definitions.Part]]] = {}
-    for one in experts:
-        parts = [part for part in _parts(one) if part.mode == "learn"]
+    for curve in experts:
+        parts = [part for part in _parts(curve) if part.mode == "learn"]
         by_task.setdefault(parts[0].task, []).append(parts)
     described = life.manifest["scenario"]["tasks"]
-    bounds = {str(one["label"]).lower(): tuple(one["bounds"]) for one in described if one.get("bounds")}
+    bounds = {str(task["label"]).lower(): tuple(task["bounds"]) for task in described if task.get("bounds")}
     return definitions.Life(_parts(life), by_task, bounds)
 
 
@@ -189,14 +205,14 @@ def _parts(life: Lifetime) -> list[definitions.Part]:
     passage = life.passage()
     return [
         definitions.Part(
-            block.mode, block.task, passage.values[passage.starts[at] : passage.starts[at + 1]], block.subtype
+            block.mode, block.task, passage.values[passage.starts[index] : passage.starts[index + 1]], block.subtype
         )
-        for at, block in enumerate(passage.scenario.blocks)
+        for index, block in enumerate(passage.scenario.blocks)
     ]
 
 
 def _read(lives: Sequence[definitions.Life]) -> Read:
-    """Lives on the second axis where each holds many groups, else on the first."""
+    """Return the values; lifetimes are the second axis if each has many groups, else the first."""
     plain: dict[str, list[Array]] = {name: [] for name in HEADLINE[:3]}
     crossed: dict[str, dict[str, list[Array]]] = {name: {} for name in BESIDE_EXPERTS}
     for life in lives:
@@ -216,41 +232,41 @@ def _read(lives: Sequence[definitions.Life]) -> Read:
 def _decided(read: Read, compared: int | None) -> Outcome:
     fewest = min((values.shape[-1] for by_task in read.crossed.values() for values in by_task), default=3)
     few, lone = fewest < 3, fewest < 2
-    values: dict[str, Sequence[Array]] = {**{name: [one] for name, one in read.plain.items()}, **read.crossed}
-    found = {
-        name: definitions.of_lives(one[0]) if name in read.plain else definitions.against_experts(one)
-        for name, one in values.items()
+    values: dict[str, Sequence[Array]] = {**{name: [table] for name, table in read.plain.items()}, **read.crossed}
+    intervals = {
+        name: definitions.of_lives(value[0]) if name in read.plain else definitions.against_experts(value)
+        for name, value in values.items()
     }
     pairs = len(next(iter(values.values()))[0]) // 2
     p_values = {
         name: definitions.of_difference(
-            [part[0 : 2 * pairs : 2][:compared] for part in one],
-            [part[1 : 2 * pairs : 2][:compared] for part in one],
+            [part[0 : 2 * pairs : 2][:compared] for part in value],
+            [part[1 : 2 * pairs : 2][:compared] for part in value],
             paired=True,
             experts=name in read.crossed,
         ).p()
-        for name, one in values.items()
+        for name, value in values.items()
         if not (few and name in read.crossed)
     }
     family = definitions.holm(np.stack(list(p_values.values()), axis=-1))
     return Outcome(
-        {name: one.mean if name == MAINTENANCE else np.exp(one.mean) for name, one in found.items()},
-        {name: _verdict(name, one, told=not (few and name in read.crossed)) for name, one in found.items()},
-        {name: _holds_none(one, known=not (lone and name in read.crossed)) for name, one in found.items()},
+        {name: bounds.mean if name == MAINTENANCE else np.exp(bounds.mean) for name, bounds in intervals.items()},
+        {name: _verdict(name, bounds, told=not (few and name in read.crossed)) for name, bounds in intervals.items()},
+        {name: _holds_none(bounds, known=not (lone and name in read.crossed)) for name, bounds in intervals.items()},
         {**{name: p < 0.05 for name, p in p_values.items()}, "any": np.asarray((family < 0.05).any(axis=-1))},
     )
 
 
-def _holds_none(found: definitions.Interval, *, known: bool) -> Array:
-    """Whether it holds 0; a single expert has no variance, and its interval is none."""
-    return np.where(known, ((found.low <= 0) & (found.high >= 0)).astype(np.float64), np.nan)
+def _holds_none(bounds: definitions.Interval, *, known: bool) -> Array:
+    """Return whether the interval contains 0, or NaN for a single expert, which has no variance."""
+    return np.where(known, ((bounds.low <= 0) & (bounds.high >= 0)).astype(np.float64), np.nan)
 
 
-def _verdict(name: str, found: definitions.Interval, *, told: bool) -> npt.NDArray[np.int64]:
+def _verdict(name: str, bounds: definitions.Interval, *, told: bool) -> npt.NDArray[np.int64]:
     if name == MAINTENANCE:
-        words = definitions.word_of_maintenance(found)
+        words = definitions.word_of_maintenance(bounds)
         return np.asarray((words == "gains").astype(np.int64) - (words == "forgets").astype(np.int64))
-    return definitions.verdict(found) * told
+    return definitions.verdict(bounds) * told
 
 
 PATHS: Mapping[str, tuple[Callable[..., Outcome], Callable[..., Outcome]]] = {

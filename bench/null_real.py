@@ -1,4 +1,4 @@
-"""The real null: lives of `q-learning-independent` in the arcade, and experts of its own, lived group by group."""
+"""Run lifetimes and experts of `q-learning-independent` in the arcade, group by group, for `bench/null.py`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROTOCOL = Path(__file__).parents[1] / "examples" / "protocols" / "null.toml"
 
 @dataclass(frozen=True)
 class LivedGroup:
-    """Lives of one scenario type, in order of seed, and the experts beside them."""
+    """Lifetimes of one scenario type, in order of seed, with their experts."""
 
     scenario_type: str
     lives: Sequence[Lifetime]
@@ -26,9 +26,9 @@ class LivedGroup:
 
 
 def lived_groups(into: Path, count: int, workers: int) -> list[LivedGroup]:
-    """`count` runs of the protocol, each from a seed of its own; what is lived already is kept."""
+    """Run the protocol `count` times with different seeds, and reuse finished lifetimes."""
     text = PROTOCOL.read_text(encoding="utf-8")
-    found: list[LivedGroup] = []
+    groups: list[LivedGroup] = []
     for number in range(1, count + 1):
         folder = into / f"seed-{number}"
         protocol = into / f"seed-{number}.toml"
@@ -37,8 +37,8 @@ def lived_groups(into: Path, count: int, workers: int) -> list[LivedGroup]:
         run_learner(protocol, folder, workers=workers)
         lives = [read(path) for path in sorted(find(folder / "lives"))]
         experts = [read(path) for path in sorted(find(folder / "experts"))]
-        found += [
+        groups += [
             LivedGroup(kind, [life for life in lives if life.scenario_type == kind], experts)
             for kind in dict.fromkeys(str(life.scenario_type) for life in lives)
         ]
-    return found
+    return groups

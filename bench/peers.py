@@ -1,8 +1,8 @@
-"""The same work by others, on the same files and in the same run: `make bench` writes it to bench/RESULTS.md.
+"""Compare Perdure with its peers on the same files in the same run; `make bench` writes bench/RESULTS.md.
 
-Peers need old versions of everything, so each has an environment of its own under `.bench/`, made on the first run.
-Both sides are fresh processes, from start-up to result; of several tries the fastest counts, and ratios are of
-processor time where `cpu` says so. What fails or takes longer than its limit is written down as such.
+Peers need old versions of many packages, so each has a separate environment under `.bench/`, made on the first run.
+Both sides are new processes, timed from start-up to result. The fastest of several tries counts. Ratios marked `cpu`
+are of processor time. Failures and timeouts appear in the results.
 
     python bench/peers.py                     everything; half an hour on two cores
     python bench/peers.py --only small scan --peers .bench
@@ -34,7 +34,7 @@ _HERE = Path(__file__).parents[1]
 
 
 def _listed(file: str) -> tuple[str, ...]:
-    return tuple(one for one in (_HERE / file).read_text().splitlines() if not one.startswith("#"))
+    return tuple(line for line in (_HERE / file).read_text().splitlines() if not line.startswith("#"))
 
 
 PINS: Mapping[str, tuple[str, ...]] = {
@@ -45,9 +45,9 @@ PINS: Mapping[str, tuple[str, ...]] = {
         *tomllib.loads((_HERE / "pyproject.toml").read_text())["project"]["dependencies"],
     ),
 }
-"""Environment → what it holds. The second has today's pandas too; the third all that we need, for one torch."""
+"""Environment → its packages. The second has today's pandas too; the third all that we need, for one torch."""
 ALONE = {"avalanche": "avalanche-lib==0.6.0"}
-"""What is installed without what it asks for; see avalanche.txt."""
+"""Packages that are installed without their requirements; see avalanche.txt."""
 
 _TRIES = 3
 TASKS = 4
@@ -70,7 +70,7 @@ PANDAS = """
 import glob, sys
 import pandas as pd
 files = sorted(glob.glob(sys.argv[1] + "/*/*/data-log.tsv"))
-rows = pd.concat([pd.read_csv(one, sep="\\t") for one in files])
+rows = pd.concat([pd.read_csv(file, sep="\\t") for file in files])
 rows = rows[rows.exp_status == "complete"].sort_values(["block_num", "exp_num"])
 smooth = rows.groupby(["block_num", "task_name"], sort=False).reward.rolling(100, min_periods=1, center=True).mean()
 spans = rows.groupby("task_name").reward.agg(["min", "max"])
@@ -106,7 +106,7 @@ print(time.perf_counter() - started)
 
 @dataclass(frozen=True)
 class Took:
-    """One command, from start-up to its end."""
+    """Time and memory of one command, from start-up to its end."""
 
     seconds: float
     processor: float
@@ -129,7 +129,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the files and the environments are."""
+    """Folders of the files and the environments, and the limits."""
 
     root: Path
     peers: Path
@@ -147,7 +147,7 @@ class Place:
 def write_lifetime(
     folder: Path, learning: int, blocks: int, seed: int, tasks: Sequence[str], *, expert: bool = False
 ) -> Path:
-    """A lifetime in L2Logger form: `blocks` learning blocks in turn, every task evaluated around each."""
+    """Write a lifetime in L2Logger's format: `blocks` learning blocks, every task evaluated before and after each."""
     rng = np.random.default_rng(seed)
     per_block = learning // blocks
     (folder / "w0").mkdir(parents=True)
@@ -199,13 +199,13 @@ def write_lifetime(
 
 
 def inside(script: str, *arguments: str, processor: bool = False) -> float:
-    """The seconds that a script says it took, of the clock or of processors, its start-up apart."""
+    """Return the seconds that a script prints, elapsed or of processors, without its start-up."""
     done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-2 if processor else -1])
 
 
 def compile_ours() -> None:
-    """Byte code for our own modules, as pip made it for the peer's: an editable install has none at first."""
+    """Compile Perdure's modules. pip compiled the peer's, but an editable install has no byte code at first."""
     import perdure
 
     compileall.compile_dir(Path(perdure.__file__).parent, quiet=1)
@@ -216,7 +216,7 @@ class UnfinishedError(Exception):
 
 
 def installed(peers: Path, name: str) -> None:
-    """Make an environment, unless it is there."""
+    """Make an environment if it is missing."""
     done = peers / name / "installed"
     if done.exists():
         return
@@ -231,24 +231,24 @@ def installed(peers: Path, name: str) -> None:
 
 
 def _once(place: Place, command: Sequence[str]) -> Took:
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as errors:
         started = time.perf_counter()
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, env=place.environment)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=place.environment)
         late = threading.Timer(place.limit_s, process.kill)
         late.start()
-        _, status, used = os.wait4(process.pid, 0)  # without looking again and again, which would take their time
+        _, status, used = os.wait4(process.pid, 0)  # wait without polling, which would cost the process time
         seconds = time.perf_counter() - started
         late.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
         if seconds > place.limit_s:
             raise UnfinishedError(f"not finished after {place.limit_s:.0f} s")
         if process.returncode:
-            said.seek(0)
-            raise UnfinishedError(f"failed: {said.read().decode()[-200:]}")
+            errors.seek(0)
+            raise UnfinishedError(f"failed: {errors.read().decode()[-200:]}")
     return Took(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
-# --- what is compared -----------------------------------------------------------------------------
+# --- comparisons ----------------------------------------------------------------------------------
 
 
 def _life(place: Place, rows: int) -> tuple[Path, Path, list[str]]:
@@ -263,7 +263,7 @@ def _life(place: Place, rows: int) -> tuple[Path, Path, list[str]]:
 
 
 def _closed(life: Path) -> Path:
-    """The log with the ledger that a journal would have left, so that `score` verifies every byte of it."""
+    """Add the ledger that a journal writes, so that `score` verifies every byte of the log."""
     events: list[dict[str, object]] = []
     for file in sorted(life.glob("*/*/data-log.tsv")):
         content, name = file.read_bytes(), str(file.relative_to(life))
@@ -271,12 +271,12 @@ def _closed(life: Path) -> Path:
         block = {"event": "block", "worker": "w0", "file": name, "block_num": number, "rows": rows}
         events.append({**block, "bytes": len(content), "crc32": zlib.crc32(content)})
     events.append({"event": "closed", "worker": "w0"})
-    (life / "blocks.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
+    (life / "blocks.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     return life
 
 
 def _in_turn(place: Place, life: Path, experts: Path, *peer: str) -> tuple[list[Took], list[Took]]:
-    """`score` before and after each try of the peer, so that both meet the same machine."""
+    """Run `score` before and after each try of the peer, so that the load of the machine affects both."""
     ours, theirs = _scores(place, life, experts), list[Took]()
     for _ in range(place.tries):
         theirs.append(_once(place, peer))
@@ -285,7 +285,7 @@ def _in_turn(place: Place, life: Path, experts: Path, *peer: str) -> tuple[list[
 
 
 def score(life: Path, experts: Path) -> list[str]:
-    """Return the command that scores a lifetime beside its experts."""
+    """Return the command that scores a lifetime with its experts."""
     return [sys.executable, "-m", "perdure", "score", str(life), "--experts", str(experts), "--quiet"]
 
 
@@ -293,12 +293,12 @@ def _scores(place: Place, life: Path, experts: Path) -> list[Took]:
     return [_once(place, score(life, experts)) for _ in range(_TRIES)]
 
 
-def _beside(what: str, goal: str, ours: Sequence[Took], theirs: Sequence[Took]) -> Line:
-    """The fastest of each; and by their medians, since a short run finds a calm moment sooner than a long one."""
-    mine, its = (min(tried, key=lambda one: one.seconds) for tried in (ours, theirs))
-    usual = median(one.seconds for one in theirs) / median(one.seconds for one in ours)
-    ratios = f"{its.processor / mine.processor:.1f} × cpu; medians {usual:.1f} ×"
-    return Line(what, goal, f"{its.seconds / mine.seconds:.1f} × ({ratios})", str(mine), str(its))
+def _beside(task: str, goal: str, ours: Sequence[Took], theirs: Sequence[Took]) -> Line:
+    """Compare the fastest try of each side, and the medians, because load disturbs a short run less often."""
+    own_best, peer_best = (min(tried, key=lambda took: took.seconds) for tried in (ours, theirs))
+    usual = median(took.seconds for took in theirs) / median(took.seconds for took in ours)
+    ratios = f"{peer_best.processor / own_best.processor:.1f} × cpu; medians {usual:.1f} ×"
+    return Line(task, goal, f"{peer_best.seconds / own_best.seconds:.1f} × ({ratios})", str(own_best), str(peer_best))
 
 
 def _l2metrics(place: Place, rows: int, goal: int) -> Iterator[Line]:
@@ -313,24 +313,24 @@ def _l2metrics(place: Place, rows: int, goal: int) -> Iterator[Line]:
 
 
 def small(place: Place) -> Iterator[Line]:
-    """l2metrics on a hundred thousand rows."""
+    """Compare with l2metrics on a hundred thousand rows."""
     return _l2metrics(place, 100_000, 6)
 
 
 def large(place: Place) -> Iterator[Line]:
-    """l2metrics on a million."""
+    """Compare with l2metrics on a million rows."""
     return _l2metrics(place, 1_000_000, 35)
 
 
 def pandas(place: Place) -> Iterator[Line]:
-    """A notebook's way with pandas: read, smooth, scale, and one number, against all metrics."""
+    """Compare all metrics with a pandas notebook that reads, smooths, scales and computes one number."""
     life, experts, _ = _life(place, 1_000_000)
     tried = _in_turn(place, life, experts, place.python("rliable"), "-c", PANDAS, str(life))
     yield _beside("pandas, one number / `score`, all metrics, 10⁶ rows", "", *tried)
 
 
 def scan(place: Place) -> Iterator[Line]:
-    """Polars reading the same files into memory, start-up apart on both sides."""
+    """Compare with Polars reading the same files into memory, without start-up on both sides."""
     life, experts, _ = _life(place, 1_000_000)
     theirs: list[float] = []
     ours: list[float] = []
@@ -345,7 +345,7 @@ def scan(place: Place) -> Iterator[Line]:
 
 
 def rliable(place: Place) -> Iterator[Line]:
-    """The interquartile mean of five tasks and its stratified bootstrap, 2 000 times."""
+    """Compare the interquartile mean of five tasks and its stratified bootstrap, 2 000 times."""
     for lives in (10, 1000):
         theirs = min(_said(place.python("rliable"), RLIABLE, str(lives)) for _ in range(place.tries))
         ours = min(_said(sys.executable, OURS, str(lives)) for _ in range(3))
@@ -367,20 +367,20 @@ def _printed(*command: str) -> float:
 
 
 def avalanche(place: Place) -> Iterator[Line]:
-    """A life of 1 600 batches in five tasks, every one evaluated between: by a strategy, and as a protocol."""
+    """Compare a lifetime of 1 600 batches in five tasks: an Avalanche strategy and a protocol."""
     script, python = str(Path(__file__).with_name("avalanche_speed.py")), place.python("avalanche")
     tried: list[tuple[Took, Took]] = []
     apart: list[tuple[float, float]] = []
-    for at in range(max(_TRIES, place.tries)):  # in turn, so that both meet the same machine
-        folders = [(who, str(place.root / f"{who}{at}")) for who in ("ours", "theirs")]
-        mine, its = (_once(place, (python, script, *one)) for one in folders)
-        tried.append((mine, its))
-        least, most = (_printed(python, script, who, f"{into}-again", "again") for who, into in folders)
+    for turn in range(max(_TRIES, place.tries)):  # in turn, so that both meet the same machine
+        folders = [(side, str(place.root / f"{side}{turn}")) for side in ("ours", "theirs")]
+        own_seconds, peer_seconds = (_once(place, (python, script, *folder)) for folder in folders)
+        tried.append((own_seconds, peer_seconds))
+        least, most = (_printed(python, script, side, f"{folder}-again", "again") for side, folder in folders)
         apart.append((least, most))
     least, most = map(min, zip(*apart, strict=True))
-    what = "Avalanche 0.6 / `run` and `score`, 1,600 batches of digits"
-    yield _beside(f"{what}, end to end", "", *map(list, zip(*tried, strict=True)))
-    yield Line(f"{what}, start-up apart, cpu", "", f"{most / least:.2f} ×", f"{least:.2f} s", f"{most:.2f} s")
+    task = "Avalanche 0.6 / `run` and `score`, 1,600 batches of digits"
+    yield _beside(f"{task}, end to end", "", *map(list, zip(*tried, strict=True)))
+    yield Line(f"{task}, start-up apart, cpu", "", f"{most / least:.2f} ×", f"{least:.2f} s", f"{most:.2f} s")
 
 
 PARTS: Mapping[str, Callable[[Place], Iterator[Line]]] = {
@@ -403,7 +403,7 @@ _TOLD = {
 
 
 def versions(python: str, names: Sequence[str]) -> str:
-    """What is installed there."""
+    """Return the versions of the installed packages."""
     script = "import sys, importlib.metadata as m; print(', '.join(f'{n} {m.version(n)}' for n in sys.argv[1:]))"
     done = subprocess.run([python, "-c", script, *names], capture_output=True, text=True, check=False)
     return done.stdout.strip() or "not installed"
@@ -413,11 +413,13 @@ _APART = "\n# Measured apart"
 
 
 def page(place: Place, lines: Sequence[Line], unfinished: Sequence[tuple[str, str]], load: float) -> str:
-    """The results in Markdown."""
-    rows = "\n".join(f"| {one.what} | {one.asked} | {one.measured} | {one.ours} | {one.theirs} |" for one in lines)
+    """Return the results in Markdown."""
+    rows = "\n".join(
+        f"| {line.what} | {line.asked} | {line.measured} | {line.ours} | {line.theirs} |" for line in lines
+    )
     missing = "\n".join(f"- `{name}`: {why}" for name, why in unfinished) or "- nothing"
     machine = f"{os.cpu_count()} cores, {platform.machine().replace('_', '-')}, Python {platform.python_version()}"
-    theirs = [versions(place.python(name), names) for name, names in _TOLD.items()]
+    peer_versions = [versions(place.python(name), names) for name, names in _TOLD.items()]
     return f"""# Beside others
 
 Written by `make bench` (`bench/peers.py`). Both sides worked on the same files in the same run, each as a fresh
@@ -428,7 +430,7 @@ verifies every byte against them. What Avalanche does and what we do in its plac
 
 - machine: {machine}; load at the start {load:.1f}
 - ours: {versions(sys.executable, ["polars", "numpy"])}
-- theirs: {"; ".join(theirs)}
+- theirs: {"; ".join(peer_versions)}
 
 | what | goal | measured | ours | theirs |
 |---|---|---|---|---|
@@ -441,26 +443,26 @@ verifies every byte against them. What Avalanche does and what we do in its plac
 
 
 def main() -> None:
-    """Install, measure, write."""
+    """Install the peers, measure, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", choices=PARTS, default=list(PARTS))
     parser.add_argument("--peers", type=Path, default=Path(".bench"), help="where the environments are, or will be")
     parser.add_argument("--tries", type=int, default=2)
     parser.add_argument("--limit", type=float, default=300, help="seconds for one run of a peer")
     parser.add_argument("--to", type=Path, default=Path(__file__).with_name("RESULTS.md"))
-    asked = parser.parse_args()
+    options = parser.parse_args()
     compile_ours()
     lines: list[Line] = []
     unfinished: list[tuple[str, str]] = []
     load = os.getloadavg()[0]
     for name in PINS:
         try:
-            installed(asked.peers.absolute(), name)
+            installed(options.peers.absolute(), name)
         except UnfinishedError as why:
             unfinished.append((name, str(why)))
     with tempfile.TemporaryDirectory() as folder:
-        place = Place(Path(folder), asked.peers.absolute(), asked.tries, asked.limit)
-        for name in asked.only:
+        place = Place(Path(folder), options.peers.absolute(), options.tries, options.limit)
+        for name in options.only:
             try:
                 for line in PARTS[name](place):
                     lines.append(line)
@@ -468,9 +470,9 @@ def main() -> None:
             except (UnfinishedError, SystemExit, OSError) as why:
                 unfinished.append((name, str(why)))
                 print(f"{name}: {why}", flush=True)
-        # What was measured by other means stands below, and is kept.
-        before = asked.to.read_text() if asked.to.exists() else ""
-        asked.to.write_text(page(place, lines, unfinished, load) + before[before.find(_APART) :] * (_APART in before))
+        # Sections below were measured separately; they are kept.
+        before = options.to.read_text() if options.to.exists() else ""
+        options.to.write_text(page(place, lines, unfinished, load) + before[before.find(_APART) :] * (_APART in before))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Do plans hold? Of plans made from short pilots, how many really have the power that they promise, or nearly.
+"""Measure how many plans from short pilots have the power that they promise, or nearly.
 
-Run as `python bench/plans.py`. Pilots are drawn from populations that are known, `perdure plan --pilot` says how many
-lifetimes see an effect with 90 % power, and groups of so many, drawn anew, show how often they do.
+Run as `python bench/plans.py`. Pilots are drawn from known populations. `perdure plan --pilot` estimates the lifetimes
+that detect an effect with 90 % power, and new groups of that size show how often they do.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ BARS = {"metric": Threshold(0.0, headline="log")}
 
 
 def _failed(rng: np.random.Generator, size: int) -> Array:
-    """One lifetime in five fails, and lies five sd of the others below them."""
+    """Return values of which one in five fails, five sd below the others."""
     return rng.normal(size=size) - 5.0 * (rng.random(size) < 0.2)
 
 
 def _outliers(rng: np.random.Generator, size: int) -> Array:
-    """One in ten comes from a population five times as wide."""
+    """Return values of which one in ten comes from a population five times as wide."""
     return rng.normal(size=size) * np.where(rng.random(size) < 0.1, 5.0, 1.0)
 
 
 def _collapsed(rng: np.random.Generator, size: int) -> Array:
-    """One in ten lies eight sd below the others: a pilot of eleven misses them in 31 % of cases."""
+    """Return values of which one in ten is eight sd below the others. 31 % of pilots of eleven miss them."""
     return rng.normal(size=size) - 8.0 * (rng.random(size) < 0.1)
 
 
@@ -55,7 +55,7 @@ POPULATIONS: dict[str, Callable[[np.random.Generator, int], Array]] = {
 
 @dataclass(frozen=True)
 class Held:
-    """What plans for one effect in one population came to."""
+    """Results of plans for one effect in one population."""
 
     population: str
     effect: float
@@ -72,23 +72,23 @@ class Held:
     """The share with at least 80 %, had the pilot's sd been taken as it is."""
 
 
-def held(name: str, many: Array, effect: float, pilots: int = 200, size: int = 11, seed: int = 1) -> Held:
-    """What becomes of plans from `pilots` pilots of `size` lifetimes out of a population of `many`."""
+def held(name: str, population: Array, effect: float, pilots: int = 200, size: int = 11, seed: int = 1) -> Held:
+    """Return the results of plans from `pilots` pilots of `size` lifetimes of `population`."""
     rng = np.random.default_rng(seed)
-    many = (many - many.mean()) / many.std()
+    population = (population - population.mean()) / population.std()
 
     @cache
     def real(lifetimes: int) -> float:
-        return redrawn_power([many], effect, lifetimes, np.random.default_rng([seed, lifetimes]), resamples=8_000)
+        return redrawn_power([population], effect, lifetimes, np.random.default_rng([seed, lifetimes]), resamples=8_000)
 
     planned, plain = [], []
-    for values in many[rng.integers(len(many), size=(pilots, size))]:
-        lives = [Score(Identity(str(at)), {"metric": Measured(float(value))}) for at, value in enumerate(values)]
-        one = pilot_metrics(lives, BARS, size, detect={"metric": effect}, rng=rng)["metric"]
-        assert one.lifetimes is not None, one
-        assert one.plain is not None, one
-        planned.append(one.lifetimes)
-        plain.append(one.plain)
+    for values in population[rng.integers(len(population), size=(pilots, size))]:
+        lives = [Score(Identity(str(index)), {"metric": Measured(float(value))}) for index, value in enumerate(values)]
+        pilot = pilot_metrics(lives, BARS, size, detect={"metric": effect}, rng=rng)["metric"]
+        assert pilot.lifetimes is not None, pilot
+        assert pilot.plain is not None, pilot
+        planned.append(pilot.lifetimes)
+        plain.append(pilot.plain)
     powers = np.array([real(count) for count in planned])
     return Held(
         name,
@@ -107,20 +107,20 @@ def main() -> None:
     parser.add_argument("--pilots", type=int, default=400)
     parser.add_argument("--size", type=int, default=11)
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    options = parser.parse_args()
     began = time.perf_counter()
-    print(f"{given.pilots} pilots of {given.size} lifetimes each, seed {given.seed}; plans promise 90 % power")
+    print(f"{options.pilots} pilots of {options.size} lifetimes each, seed {options.seed}; plans promise 90 % power")
     print(
         f"{'population':<24} {'effect':>6} {'known':>6} {'planned':>8} {'≥ 80 %':>7} {'≥ 90 %':>7} "
         f"{'sd as seen, ≥ 80 %':>19}"
     )
     for name, draw in POPULATIONS.items():
-        many = draw(np.random.default_rng(given.seed), MANY)
+        population = draw(np.random.default_rng(options.seed), MANY)
         for effect in EFFECTS:
-            one = held(name, many, effect, given.pilots, given.size, given.seed)
+            result = held(name, population, effect, options.pilots, options.size, options.seed)
             print(
-                f"{one.population:<24} {one.effect:>6g} {one.known:>6} {one.planned:>8.0f} {one.holds:>7.1%} "
-                f"{one.as_promised:>7.1%} {one.plain_holds:>19.1%}",
+                f"{result.population:<24} {result.effect:>6g} {result.known:>6} "
+                f"{result.planned:>8.0f} {result.holds:>7.1%} {result.as_promised:>7.1%} {result.plain_holds:>19.1%}",
                 flush=True,
             )
     print(f"{time.perf_counter() - began:.1f} s")

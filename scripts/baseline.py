@@ -1,10 +1,10 @@
 """Record what every verb prints, so that two versions of Perdure can be compared.
 
-    python scripts/baseline.py record OLD      # with the one version installed
-    python scripts/baseline.py record NEW      # with the other
+    python scripts/baseline.py record OLD      # with the first version installed
+    python scripts/baseline.py record NEW      # with the second version installed
     python scripts/baseline.py compare OLD NEW # status 1 and a diff if anything differs
 
-The commands cover the demo, `examples/`, the code blocks of the docs, and the reference data beside the
+The commands cover the demo, `examples/`, the code blocks of the docs, and the reference data next to the
 repository (left out if absent). Times, dates, temporary paths and addresses are masked.
 """
 
@@ -220,10 +220,10 @@ def compare(old: Path, new: Path) -> bool:
             continue
         different += 1
         before, after = (text.splitlines() for text in texts)
-        shown = list(difflib.unified_diff(before, after, f"old/{name}", f"new/{name}", lineterm="", n=1))
-        print(*(line[:300] for line in shown[:40]), sep="\n")
-        if len(shown) > 40:
-            print(f"… {len(shown) - 40} more lines")
+        lines = list(difflib.unified_diff(before, after, f"old/{name}", f"new/{name}", lineterm="", n=1))
+        print(*(line[:300] for line in lines[:40]), sep="\n")
+        if len(lines) > 40:
+            print(f"… {len(lines) - 40} more lines")
     print(f"{different} of {len(names)} outputs differ")
     return not different
 
@@ -237,10 +237,10 @@ def main() -> int:
     comparing = verbs.add_parser("compare", help="show how two recordings differ")
     comparing.add_argument("old", type=Path)
     comparing.add_argument("new", type=Path)
-    given = parser.parse_args()
-    if given.verb == "compare":
-        return 0 if compare(given.old, given.new) else 1
-    record(given.into, given.jobs)
+    options = parser.parse_args()
+    if options.verb == "compare":
+        return 0 if compare(options.old, options.new) else 1
+    record(options.into, options.jobs)
     return 0
 
 

@@ -14,30 +14,30 @@ EXTRAS = {"dev", "minigrid", "sklearn", "web"}
 BUILDING = ("hatchling", "editables")
 
 
-def needed(name: str, extras: set[str], found: dict[str, str]) -> None:
-    """Add `name` and its requirements to `found`, if they are installed."""
+def needed(name: str, extras: set[str], pinned: dict[str, str]) -> None:
+    """Add `name` and its requirements to `pinned`, if they are installed."""
     key = name.lower().replace("_", "-")
-    if key in found:
+    if key in pinned:
         return
     try:
         package = distribution(name)
     except PackageNotFoundError:
         return
-    found[key] = package.version
+    pinned[key] = package.version
     for text in package.requires or ():
-        one = Requirement(text)
-        if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
-            needed(one.name, one.extras, found)
+        requirement = Requirement(text)
+        if requirement.marker is None or any(requirement.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            needed(requirement.name, requirement.extras, pinned)
 
 
 def main() -> None:
     """Write the file, in an environment with all extras installed: `python scripts/constraints.py constraints.txt`."""
-    found: dict[str, str] = {}
-    needed("perdure", EXTRAS, found)
+    pinned: dict[str, str] = {}
+    needed("perdure", EXTRAS, pinned)
     for name in BUILDING:
-        needed(name, set(), found)
-    del found["perdure"]
-    lines = [f"{name}=={version}" for name, version in sorted(found.items())]
+        needed(name, set(), pinned)
+    del pinned["perdure"]
+    lines = [f"{name}=={version}" for name, version in sorted(pinned.items())]
     head = "# The versions that are tested, by name; `make` installs these. Made by scripts/constraints.py."
     Path(sys.argv[1]).write_text("\n".join([head, *lines]) + "\n")
 

@@ -1,9 +1,9 @@
 """Damage inputs of every kind at random, run commands on them, and keep those that cause an internal error.
 
 `python scripts/fuzz.py --seconds 3600` damages small logs, tables, matrices, bulk lives, scores, syllabi, protocols and
-settings, and runs a verb on each. Whatever is given, a verb must end with status 0, 1 or 2 within twenty seconds, print
-no traceback, call nothing an internal error, and send no control character to the terminal. What breaks that is kept
-under `--keep` (tests/corpus), and tried first from then on.
+settings, and runs a verb on each. Every verb must end with status 0, 1 or 2 within twenty seconds, without a traceback,
+an internal error or a control character in its output. Inputs that break this are stored under `--keep` (tests/corpus)
+and are tried first from then on.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def seeds(into: Path) -> None:
         for number in range(40):
             block, mode, task = number // 8, "test" if number // 8 % 2 == 0 else "train", "ab"[number // 16 % 2]
             journal.log(block_num=block, exp_num=number, block_type=mode, task_name=task, reward=float(number))
-    manifest = logs / "l2logger" / "life" / "manifest.json"  # what is kept says nothing of where it was made
-    told = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps({key: told[key] for key in told if key not in ("command", "git", "machine")}))
+    manifest = logs / "l2logger" / "life" / "manifest.json"  # stored cases contain no facts about this machine
+    content = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({key: content[key] for key in content if key not in ("command", "git", "machine")}))
     perdure.write_learnkit(lives[0], logs / "learnkit", "life")
     for suffix in ("csv", "tsv", "parquet", "json"):
         (logs / suffix).mkdir()
@@ -105,21 +105,21 @@ def seeds(into: Path) -> None:
 def damaged(content: bytes, rng: random.Random) -> bytes:
     """Return `content` with one to four random faults."""
     for _ in range(rng.choice((1, 1, 1, 2, 3, 4))):
-        at = rng.randrange(len(content) + 1)
-        to = min(len(content), at + rng.choice((1, 1, 2, 8, 64, len(content) // 3 + 1)))
+        offset = rng.randrange(len(content) + 1)
+        to = min(len(content), offset + rng.choice((1, 1, 2, 8, 64, len(content) // 3 + 1)))
         rows = content.splitlines(keepends=True)
         how = rng.randrange(8)
         if how == 0 and content:
-            at = rng.randrange(len(content))
-            content = content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :]
+            offset = rng.randrange(len(content))
+            content = content[:offset] + bytes([content[offset] ^ 1 << rng.randrange(8)]) + content[offset + 1 :]
         elif how == 1:
-            content = content[:at]
+            content = content[:offset]
         elif how == 2:
-            content = content[:at] + content[to:]
+            content = content[:offset] + content[to:]
         elif how == 3:
-            content = content[:at] + rng.choice(TOKENS) + content[at:]
+            content = content[:offset] + rng.choice(TOKENS) + content[offset:]
         elif how == 4:
-            content = content[:at] + rng.choice(TOKENS) + content[to:]
+            content = content[:offset] + rng.choice(TOKENS) + content[to:]
         elif how == 5 and rows:
             row = rng.randrange(len(rows))
             content = b"".join([*rows[:row], rows[row] * rng.choice((0, 2, 50)), *rows[row + 1 :]])
@@ -127,34 +127,34 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
             rng.shuffle(rows)
             content = b"".join(rows)
         elif numbers := list(re.finditer(rb"-?\d+(\.\d+)?", content)):
-            one = rng.choice(numbers)
-            content = content[: one.start()] + rng.choice(TOKENS) + content[one.end() :]
+            position = rng.choice(numbers)
+            content = content[: position.start()] + rng.choice(TOKENS) + content[position.end() :]
     return content
 
 
-def cases(made: Path, kept: Path, rng: random.Random) -> Iterator[tuple[str, Path, list[str]]]:
-    """Yield (kind, folder with a damaged input, arguments): kept cases first, then new ones without end."""
-    for one in sorted(kept.glob("*/arguments.json")) if kept.is_dir() else ():
-        place = Path(tempfile.mkdtemp(dir=made))
-        shutil.copytree(one.parent, place / "case")
-        told = json.loads(one.read_text())
-        yield told["kind"], place / "case" / told["input"], told["arguments"]
+def cases(generated: Path, known: Path, rng: random.Random) -> Iterator[tuple[str, Path, list[str]]]:
+    """Yield (kind, damaged input, arguments): known cases first, then endless new ones."""
+    for file in sorted(known.glob("*/arguments.json")) if known.is_dir() else ():
+        place = Path(tempfile.mkdtemp(dir=generated))
+        shutil.copytree(file.parent, place / "case")
+        case = json.loads(file.read_text())
+        yield case["kind"], place / "case" / case["input"], case["arguments"]
     while True:
         kind = rng.choice((*VERBS, "log", "log", "log", "log"))
-        source = rng.choice(sorted((made / "seeds" / kind).iterdir()))
-        place = Path(tempfile.mkdtemp(dir=made)) / "case"
+        source = rng.choice(sorted((generated / "seeds" / kind).iterdir()))
+        place = Path(tempfile.mkdtemp(dir=generated)) / "case"
         place.mkdir()
         target = place / source.name
         shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
-        inside = [target] if target.is_file() else sorted(one for one in target.rglob("*") if one.is_file())
-        for one in rng.sample(inside, min(len(inside), rng.choice((1, 1, 2)))):
-            one.write_bytes(damaged(one.read_bytes(), rng))
-        given = rng.choice(inside) if rng.random() < 0.3 and kind != "settings" else target
+        files = [target] if target.is_file() else sorted(path for path in target.rglob("*") if path.is_file())
+        for file in rng.sample(files, min(len(files), rng.choice((1, 1, 2)))):
+            file.write_bytes(damaged(file.read_bytes(), rng))
+        given = rng.choice(files) if rng.random() < 0.3 and kind != "settings" else target
         yield kind, given, rng.choice(VERBS[kind])
 
 
 def answered(arguments: list[str], place: Path) -> str:
-    """Run a command in this process. Return how it misbehaved, or an empty text."""
+    """Run a command in this process. Return the problem, or an empty text."""
     from perdure.cli import main
 
     out, err = io.StringIO(), io.StringIO()
@@ -171,44 +171,46 @@ def answered(arguments: list[str], place: Path) -> str:
         return f"{type(problem).__name__} escaped: {problem}"
     finally:
         os.chdir(before)
-    said = out.getvalue() + err.getvalue()
+    output = out.getvalue() + err.getvalue()
     if status not in (0, 1, 2):
         return f"status {status}"
-    if "Traceback (most recent" in said or "internal error" in said:
-        return next(row for row in said.splitlines() if "Traceback" in row or "internal error" in row)[:300]
+    if "Traceback (most recent" in output or "internal error" in output:
+        return next(row for row in output.splitlines() if "Traceback" in row or "internal error" in row)[:300]
     if status == 2 and not err.getvalue().strip():
         return "status 2 without a word"
-    found = CONTROL.search(said)
-    return f"control character {found[0]!r} in the output" if found else ""
+    control = CONTROL.search(output)
+    return f"control character {control[0]!r} in the output" if control else ""
 
 
-def work(made: Path, kept: Path, seed: int, seconds: float) -> None:
+def work(generated: Path, known: Path, seed: int, seconds: float) -> None:
     """Try cases until the time is over. Each case is recorded before it is tried."""
     rng, ends = random.Random(seed), time.monotonic() + seconds
-    os.environ["HOME"] = str(made)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a case that takes too long ends this process; the parent sees which
-    for kind, given, arguments in cases(made, kept, rng):
+    os.environ["HOME"] = str(generated)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a slow case ends this process; the parent stores it
+    for kind, input_path, arguments in cases(generated, known, rng):
         if time.monotonic() > ends:
             break
         place = (
-            given.parent if given.parent.name == "case" else next(one for one in given.parents if one.name == "case")
+            input_path.parent
+            if input_path.parent.name == "case"
+            else next(parent for parent in input_path.parents if parent.name == "case")
         )
-        told = {"kind": kind, "input": str(given.relative_to(place)), "arguments": arguments}
-        (place / "arguments.json").write_text(json.dumps(told))
-        (made / f"now-{seed}").write_text(str(place))
+        case = {"kind": kind, "input": str(input_path.relative_to(place)), "arguments": arguments}
+        (place / "arguments.json").write_text(json.dumps(case))
+        (generated / f"now-{seed}").write_text(str(place))
         signal.alarm(SECONDS)
-        wrong = answered([arguments[0], str(given), *arguments[1:]], place)
+        wrong = answered([arguments[0], str(input_path), *arguments[1:]], place)
         signal.alarm(0)
-        with (made / f"log-{seed}").open("a") as log:
+        with (generated / f"log-{seed}").open("a") as log:
             log.write(json.dumps([kind, arguments[0], wrong]) + "\n")
         if wrong:
-            _keep(place, kept, wrong)
+            _keep(place, known, wrong)
         shutil.rmtree(place.parent, ignore_errors=True)
 
 
-def _keep(place: Path, kept: Path, wrong: str) -> None:
-    number = sum(1 for _ in kept.glob("case-*")) + 1 if kept.is_dir() else 1
-    target = kept / f"case-{number:03d}"
+def _keep(place: Path, known: Path, wrong: str) -> None:
+    number = sum(1 for _ in known.glob("case-*")) + 1 if known.is_dir() else 1
+    target = known / f"case-{number:03d}"
     shutil.copytree(place, target, ignore=shutil.ignore_patterns(".perdure", "out.*", "run"))
     print(f"{target}: {wrong}", flush=True)
 
@@ -221,44 +223,53 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=None, help="of the damage; by the clock unless given")
     parser.add_argument("--keep", type=Path, default=ROOT / "tests" / "corpus")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    seed = int(time.time()) if asked.seed is None else asked.seed
-    if asked.worker:
-        work(asked.worker, asked.keep, seed, asked.seconds)
+    options = parser.parse_args()
+    seed = int(time.time()) if options.seed is None else options.seed
+    if options.worker:
+        work(options.worker, options.keep, seed, options.seconds)
         return
-    made = Path(tempfile.mkdtemp(prefix="fuzz-"))
-    seeds(made / "seeds")
-    ends, found, next_seed = time.monotonic() + asked.seconds, 0, seed * 1000
+    generated = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    seeds(generated / "seeds")
+    ends, failures, next_seed = time.monotonic() + options.seconds, 0, seed * 1000
 
     def started() -> tuple[int, subprocess.Popen[bytes]]:
         nonlocal next_seed
         next_seed += 1
-        again = [sys.executable, __file__, "--worker", str(made), "--keep", str(asked.keep), "--seed", str(next_seed)]
-        return next_seed, subprocess.Popen([*again, "--seconds", str(max(1.0, ends - time.monotonic()))])
+        command = [
+            sys.executable,
+            __file__,
+            "--worker",
+            str(generated),
+            "--keep",
+            str(options.keep),
+            "--seed",
+            str(next_seed),
+        ]
+        return next_seed, subprocess.Popen([*command, "--seconds", str(max(1.0, ends - time.monotonic()))])
 
-    running = [started() for _ in range(asked.jobs)]
+    running = [started() for _ in range(options.jobs)]
     while running:
-        own, process = running.pop(0)
+        worker_seed, process = running.pop(0)
         try:
             status = process.wait(timeout=1)
         except subprocess.TimeoutExpired:
-            running.append((own, process))
+            running.append((worker_seed, process))
             continue
-        if status != 0:  # killed by a signal of its own, or too slow: the case it was at is kept
-            place = Path((made / f"now-{own}").read_text())
+        if status != 0:  # killed by a signal, or too slow: store its current case
+            place = Path((generated / f"now-{worker_seed}").read_text())
             _keep(
                 place,
-                asked.keep,
+                options.keep,
                 f"the process ended with {status} ({'too slow' if status == -signal.SIGALRM else 'a crash'})",
             )
-            found += 1
+            failures += 1
             if time.monotonic() < ends:
                 running.append(started())
-    rows = [json.loads(row) for file in made.glob("log-*") for row in file.read_text().splitlines()]
-    found += sum(1 for _, _, wrong in rows if wrong)
-    print(f"{len(rows)} inputs, {found} not answered in words; by kind {dict(Counter(kind for kind, _, _ in rows))}")
-    shutil.rmtree(made, ignore_errors=True)
-    sys.exit(1 if found else 0)
+    rows = [json.loads(row) for file in generated.glob("log-*") for row in file.read_text().splitlines()]
+    failures += sum(1 for _, _, wrong in rows if wrong)
+    print(f"{len(rows)} inputs, {failures} unhandled; by kind {dict(Counter(kind for kind, _, _ in rows))}")
+    shutil.rmtree(generated, ignore_errors=True)
+    sys.exit(1 if failures else 0)
 
 
 if __name__ == "__main__":

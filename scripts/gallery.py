@@ -40,15 +40,19 @@ def study(folder: Path) -> None:
     for name, forgetting, seconds in (("replay", 0.05, 2.6), ("naive", 0.4, 1.1)):
         learner = IdealLearner(name=name, forgetting=forgetting, pace=30, noise=0.05, spread=0.2)
         lives = lifetimes(learner, scenario, 4, seed=100 * (name == "naive"))
-        made = [_timed(life, seconds * (1 + at / 20)) for at, life in enumerate(lives)]
-        perdure.write_lifetimes(folder / "lives" / name, made)
-        perdure.write_lifetimes(folder / "experts" / name, [_timed(one, 1.0) for one in experts(learner, scenario)])
+        timed = [_timed(life, seconds * (1 + index / 20)) for index, life in enumerate(lives)]
+        perdure.write_lifetimes(folder / "lives" / name, timed)
+        perdure.write_lifetimes(
+            folder / "experts" / name, [_timed(expert, 1.0) for expert in experts(learner, scenario)]
+        )
 
 
 def _timed(life: perdure.Lifetime, seconds: float) -> perdure.Lifetime:
     """Return the lifetime with timestamps, as if each experience took `seconds`."""
     start = datetime(2026, 1, 1)
-    times = [f"{start + timedelta(seconds=at * seconds):%Y%m%dT%H%M%S.%f}" for at in range(life.experiences.height)]
+    times = [
+        f"{start + timedelta(seconds=index * seconds):%Y%m%dT%H%M%S.%f}" for index in range(life.experiences.height)
+    ]
     return replace(life, experiences=life.experiences.with_columns(timestamp=pl.Series(times)))
 
 
@@ -59,14 +63,14 @@ def gallery() -> tuple[str, dict[str, bytes]]:
 
     parts, pictures = [_HEAD], {}
     with TemporaryDirectory() as temporary:
-        run, drawn = Path(temporary, "run"), Path(temporary, "figure.svg")
+        run, target = Path(temporary, "run"), Path(temporary, "figure.svg")
         study(run)
         material, old = gather(run), gather(run, settings=perdure.Settings(preset=_OLD))
         for name, kind in perdure.FIGURES.items():
             capable = name == "capabilities"
-            perdure.save_figure(perdure.figure(name, old if capable else material), drawn)
-            pictures[f"{name}.svg"] = drawn.read_bytes()
+            perdure.save_figure(perdure.figure(name, old if capable else material), target)
+            pictures[f"{name}.svg"] = target.read_bytes()
             command = f"perdure figure {name} run{f' --preset {_OLD}' if capable else ''} --to {name}.svg"
-            shown = f"![{kind.summary}](gallery/{name}.svg)"
-            parts.append(f"\n## {name}\n\n{kind.summary}\n\n{shown}\n\n```console\n$ {command}\n```\n")
+            image = f"![{kind.summary}](gallery/{name}.svg)"
+            parts.append(f"\n## {name}\n\n{kind.summary}\n\n{image}\n\n```console\n$ {command}\n```\n")
     return "".join(parts), pictures

@@ -31,7 +31,7 @@ SYMBOLS: Mapping[str, str] = {
     r"s_k,\; \mathrm{sat}(b),\; K": "under `framework-2019`: a block's moving average; its highest value; "
     "which part of that is left in evaluation",
     "A_{i,j}": "the evaluation of the i-th task after the j-th was learned, as measured; *T* tasks",
-    r"R_i,\; J_i": "what an untrained, and what a jointly trained learner does on the i-th task",
+    r"R_i,\; J_i": "performance of an untrained, and of a jointly trained learner on the i-th task",
 }
 """What the formulas say, sign by sign."""
 
@@ -66,8 +66,8 @@ Each is one declaration; its page, lint, tables and verdicts derive from it. Wha
 def _index(by_id: Mapping[str, Mapping[str, Metric]]) -> str:
     listed: dict[str, list[tuple[str, ...]]] = {}
     for name, bound in by_id.items():
-        preset, one = next(iter(bound.items()))
-        row = (f"[`{name}`](metrics/{name}.md)", one.summary, one.bar, one.condition, one.capability)
+        preset, metric = next(iter(bound.items()))
+        row = (f"[`{name}`](metrics/{name}.md)", metric.summary, metric.bar, metric.condition, metric.capability)
         listed.setdefault(preset, []).append(row)
     parts = [_INDEX]
     for preset, rows in listed.items():
@@ -75,13 +75,13 @@ def _index(by_id: Mapping[str, Mapping[str, Metric]]) -> str:
         title = f"Of the preset {preset}" if preset else "Of comparisons only"
         parts.append(f"\n## {title}\n\n{table(heading, rows)}")
     parts.append("\n## Signs\n\nWords in a formula are the roles that the drawing below it names.\n\n")
-    parts.append(table(("sign", "meaning"), ((_math(sign), said) for sign, said in SYMBOLS.items())))
+    parts.append(table(("sign", "meaning"), ((_math(sign), meaning) for sign, meaning in SYMBOLS.items())))
     return "".join(parts)
 
 
 def _page(name: str, bound: Mapping[str, Metric]) -> str:
     (first, declared), *others = bound.items()
-    remarks = "".join(f"{said}\n\n" for said in declared.remarks)
+    remarks = "".join(f"{remark}\n\n" for remark in declared.remarks)
     holder = f"`{first}`" if first else "comparisons"
     weakness = f"{declared.weakness[:1].upper()}{declared.weakness[1:]}" or "None is known."
     parts = [
@@ -94,8 +94,8 @@ def _page(name: str, bound: Mapping[str, Metric]) -> str:
         f"## Under a null\n\n{_null(name, bound)}",
     ]
     same = []
-    for preset, one in others:
-        differs = _difference(one, declared)
+    for preset, metric in others:
+        differs = _difference(metric, declared)
         same += [] if differs else [f"`{preset}`"]
         parts.append(f"\n## Under {preset}\n\n{differs}" if differs else "")
     parts.append(f"\nThe same under {', '.join(same)}, on curves prepared as it says.\n" if same else "")
@@ -107,13 +107,13 @@ def _needs(metric: Metric) -> str:
 
 
 def _facts(metric: Metric) -> Iterator[tuple[str, str]]:
-    over = (metric.combine.__doc__ or "").partition(";")[0].strip().rstrip(".")
+    combination = (metric.combine.__doc__ or "").partition(";")[0].strip().rstrip(".")
     facts = {
         "also called": ", ".join(metric.aliases),
         "variant of": f"[`{metric.variant_of}`]({metric.variant_of}.md)" if metric.variant_of else "",
         "unit": metric.unit,
         "better": metric.better,
-        "over places": over[:1].lower() + over[1:] + (", of logarithms" if metric.scale == "log" else ""),
+        "over places": combination[:1].lower() + combination[1:] + (", of logarithms" if metric.scale == "log" else ""),
         "demonstrates lifelong learning": metric.bar or "no threshold",
         "verdict": "yes" if metric.headline and metric.threshold is not None else "none: exploratory",
         "called good": metric.good.words if metric.good else "",
@@ -121,18 +121,18 @@ def _facts(metric: Metric) -> Iterator[tuple[str, str]]:
         "core capability": metric.capability,
         "source": metric.source,
     }
-    return ((name, said) for name, said in facts.items() if said)
+    return ((name, fact) for name, fact in facts.items() if fact)
 
 
-def _difference(one: Metric, standard: Metric) -> str:
+def _difference(metric: Metric, standard: Metric) -> str:
     """Return how another preset's declaration differs from the first."""
     known = {"needs": _needs(standard), **dict(_facts(standard))}
-    rows = [(key, said) for key, said in (("needs", _needs(one)), *_facts(one)) if known.get(key) != said]
+    rows = [(key, fact) for key, fact in (("needs", _needs(metric)), *_facts(metric)) if known.get(key) != fact]
     parts = [
-        f"{one.summary}\n\n" if one.summary != standard.summary else "",
-        f"{_math(one.equation, display=True)}\n\n" if one.equation not in {"", standard.equation} else "",
+        f"{metric.summary}\n\n" if metric.summary != standard.summary else "",
+        f"{_math(metric.equation, display=True)}\n\n" if metric.equation not in {"", standard.equation} else "",
         table(("differs", "here"), rows) if rows else "",
-        f"\nWeakness: {one.weakness}\n" if one.weakness not in {"", standard.weakness} else "",
+        f"\nWeakness: {metric.weakness}\n" if metric.weakness not in {"", standard.weakness} else "",
     ]
     return "".join(parts)
 
@@ -147,7 +147,7 @@ def _math(latex: str, *, display: bool = False) -> str:
     return str(convert(latex, display="block" if display else "inline"))
 
 
-# --- what bench/null.py found ---------------------------------------------------------------------
+# --- results of bench/null.py ---------------------------------------------------------------------
 
 
 _OF_A_NULL = """What is said of a learner that neither forgets nor transfers: every verdict on it is an error. Shares of
@@ -172,24 +172,24 @@ def null_rows(name: str, preset: str, folder: Path = NULL) -> Iterator[tuple[str
     if not file.is_file():
         return
     report: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    found = [one[initials(name)] for one in report["cells"].values() if initials(name) in one]
-    if found:
-        means = [one["mean"] for one in found]
-        held = [one["covered"] for one in found if "covered" in one]
+    cells = [row[initials(name)] for row in report["cells"].values() if initials(name) in row]
+    if cells:
+        means = [row["mean"] for row in cells]
+        covered = [row["covered"] for row in cells if "covered" in row]
         yield (
             f"`{preset}`",
-            f"{report['groups']} of each of {len(found)} kinds",
+            f"{report['groups']} of each of {len(cells)} kinds",
             f"{min(means):.3g} … {max(means):.3g}",
-            *(_shares([one[verdict] for one in found], max) for verdict in ("met", "not_met")),
-            _shares(held, min) if held else "",
+            *(_shares([row[verdict] for row in cells], max) for verdict in ("met", "not_met")),
+            _shares(covered, min) if covered else "",
         )
 
 
-def _shares(found: Sequence[float], worst: Callable[[Sequence[float]], float]) -> str:
-    return f"{100 * median(found):.3g} %, worst {100 * worst(found):.3g} %"
+def _shares(values: Sequence[float], worst: Callable[[Sequence[float]], float]) -> str:
+    return f"{100 * median(values):.3g} %, worst {100 * worst(values):.3g} %"
 
 
-# --- where it is read -----------------------------------------------------------------------------
+# --- sites ----------------------------------------------------------------------------------------
 
 _LANE, _LEARNING, _EVALUATION, _GAP, _LEFT = 34, 62, 16, 3, 26
 
@@ -244,8 +244,8 @@ def _drawn(scenario: Scenario, sites: Sequence[Site]) -> str:
         top = lanes[block.task] * _LANE + 14
         parts.append(_box(block, left, top, width, shade))
         if index in roles:
-            said = escape(", ".join(roles[index]))
-            parts.append(f'<text x="{left + width / 2:g}" y="{top - 3}" text-anchor="middle">{said}</text>')
+            label = escape(", ".join(roles[index]))
+            parts.append(f'<text x="{left + width / 2:g}" y="{top - 3}" text-anchor="middle">{label}</text>')
         left += width + _GAP
     height = len(lanes) * _LANE + 6
     picture = (
@@ -254,8 +254,8 @@ def _drawn(scenario: Scenario, sites: Sequence[Site]) -> str:
     )
     more = f"; {len(sites) - 1} more in grey" if len(sites) > 1 else ""
     first = key_text(sites[0].key)
-    said = f"Filled: learned; framed: evaluated. Dark, with its role: the first place ({escape(first)}){more}."
-    return f"<figure>{picture}<figcaption>{said}</figcaption></figure>"
+    label = f"Filled: learned; framed: evaluated. Dark, with its role: the first place ({escape(first)}){more}."
+    return f"<figure>{picture}<figcaption>{label}</figcaption></figure>"
 
 
 def _box(block: Block, left: float, top: float, width: float, shade: float) -> str:

@@ -85,7 +85,7 @@ def mutants_of(file: Path) -> Iterator[Mutant]:
             yield changed(node, f"({ast.unparse(node.left)} {COMBINED[type(node.op)]} {ast.unparse(node.right)})")
         elif isinstance(node, ast.BoolOp):
             word = " or " if isinstance(node.op, ast.And) else " and "
-            yield changed(node, f"({word.join(f'({ast.unparse(one)})' for one in node.values)})")
+            yield changed(node, f"({word.join(f'({ast.unparse(value)})' for value in node.values)})")
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
             yield changed(node, f"({ast.unparse(node.operand)})")
         elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
@@ -103,7 +103,7 @@ def _live(tree: ast.AST) -> Iterator[ast.AST]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Raise | ast.Assert | ast.Import | ast.ImportFrom | ast.JoinedStr):
             continue
-        if isinstance(node, ast.Assign) and any(getattr(one, "id", "") == "__all__" for one in node.targets):
+        if isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "__all__" for target in node.targets):
             continue
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             continue
@@ -113,9 +113,9 @@ def _live(tree: ast.AST) -> Iterator[ast.AST]:
                 yield from _live(node.value)
             continue
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("dataclass", "field"):
-            continue  # frozen or not, nobody can tell from what it does
+            continue  # behaviour does not depend on frozen
         if isinstance(node, ast.FunctionDef):
-            for part in (*node.body, *node.args.defaults, *(one for one in node.args.kw_defaults if one)):
+            for part in (*node.body, *node.args.defaults, *(default for default in node.args.kw_defaults if default)):
                 yield part
                 yield from _live(part)
             continue
@@ -125,14 +125,14 @@ def _live(tree: ast.AST) -> Iterator[ast.AST]:
 
 def covered(into: Path, jobs: int) -> None:
     """Run the tests once under coverage; store in `into` which test runs which line, and its duration."""
-    parts = [[test for at, test in enumerate(TESTS) if at % jobs == part] for part in range(jobs)]
+    parts = [[test for index, test in enumerate(TESTS) if index % jobs == part] for part in range(jobs)]
     (into / "rc").write_text("[run]\ndynamic_context = test_function\nsource = perdure\n")
 
     def ran(part: int) -> None:
         subprocess.run(
             [sys.executable, "-m", "coverage", "run", f"--rcfile={into / 'rc'}", f"--data-file={into / str(part)}.db"]
             + ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", f"--junitxml={into / str(part)}.xml"]
-            + [str(ROOT / "tests" / one) for one in parts[part]],
+            + [str(ROOT / "tests" / test) for test in parts[part]],
             cwd=ROOT,
             env={**os.environ, "CI": "1"},
             check=False,
@@ -142,23 +142,23 @@ def covered(into: Path, jobs: int) -> None:
         list(pool.map(ran, range(jobs)))
 
 
-def tests_by_line(kept: Path) -> tuple[dict[tuple[str, int], set[str]], dict[str, float]]:
+def tests_by_line(coverage_folder: Path) -> tuple[dict[tuple[str, int], set[str]], dict[str, float]]:
     """Return (file, line) → tests that run it, and test → seconds."""
     from coverage import CoverageData
 
     lines: dict[tuple[str, int], set[str]] = {}
     seconds: dict[str, float] = {}
-    for base in kept.glob("*.db"):
-        found = CoverageData(str(base))
+    for base in coverage_folder.glob("*.db"):
+        data = CoverageData(str(base))
         try:
-            found.read()
+            data.read()
         except sqlite3.Error:
             continue
-        for file in found.measured_files():
+        for file in data.measured_files():
             place = str(Path(file).relative_to(SOURCE)) if Path(file).is_relative_to(SOURCE) else ""
-            for line, contexts in found.contexts_by_lineno(file).items():
-                lines.setdefault((place, line), set()).update(_test(one) for one in contexts if one)
-    for file in kept.glob("*.xml"):
+            for line, contexts in data.contexts_by_lineno(file).items():
+                lines.setdefault((place, line), set()).update(_test(context) for context in contexts if context)
+    for file in coverage_folder.glob("*.xml"):
         for case in ET.parse(file).iter("testcase"):
             name = _test(f"{case.get('classname')}.{str(case.get('name')).partition('[')[0]}")
             seconds[name] = seconds.get(name, 0.0) + float(case.get("time", 0))
@@ -175,8 +175,8 @@ def tried(mutant: Mutant, tests: list[str], tree: Path) -> str:
     if not tests:
         return "unrun"
     file = tree / "src" / "perdure" / mutant.file
-    whole = file.read_bytes()
-    file.write_bytes(whole[: mutant.start] + mutant.after.encode() + whole[mutant.end :])
+    content = file.read_bytes()
+    file.write_bytes(content[: mutant.start] + mutant.after.encode() + content[mutant.end :])
     try:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", *tests],
@@ -189,7 +189,7 @@ def tried(mutant: Mutant, tests: list[str], tree: Path) -> str:
     except subprocess.TimeoutExpired:
         return "slow"
     finally:
-        file.write_bytes(whole)
+        file.write_bytes(content)
     return "survived" if done.returncode == 0 else "killed"
 
 
@@ -202,26 +202,26 @@ def main() -> None:
     parser.add_argument("--kept", type=Path, help="a folder for coverage, used again where it is there")
     parser.add_argument("--json", type=Path, help="where each mutant and its fate is written")
     parser.add_argument("--again", type=Path, help="try those again that such a file says were not noticed")
-    asked = parser.parse_args()
-    kept = asked.kept or Path(tempfile.mkdtemp())
-    kept.mkdir(parents=True, exist_ok=True)
-    if not list(kept.glob("*.db")):
-        covered(kept, asked.jobs)
-    lines, seconds = tests_by_line(kept)
+    options = parser.parse_args()
+    coverage_folder = options.kept or Path(tempfile.mkdtemp())
+    coverage_folder.mkdir(parents=True, exist_ok=True)
+    if not list(coverage_folder.glob("*.db")):
+        covered(coverage_folder, options.jobs)
+    lines, seconds = tests_by_line(coverage_folder)
     files = [
-        one for room in ROOMS for one in sorted((SOURCE / room).rglob("*.py") if "." not in room else [SOURCE / room])
+        file for room in ROOMS for file in sorted((SOURCE / room).rglob("*.py") if "." not in room else [SOURCE / room])
     ]
-    every = [one for file in files for one in mutants_of(file)]
-    chosen = random.Random(asked.seed).sample(every, min(asked.count, len(every)))
-    if asked.again:
-        rows = json.loads(asked.again.read_text())
+    every = [mutant for file in files for mutant in mutants_of(file)]
+    chosen = random.Random(options.seed).sample(every, min(options.count, len(every)))
+    if options.again:
+        rows = json.loads(options.again.read_text())
         left = [row for row in rows if row.pop("fate") not in ("killed", "slow")]
         chosen = [Mutant(**row) for row in left]
     by_file: dict[str, set[str]] = {}
     for (file, _), tests in lines.items():
         by_file.setdefault(file, set()).update(tests)
     trees: SimpleQueue[Path] = SimpleQueue()
-    for _ in range(asked.jobs):
+    for _ in range(options.jobs):
         tree = Path(tempfile.mkdtemp()) / "tree"
         shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".*", "site", "demo", "__pycache__"))
         trees.put(tree)
@@ -229,33 +229,33 @@ def main() -> None:
     def fate(mutant: Mutant) -> str:
         tree = trees.get()
         try:
-            # What runs on import belongs to no test: then to all that run anything of the file.
-            found = lines.get((mutant.file, mutant.line)) or by_file.get(mutant.file, set())
-            tests = sorted(found, key=lambda one: seconds.get(one, 1.0))
-            said = tried(mutant, _affordable(tests, seconds), tree)
+            # Coverage assigns code that runs on import to no test: use all tests that run the file.
+            candidates = lines.get((mutant.file, mutant.line)) or by_file.get(mutant.file, set())
+            tests = sorted(candidates, key=lambda test: seconds.get(test, 1.0))
+            fate = tried(mutant, _affordable(tests, seconds), tree)
         finally:
             trees.put(tree)
-        print(f"{said:9} {mutant.file}:{mutant.line}  {mutant.before[:60]!r} → {mutant.after[:60]!r}", flush=True)
-        return said
+        print(f"{fate:9} {mutant.file}:{mutant.line}  {mutant.before[:60]!r} → {mutant.after[:60]!r}", flush=True)
+        return fate
 
-    with ThreadPoolExecutor(asked.jobs) as pool:
+    with ThreadPoolExecutor(options.jobs) as pool:
         fates = list(pool.map(fate, chosen))
     counts = Counter(fates)
     noticed = counts["killed"] + counts["slow"]
     print(f"\n{len(every)} places; {len(chosen)} mutants: {dict(counts)}; {noticed / len(chosen):.1%} noticed")
-    if asked.json:
-        rows = [{**asdict(one), "fate": said} for one, said in zip(chosen, fates, strict=True)]
-        asked.json.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+    if options.json:
+        rows = [{**asdict(mutant), "fate": fate} for mutant, fate in zip(chosen, fates, strict=True)]
+        options.json.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
 
 
 def _affordable(tests: list[str], seconds: dict[str, float]) -> list[str]:
     """Return the quickest tests that fit into the time."""
     chosen, spent = [], 0.0
-    for one in tests:
-        spent += seconds.get(one, 1.0)
+    for test in tests:
+        spent += seconds.get(test, 1.0)
         if spent > SECONDS * 0.6 and chosen:
             break
-        chosen.append(one)
+        chosen.append(test)
     return chosen
 
 

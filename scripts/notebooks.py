@@ -23,11 +23,11 @@ def executed(notebook: dict[str, Any], folder: Path) -> dict[str, Any]:
     cells: list[dict[str, Any]] = []
     with contextlib.chdir(folder):
         for cell in notebook["cells"]:
-            made = dict(cell)
+            executed_cell = dict(cell)
             if cell["cell_type"] == "code":
-                count = sum(one["cell_type"] == "code" for one in cells) + 1
-                made |= {"execution_count": count, "outputs": _outputs("".join(cell["source"]), names, count)}
-            cells.append(made)
+                count = sum(cell["cell_type"] == "code" for cell in cells) + 1
+                executed_cell |= {"execution_count": count, "outputs": _outputs("".join(cell["source"]), names, count)}
+            cells.append(executed_cell)
     return {**notebook, "cells": cells}
 
 
@@ -41,16 +41,16 @@ def _outputs(source: str, names: dict[str, Any], count: int) -> list[dict[str, A
         exec(compile(tree, f"cell {count}", "exec"), names)
         if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), f"cell {count}", "eval"), names)
-    found: list[dict[str, Any]] = []
+    outputs: list[dict[str, Any]] = []
     if printed.getvalue():
-        found.append({"output_type": "stream", "name": "stdout", "text": _lines(printed.getvalue())})
+        outputs.append({"output_type": "stream", "name": "stdout", "text": _lines(printed.getvalue())})
     if value is not None:
         data = {"text/plain": _lines(repr(value))}
         for method, kind in (("_repr_html_", "text/html"), ("_repr_svg_", "image/svg+xml")):
             if hasattr(value, method):
                 data[kind] = _lines(getattr(value, method)())
-        found.append({"output_type": "execute_result", "execution_count": count, "metadata": {}, "data": data})
-    return found
+        outputs.append({"output_type": "execute_result", "execution_count": count, "metadata": {}, "data": data})
+    return outputs
 
 
 def _lines(text: str) -> list[str]:
@@ -65,9 +65,9 @@ def page(notebook: dict[str, Any], name: str) -> str:
         parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
-            drawn = data.get("text/html") or data.get("image/svg+xml")
+            picture = data.get("text/html") or data.get("image/svg+xml")
             text = "".join(output.get("text") or data.get("text/plain") or ())
-            parts.append("".join(drawn) if drawn else f"```text\n{text.rstrip()}\n```")
+            parts.append("".join(picture) if picture else f"```text\n{text.rstrip()}\n```")
     parts.insert(1, f"[The notebook itself]({name}.ipynb) runs in Jupyter as it stands.")
     return "\n\n".join(parts) + "\n"
 
@@ -77,8 +77,8 @@ def main() -> None:
     os.environ.setdefault("COLUMNS", "100")
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         with tempfile.TemporaryDirectory() as folder:
-            made = executed(json.loads(path.read_text()), Path(folder))
-        path.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
+            notebook = executed(json.loads(path.read_text()), Path(folder))
+        path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
         print(path.name, file=sys.stderr)
 
 

@@ -21,14 +21,16 @@ WIDTH, HEIGHT = 1300, 1000
 
 def table(demo: Path) -> str:
     """Return the table: performance maintenance of both learners by scenario type, with its verdict."""
-    found = {(one.learner, one.scenario_type): one for one in groups(perdure.survey(demo / "digits"))}
-    kinds = sorted({str(kind) for _, kind in found})
+    by_group = {(group.learner, group.scenario_type): group for group in groups(perdure.survey(demo / "digits"))}
+    kinds = sorted({str(kind) for _, kind in by_group})
     lines = ["| | " + " | ".join(kinds) + " |", "|---" * (len(kinds) + 1) + "|"]
     for learner in LEARNERS:
         cells = []
         for kind in kinds:
-            one = found[learner, kind].estimates["performance_maintenance"]
-            cells.append(f"{one.mean:.1f} [{one.low:.1f}, {one.high:.1f}]: {one.word}".replace("-", "−"))
+            estimate = by_group[learner, kind].estimates["performance_maintenance"]
+            cells.append(
+                f"{estimate.mean:.1f} [{estimate.low:.1f}, {estimate.high:.1f}]: {estimate.word}".replace("-", "−")
+            )
         lines.append(f"| {learner} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -54,8 +56,8 @@ def main() -> None:
     """Write the table and the picture."""
     demo, readme = Path(sys.argv[1]), ROOT / "README.md"
     picture(demo, ROOT / "docs" / "report.png")
-    made = table(demo)
-    readme.write_text(MADE.sub(lambda _: made, readme.read_text(encoding="utf-8")), encoding="utf-8")
+    content = table(demo)
+    readme.write_text(MADE.sub(lambda _: content, readme.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

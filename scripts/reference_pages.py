@@ -1,4 +1,4 @@
-"""The reference pages, made from the declarations when the documentation is built; none is kept in the repository."""
+"""Build the reference pages from the declarations when the documentation is built; none is in the repository."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkdocs.structure.files import File, Files
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # MkDocs loads a hook by its path; its parts lie beside it
+sys.path.insert(0, str(Path(__file__).parents[1]))  # MkDocs loads a hook by its path
 from scripts.gallery import gallery
 from scripts.metric_pages import metric_pages, table
 from scripts.notebooks import NOTEBOOKS, page
@@ -27,11 +27,11 @@ __all__ = ["on_files", "on_page_markdown", "pages"]
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """MkDocs' hook: add the generated pages and pictures to those on disk."""
-    shown, pictures = gallery()
-    for name, text in {**pages(), "gallery": shown}.items():
+    """Add the generated pages and pictures to those on disk (a hook of MkDocs)."""
+    figure_list, pictures = gallery()
+    for name, text in {**pages(), "gallery": figure_list}.items():
         placeholder = files.get_file_from_path(f"reference/{name}.md")
-        if placeholder is not None:  # it explains the page to readers of the repository
+        if placeholder is not None:  # the stored page only explains where this one comes from
             files.remove(placeholder)
         files.append(File.generated(config, f"reference/{name}.md", content=text))
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
@@ -43,12 +43,12 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """MkDocs' hook: `console exact` tells the tests to compare; a page wants to know of a console alone."""
+    """Reduce the code block type `console exact`, which makes the tests compare, to `console` (a hook of MkDocs)."""
     return re.sub(r"^```console exact$", "```console", markdown, flags=re.MULTILINE)
 
 
 def pages() -> dict[str, str]:
-    """Every generated page by name."""
+    """Return every generated page by name."""
     return {
         "commands": commands(),
         "settings": settings(),
@@ -66,7 +66,7 @@ def pages() -> dict[str, str]:
 
 
 def commands() -> str:
-    """Each verb with its help, as the command line prints it."""
+    """Return the page of verbs, each with its help."""
     from typer.testing import CliRunner
 
     from perdure.cli import VERBS
@@ -80,13 +80,13 @@ def commands() -> str:
     for verb in VERBS:
         full = runner.invoke(application(), [verb, "--help-all"])
         done = full if full.exit_code == 0 else runner.invoke(application(), [verb, "--help"])
-        said = done.output.strip("\n")
-        parts.append(f"\n## perdure {verb}\n\n```text\n{said}\n```\n")
+        output = done.output.strip("\n")
+        parts.append(f"\n## perdure {verb}\n\n```text\n{output}\n```\n")
     return "".join(parts)
 
 
 def settings() -> str:
-    """Every setting: its key, its options, what it takes and where it comes from otherwise."""
+    """Return the page of settings: key, options, accepted values and default."""
     from perdure.settings import OPTIONS
 
     parts = ["# Settings\n\nEach is one declaration: an option of every verb that scores, a key of `perdure.toml` and "]
@@ -95,17 +95,17 @@ def settings() -> str:
     )
     parts.append("it came from. First wins: the command line, `perdure.toml` beside the data, `[score]`, the log, ")
     parts.append("the preset.\n")
-    for panel in dict.fromkeys(one.panel for one in OPTIONS.values()):
+    for panel in dict.fromkeys(option.panel for option in OPTIONS.values()):
         rows = [
             (
                 f"`{key}`",
-                ", ".join(f"`{flag}`" for flag in (one.flag, *one.further_flags)),
-                one.help,
-                one.expected,
-                one.otherwise,
+                ", ".join(f"`{flag}`" for flag in (option.flag, *option.further_flags)),
+                option.help,
+                option.expected,
+                option.otherwise,
             )
-            for key, one in OPTIONS.items()
-            if one.panel == panel
+            for key, option in OPTIONS.items()
+            if option.panel == panel
         ]
         heading = ("key", "option", "meaning", "takes", "else from")
         parts.append(f"\n## {panel or 'Everyday'}\n\n{table(heading, rows)}")
@@ -114,58 +114,58 @@ def settings() -> str:
 
 
 def presets() -> str:
-    """What each preset computes and how it differs from its document, from the presets themselves."""
+    """Return the page of presets: their metrics, and how they differ from their publications."""
     from perdure.metrics.presets import PRESETS
 
     parts = ["# Presets\n\nWhat each preset computes, and where it differs from its document. A score carries its "]
     parts.append("preset; scores of different presets are never pooled.\n\n")
-    named = ((f"[`{one.name}`](#{_anchor(one)})", one.summary) for one in PRESETS)
+    named = ((f"[`{preset.name}`](#{_anchor(preset)})", preset.summary) for preset in PRESETS)
     parts.append(table(("preset", "what it is"), named))
-    parts += [_preset(one) for one in PRESETS]
+    parts += [_preset(preset) for preset in PRESETS]
     return "".join(parts)
 
 
 def _anchor(preset: Preset) -> str:
-    """What MkDocs makes of its heading."""
+    """Return the anchor that MkDocs derives from the heading."""
     return preset.name.replace(".", "")
 
 
-def _preset(one: Preset) -> str:
+def _preset(preset: Preset) -> str:
     from perdure.metrics.presets import chosen_metrics, headline
     from perdure.stats.sentences import rule_of
 
-    known = chosen_metrics(one)
-    shown = list(headline()) if one.name == "standard" else list(known)
+    known = chosen_metrics(preset)
+    listed = list(headline()) if preset.name == "standard" else list(known)
     rows = []
-    for name in shown:
+    for name in listed:
         metric = known[name]
         means = (metric.combine.__doc__ or "").partition("; there")[0].removesuffix(".")
-        means = means.replace(" or median", "") if "aggregate" in one.fixes else means
+        means = means.replace(" or median", "") if "aggregate" in preset.fixes else means
         means += "; of logarithms" if metric.scale == "log" else ""
         linked, verdict = f"[`{name}`](metrics/{name}.md)", "yes" if metric.headline else ""
         rows.append((linked, metric.summary, means, metric.bar, verdict, metric.source))
     heading = ("metric", "what it says", "over sites", "demonstrated", "verdict", "source")
-    others = "" if len(shown) == len(known) else "\nAll others: [metrics](metrics.md).\n"
+    others = "" if len(listed) == len(known) else "\nAll others: [metrics](metrics.md).\n"
     decided = any(metric.headline for metric in known.values())
     parts = [
-        f"\n## {one.name}\n\n{one.summary} Source: {one.source}.\n\n### Preparation\n\n",
-        *(f"- {said}\n" for said in _preparation(one.prep)),
+        f"\n## {preset.name}\n\n{preset.summary} Source: {preset.source}.\n\n### Preparation\n\n",
+        *(f"- {step}\n" for step in _preparation(preset.prep)),
         f"\n### Metrics\n\n{table(heading, rows)}{others}",
-        f"\n### Over lifetimes\n\n{rule_of(one.name) if decided else 'Means with intervals; nothing is decided.'}\n",
+        f"\n### Over lifetimes\n\n{rule_of(preset.name) if decided else 'Means with intervals; nothing is decided.'}\n",
     ]
-    if one.fixes:
+    if preset.fixes:
         by_reason: dict[str, list[str]] = {}
-        for key, why in one.fixes.items():
+        for key, why in preset.fixes.items():
             by_reason.setdefault(why, []).append(f"`{key}`")
         fixed = table(("key", "why"), ((", ".join(keys), why) for why, keys in by_reason.items()))
         parts.append(f"\n### What it fixes\n\nGiven as an option or in a file, it is refused.\n\n{fixed}")
-    departures = [(each.where, each.document, each.here, each.because) for each in one.departures]
+    departures = [(each.where, each.document, each.here, each.because) for each in preset.departures]
     parts.append("\n### Where it differs\n\n" + table(("where", "the document", "here", "because"), departures))
     return "".join(parts)
 
 
 def _preparation(prep: Preparation) -> Iterable[str]:
-    """How values become comparable, step by step."""
+    """Yield the steps that make values comparable."""
     if prep.window == "none":
         yield "Smoothing: none before the metrics."
     else:
@@ -177,9 +177,9 @@ def _preparation(prep: Preparation) -> Iterable[str]:
     ranges = {"task": "each task to 1–101", "run": "all tasks together to 1–101", "none": "none, values as measured"}
     yield f"Scaling: {ranges[prep.scale]}."
     if prep.scale != "none":
-        given = "bounds that are given or that a log records, else" if prep.recorded_bounds else "given bounds, else"
-        given = "" if prep.clamp else f"{given} "
-        yield f"Range: {given}the data of a lifetime and its experts."
+        bounds = "bounds that are given or that a log records, else" if prep.recorded_bounds else "given bounds, else"
+        bounds = "" if prep.clamp else f"{bounds} "
+        yield f"Range: {bounds}the data of a lifetime and its experts."
         if prep.keep_constant:
             yield "A task whose values never change counts in a lifetime's mean."
     if prep.matching == "prefix":
@@ -187,7 +187,7 @@ def _preparation(prep: Preparation) -> Iterable[str]:
 
 
 def tasks() -> str:
-    """The tasks that are embedded, and their parameters, from their declarations."""
+    """Return the page of built-in tasks and their parameters."""
     from perdure.tasks.catalogue import parameter_table, task_table
     from perdure.tasks.interface import TASKS
 
@@ -197,23 +197,23 @@ def tasks() -> str:
 
 
 def layouts() -> str:
-    """The layouts that `perdure compose` and protocols know, from their declarations."""
+    """Return the page of the layouts of `perdure compose` and protocols."""
     from perdure.scenario.layouts import LAYOUTS
 
     rows = [
-        (f"`{one.name}`", one.learned, one.evaluated, one.scenario_type, "yes" if one.in_rounds else "")
-        for one in LAYOUTS.values()
+        (f"`{layout.name}`", layout.learned, layout.evaluated, layout.scenario_type, "yes" if layout.in_rounds else "")
+        for layout in LAYOUTS.values()
     ]
     return "# Layouts\n\n" + table(("layout", "learned", "evaluated", "scenario type", "`superblocks`"), rows)
 
 
 def log_columns() -> str:
-    """The standard columns of a log: their types, and the rule that writing and checking share."""
+    """Return the page of the standard columns of a log: types, and the rules of writing and checking."""
     from perdure.log.rules import MEASURE, RULES
 
     rows = [
-        (f"`{one.field}`" if one.field in RULES else one.field, f"`{one.kind}`", one.expected, _blank(one))
-        for one in (*RULES.values(), MEASURE)
+        (f"`{rule.field}`" if rule.field in RULES else rule.field, f"`{rule.kind}`", rule.expected, _blank(rule))
+        for rule in (*RULES.values(), MEASURE)
     ]
     return (
         "# Columns of a log\n\nEvery reader delivers these columns in this order, then the measures, then whatever "
@@ -229,7 +229,7 @@ def _blank(rule: Rule) -> str:
 
 
 def readers() -> str:
-    """The kinds of log that are read."""
+    """Return the page of log formats."""
     from perdure.log import READERS
 
     rows = "".join(f"| `{reader.name}` | {reader.summary} |\n" for reader in READERS)
@@ -240,14 +240,14 @@ def readers() -> str:
 
 
 def errors() -> str:
-    """The exception tree, as its module draws it."""
+    """Return the page of exceptions, with the tree from the module's docstring."""
     import perdure.errors
 
     return f"# Errors\n\n```text\n{(perdure.errors.__doc__ or '').strip()}\n```\n"
 
 
 def python() -> str:
-    """Every public name of the package: its signature, what it is, and of a class what it can do."""
+    """Return the page of public names: signatures, docstrings, and the members of classes."""
     import perdure
 
     parts = [
@@ -255,11 +255,11 @@ def python() -> str:
     ]
     kinds: dict[str, list[str]] = {"Functions": [], "Classes": [], "Errors": [], "Tables": []}
     for name in perdure.__all__:
-        one = getattr(perdure, name)
-        if inspect.isclass(one):
-            kinds["Errors" if issubclass(one, Exception) else "Classes"].append(_described(name, one))
+        member = getattr(perdure, name)
+        if inspect.isclass(member):
+            kinds["Errors" if issubclass(member, Exception) else "Classes"].append(_described(name, member))
         else:
-            kinds["Functions" if callable(one) else "Tables"].append(_described(name, one))
+            kinds["Functions" if callable(member) else "Tables"].append(_described(name, member))
     for kind, described in kinds.items():
         parts += [f"\n## {kind}\n", *described]
     return "".join(parts)
@@ -273,20 +273,24 @@ def _described(name: str, one: Any) -> str:
     parts = [f"\n### {name}\n\n```text\n{name}{_signature(one)}\n```\n\n{_markdown(one, text)}\n"]
     if inspect.isclass(one) and not issubclass(one, Exception):
         rows = []
-        for member, found in vars(one).items():
-            said = (inspect.getdoc(found) or "").partition("\n\n")[0].replace("\n", " ")
-            if not member.startswith("_") and said and (inspect.isfunction(found) or isinstance(found, property)):
-                rows.append((f"`{member}{'()' if inspect.isfunction(found) else ''}`", said))
+        for member, attribute in vars(one).items():
+            summary = (inspect.getdoc(attribute) or "").partition("\n\n")[0].replace("\n", " ")
+            if (
+                not member.startswith("_")
+                and summary
+                and (inspect.isfunction(attribute) or isinstance(attribute, property))
+            ):
+                rows.append((f"`{member}{'()' if inspect.isfunction(attribute) else ''}`", summary))
         parts.append("\n" + table(("member", "what it is"), rows) if rows else "")
     return "".join(parts)
 
 
-def _markdown(one: Any, text: str) -> str:
+def _markdown(documented: Any, text: str) -> str:
     """Return a NumPy-style docstring as Markdown: parameters as a table with types and defaults, examples as code."""
-    about, *sections = re.split(
+    description, *sections = re.split(
         r"^(Parameters|Attributes|Returns|Yields|Raises|Examples)\n-+\n", text, flags=re.MULTILINE
     )
-    parts = [about.strip()]
+    parts = [description.strip()]
     for heading, body in zip(sections[::2], sections[1::2], strict=True):
         if heading == "Examples":
             parts.append(f"```python\n{body.strip()}\n```")
@@ -299,55 +303,59 @@ def _markdown(one: Any, text: str) -> str:
         if heading != "Parameters":
             parts.append(f"**{heading}** " + "; ".join(f"`{name}`: {meaning}" for name, meaning in rows))
             continue
-        signature = inspect.signature(one).parameters
+        signature = inspect.signature(documented).parameters
         cells = []
         for name, meaning in rows:
-            given = signature[name.strip("*")]
-            default = "" if given.default is given.empty else "`" + re.sub(r"<[^<>]*>", "…", repr(given.default)) + "`"
-            cells.append((f"`{name}`", f"`{given.annotation}`", default, meaning))
+            parameter = signature[name.strip("*")]
+            default = (
+                ""
+                if parameter.default is parameter.empty
+                else "`" + re.sub(r"<[^<>]*>", "…", repr(parameter.default)) + "`"
+            )
+            cells.append((f"`{name}`", f"`{parameter.annotation}`", default, meaning))
         parts.append(table(("parameter", "type", "default", "meaning"), cells))
     return "\n\n".join(parts)
 
 
-def _signature(one: Any) -> str:
-    """As a reader writes it: one parameter a line where it is long, and no addresses of defaults."""
+def _signature(function: Any) -> str:
+    """Return the signature as text: one parameter a line if it is long, without addresses of defaults."""
     try:
-        signature = inspect.signature(one)
+        signature = inspect.signature(function)
     except ValueError:
         return "(…)"
     bare = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
-    said = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
-    said = re.sub(r"<factory>|<[^<>]*>", "…", said)
-    return said if len(said) <= 100 else said.replace(", ", ",\n    ").replace("(", "(\n    ", 1)
+    text = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+    text = re.sub(r"<factory>|<[^<>]*>", "…", text)
+    return text if len(text) <= 100 else text.replace(", ", ",\n    ").replace("(", "(\n    ", 1)
 
 
 def schemas() -> str:
-    """The JSON documents: what each has on top, and the schema whole."""
+    """Return the page of JSON documents: top-level keys and complete schemas."""
     from perdure.schemas import DOCUMENTS, schema
 
     parts = ["# JSON\n\nWhat `--json` writes and what is read; shipped as `perdure/schemas/NAME.schema.json`.\n"]
     for name in DOCUMENTS:
-        whole = schema(name)
-        top = whole
+        document = schema(name)
+        top = document
         if "$ref" in top:
-            top = whole["$defs"][top["$ref"].rpartition("/")[2]]
+            top = document["$defs"][top["$ref"].rpartition("/")[2]]
         needed = top.get("required", ())
         rows = [
-            (f"`{key}`", _kind_of(one), "yes" if key in needed else "", one.get("description", ""))
-            for key, one in top.get("properties", {}).items()
+            (f"`{key}`", _kind_of(definition), "yes" if key in needed else "", definition.get("description", ""))
+            for key, definition in top.get("properties", {}).items()
         ]
-        parts.append(f"\n## {name}\n\n{whole.get('description', top.get('description', ''))}\n\n")
+        parts.append(f"\n## {name}\n\n{document.get('description', top.get('description', ''))}\n\n")
         parts.append(table(("key", "type", "always", "meaning"), rows))
-        body = json.dumps(whole, indent=2, ensure_ascii=False).replace("\n", "\n    ")
+        body = json.dumps(document, indent=2, ensure_ascii=False).replace("\n", "\n    ")
         parts.append(f'\n??? note "The schema of {name}"\n\n    ```json\n    {body}\n    ```\n')
     return "".join(parts)
 
 
-def _kind_of(one: dict[str, Any]) -> str:
-    """The type of a property in a word or two."""
-    if "$ref" in one:
-        return str(one["$ref"]).rpartition("/")[2]
-    if "anyOf" in one:
-        return " or ".join(_kind_of(each) for each in one["anyOf"])
-    found = one.get("type", "any")
-    return " or ".join(found) if isinstance(found, list) else str(found)
+def _kind_of(definition: dict[str, Any]) -> str:
+    """Return the type of a property in a word or two."""
+    if "$ref" in definition:
+        return str(definition["$ref"]).rpartition("/")[2]
+    if "anyOf" in definition:
+        return " or ".join(_kind_of(each) for each in definition["anyOf"])
+    kind = definition.get("type", "any")
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)

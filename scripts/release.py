@@ -3,7 +3,7 @@
     python scripts/release.py [--python python3.13 …] [--wheel FILE]
 
 For every Python, and for the lowest and the newest versions that pyproject.toml admits, a new environment gets the
-wheel (and once the sdist) and goes the way from a log to a report. Prints a table; exit status 1 where anything failed.
+wheel (and once the sdist) and runs commands from a log to a report. Prints a table; the exit status is 1 if any failed.
 """
 
 from __future__ import annotations
@@ -53,19 +53,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--python", action="append", help="an interpreter (default: this one)")
     parser.add_argument("--wheel", type=Path, help="a wheel made before; else one is built, and an sdist")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        made = {"wheel": asked.wheel} if asked.wheel else _built(place)
+        packages = {"wheel": options.wheel} if options.wheel else _built(place)
         ways = [
-            (kind, which) for kind in made for which in ("newest", "lowest") if kind == "wheel" or which == "newest"
+            (kind, versions)
+            for kind in packages
+            for versions in ("newest", "lowest")
+            if kind == "wheel" or versions == "newest"
         ]
         failed = 0
-        for python in asked.python or [sys.executable]:
-            for kind, which in ways:
-                problem = _tried(place / f"{Path(python).name}-{kind}-{which}", python, made[kind], which)
+        for python in options.python or [sys.executable]:
+            for kind, versions in ways:
+                problem = _tried(place / f"{Path(python).name}-{kind}-{versions}", python, packages[kind], versions)
                 failed += bool(problem)
-                print(f"{python:20} {kind:6} {which:7} {problem or 'ok'}", flush=True)
+                print(f"{python:20} {kind:6} {versions:7} {problem or 'ok'}", flush=True)
     return 1 if failed else 0
 
 
@@ -74,20 +77,23 @@ def _built(place: Path) -> dict[str, Path]:
     return {"wheel": next(place.glob("*.whl")), "sdist": next(place.glob("*.tar.gz"))}
 
 
-def _tried(place: Path, python: str, package: Path, which: str) -> str:
-    """Return what failed, or an empty text."""
+def _tried(place: Path, python: str, package: Path, versions: str) -> str:
+    """Return the failure, or an empty text."""
     place.mkdir()
     try:
         _run([python, "-m", "venv", "env"], place)
-        own = str(place / "env" / "bin" / "python")
-        resolution = ["--resolution", "lowest-direct"] if which == "lowest" else []
-        _run([sys.executable, "-m", "uv", "pip", "install", "-q", "--python", own, *resolution, str(package)], place)
-        _run([own, "-W", "error", "-c", JOURNEY], place)
+        python_path = str(place / "env" / "bin" / "python")
+        resolution = ["--resolution", "lowest-direct"] if versions == "lowest" else []
+        _run(
+            [sys.executable, "-m", "uv", "pip", "install", "-q", "--python", python_path, *resolution, str(package)],
+            place,
+        )
+        _run([python_path, "-W", "error", "-c", JOURNEY], place)
         for arguments in COMMANDS:
-            _run([own, "-m", "perdure", *arguments], place)
+            _run([python_path, "-m", "perdure", *arguments], place)
     except subprocess.CalledProcessError as problem:
-        said = (problem.stderr or problem.stdout or "").strip().splitlines()
-        return f"{' '.join(problem.cmd[1:5])[:60]}: {said[-1] if said else problem.returncode}"
+        output = (problem.stderr or problem.stdout or "").strip().splitlines()
+        return f"{' '.join(problem.cmd[1:5])[:60]}: {output[-1] if output else problem.returncode}"
     return ""
 
 

@@ -26,8 +26,8 @@ def _laid_out(value: Any, indent: str = "") -> str:
         return plain
     deeper, ends = indent + "  ", "{}" if isinstance(value, dict) else "[]"
     keys = [f"{json.dumps(key)}: " for key in value] if isinstance(value, dict) else [""] * len(value)
-    inside = value.values() if isinstance(value, dict) else value
-    lines = (f"{deeper}{key}{_laid_out(one, deeper)}" for key, one in zip(keys, inside, strict=True))
+    items = value.values() if isinstance(value, dict) else value
+    lines = (f"{deeper}{key}{_laid_out(item, deeper)}" for key, item in zip(keys, items, strict=True))
     return ends[0] + "\n" + ",\n".join(lines) + f"\n{indent}{ends[1]}"
 
 

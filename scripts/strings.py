@@ -1,7 +1,7 @@
 """List every string that a user can see, so that a change of any is reviewed.
 
-Any text of several words in the code counts, whichever way it reaches a person; of docstrings, those of verbs, metrics,
-learners and tasks, which become help and tables; of templates, what stands between the tags. Holes are shown as {…}.
+Every text of several words in the code counts. Of docstrings, only those of verbs, metrics, learners and tasks count,
+which become help and tables; of templates, only the text between tags. Placeholders appear as {…}.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def text() -> str:
     """Return the text of the list: a heading per file and its sorted strings."""
     parts = []
     for path in sorted((*_SOURCE.rglob("*.py"), *_SOURCE.rglob("*.j2"))):
-        found = _of_code(path) if path.suffix == ".py" else _of_template(path)
+        texts = _of_code(path) if path.suffix == ".py" else _of_template(path)
         lines = sorted(
-            {" ".join(one.split()) for one in found if _SAYS.search(one)}, key=lambda one: (one.lower(), one)
+            {" ".join(text.split()) for text in texts if _SAYS.search(text)}, key=lambda text: (text.lower(), text)
         )
         if lines:
             parts.append("\n".join([f"== {path.relative_to(_SOURCE).as_posix()}", *lines]))
@@ -40,17 +40,17 @@ def _of_code(path: Path) -> Iterator[str]:
     skipped: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, _Holder):
-            said = ast.get_docstring(node)
-            if said and _becomes_help(node, path):
-                yield said.partition("\n\n")[0] if path.parent.name != "cli" else said
+            text = ast.get_docstring(node)
+            if text and _becomes_help(node, path):
+                yield text.partition("\n\n")[0] if path.parent.name != "cli" else text
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            skipped.add(id(node.value))  # a docstring, of whatever
+            skipped.add(id(node.value))  # a docstring of any kind
         elif isinstance(node, ast.Assert) and node.msg is not None:
-            skipped.update(id(one) for one in ast.walk(node.msg))  # about our own reasoning
+            skipped.update(id(child) for child in ast.walk(node.msg))  # for contributors
         elif isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in skipped:
-            if (said := _read(node)) is not None:
-                yield said
-            skipped.update(id(one) for one in getattr(node, "values", ()) if isinstance(one, ast.Constant))
+            if (text := _read(node)) is not None:
+                yield text
+            skipped.update(id(part) for part in getattr(node, "values", ()) if isinstance(part, ast.Constant))
 
 
 def _becomes_help(node: _Holder, path: Path) -> bool:
@@ -60,7 +60,7 @@ def _becomes_help(node: _Holder, path: Path) -> bool:
         return path.parent == _SOURCE / "learners" and path.stem != "interface"
     if path.parent.name == "cli" and node.name == path.stem:
         return True
-    names = (one.func if isinstance(one, ast.Call) else one for one in node.decorator_list)
+    names = (decorator.func if isinstance(decorator, ast.Call) else decorator for decorator in node.decorator_list)
     return any(ast.unparse(name).rpartition(".")[2] in _SHOWN for name in names)
 
 
@@ -68,7 +68,7 @@ def _read(node: ast.AST) -> str | None:
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.JoinedStr):
-        return "".join(_read(one) or "{…}" for one in node.values)
+        return "".join(_read(value) or "{…}" for value in node.values)
     return None
 
 
@@ -80,7 +80,9 @@ class _Text(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._within = tag
-        self.found += [said for name, said in attrs if said and name in ("title", "alt", "aria-label", "placeholder")]
+        self.found += [
+            value for name, value in attrs if value and name in ("title", "alt", "aria-label", "placeholder")
+        ]
 
     def handle_data(self, data: str) -> None:
         if self._within not in ("script", "style"):
@@ -92,8 +94,8 @@ def _of_template(path: Path) -> Iterator[str]:
     source = re.sub(r"\{[%#].*?[%#]\}", "\n\n", source, flags=re.DOTALL)
     reader = _Text()
     reader.feed(re.sub(r"\{\{.*?\}\}", "{…}", source, flags=re.DOTALL))
-    for one in reader.found:
-        yield from one.split("\n\n")
+    for text in reader.found:
+        yield from text.split("\n\n")
 
 
 if __name__ == "__main__":

@@ -185,9 +185,9 @@ def troubleshooting() -> str:
     """Return the page."""
     parts = [_HEAD]
     for case, text in said():
-        shown = case.typed.rstrip("\n") if case.typed.startswith(">>>") else f"$ perdure {case.typed}"
+        command = case.typed.rstrip("\n") if case.typed.startswith(">>>") else f"$ perdure {case.typed}"
         wrapped = fill(text, 100, break_long_words=False, break_on_hyphens=False)
-        parts.append(f"\n## {case.title}\n\n```text\n{shown}\n{wrapped}\n```\n\n{case.help}\n")
+        parts.append(f"\n## {case.title}\n\n```text\n{command}\n{wrapped}\n```\n\n{case.help}\n")
     return "".join(parts)
 
 
@@ -236,6 +236,6 @@ def _a_log(path: str) -> None:
     place, number = Path(path), 0
     with perdure.Journal(place.parent, place.name, learner="mine", seed=0) as journal:
         for block, (mode, task) in enumerate(plan):
-            for at in range(5):
-                journal.log(block_num=block, exp_num=number, block_type=mode, task_name=task, reward=float(at))
+            for index in range(5):
+                journal.log(block_num=block, exp_num=number, block_type=mode, task_name=task, reward=float(index))
                 number += 1

@@ -55,8 +55,10 @@ def test_every_setting_can_be_given_by_name() -> None:
 def test_a_setting_by_name_is_the_same_as_in_settings_and_a_misspelt_one_offers_the_nearest() -> None:
     by_name = perdure.plan(level=0.9)
     assert by_name == perdure.plan(settings=perdure.Settings(level=0.9)) != perdure.plan()
-    with pytest.raises(perdure.PerdureError, match="unknown setting 'windw'; did you mean 'window'"):
+    with pytest.raises(perdure.PerdureError, match="unknown parameter 'windw'; did you mean 'window'"):
         perdure.score("logs", windw=5)  # type: ignore[call-arg]
+    with pytest.raises(perdure.PerdureError, match="unknown parameter 'basline'; did you mean 'baseline'"):
+        perdure.compare(["logs"], basline="ewc")  # type: ignore[call-arg]
 
 
 PROTOCOL = """

@@ -1,7 +1,7 @@
 """Write the experts that l2metrics stored as pickles as logs, which Perdure reads.
 
-Loading a pickle can run any code that somebody put into it, so Perdure loads none. Run this yourself, where l2metrics
-runs (it needs its pandas and nothing of Perdure), on a store that you trust:
+Loading a pickle can run any code in it, so Perdure loads none. Run this script in the environment of l2metrics (it
+needs its pandas, not Perdure), on a store that you trust:
 
     python experts.py [L2DATA]
 
@@ -24,7 +24,7 @@ STANDARD = (
 
 
 def convert(root: Path) -> None:
-    """Write every stored expert below `root` as a log beside the pickle."""
+    """Write every stored expert below `root` as a log next to the pickle."""
     for file in sorted((root / "taskinfo").glob("*.pickle")):
         with file.open("rb") as stored:
             runs = pickle.load(stored)

@@ -1,4 +1,4 @@
-"""A metric of one's own: how soon a learner is half way, and how much of its best it keeps to the end."""
+"""Custom metrics: how soon a learner is half way, and how much of its performance remains at the end."""
 
 # ruff: noqa: D403 - the docstring of sites completes "the scenario needs …"
 
@@ -12,7 +12,7 @@ from perdure.scenario import sites
 
 @metric(sites.each_learning_block, unit="experiences", better="lower", source="this example")
 def time_to_half_way(learned: Curve) -> float:
-    """How many experiences it takes to get half way from a block's first value to its best."""
+    """Number of experiences from a block's first value to half way to its best."""
     index = learned.reached((learned.values[0] + learned.peak) / 2)
     if index == 0:
         raise NoValue("the block starts at its best, so there is no way to go")
@@ -21,14 +21,14 @@ def time_to_half_way(learned: Curve) -> float:
 
 def first_and_last_evaluation(scenario: Scenario) -> Iterator[Site]:
     """a task evaluated at least twice after it was learned"""
-    found: dict[str, list[int]] = {}
+    blocks_by_task: dict[str, list[int]] = {}
     for site in sites.since_learning(scenario):
-        found.setdefault(str(site.key), list(site.blocks["reference"])).append(site.blocks["evaluation"][0])
-    for task, blocks in found.items():
+        blocks_by_task.setdefault(str(site.key), list(site.blocks["reference"])).append(site.blocks["evaluation"][0])
+    for task, blocks in blocks_by_task.items():
         yield Site(task, {"first": (blocks[0],), "last": (blocks[-1],)})
 
 
 @metric(first_and_last_evaluation, unit="points", threshold=0, source="this example")
 def kept_to_the_end(first: Curve, last: Curve) -> float:
-    """How much better a task is in its last evaluation than right after it was learned."""
+    """Change of a task's performance from right after its learning to its last evaluation."""
     return last.mean - first.mean

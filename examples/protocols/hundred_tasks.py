@@ -1,7 +1,7 @@
-"""A hundred tasks one after the other: does a learner still learn the last ones as well as the first?
+"""Learn a hundred tasks in a row, and measure whether the last ones are learned as well as the first.
 
-Ten digits, their pixels scrambled anew in each task (the permuted digits of Goodfellow et al. 2013). After each
-task all that were learned so far are evaluated. `python examples/protocols/hundred_tasks.py runs/hundred`
+The tasks are ten digits with differently permuted pixels (Goodfellow et al. 2013). After each task all tasks learned
+so far are evaluated. `python examples/protocols/hundred_tasks.py runs/hundred`
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ METRICS = ("plasticity", "average_accuracy", "learning_accuracy", "bwt", "libero
 
 
 def syllabus(tasks: int = 100, learn: int = 30, evaluate: int = 1) -> dict[str, Any]:
-    """Each task learned once, and after it all learned so far evaluated."""
+    """Return a syllabus that learns each task once, and then evaluates all tasks learned so far."""
 
     def episodes(task: int, count: int) -> dict[str, Any]:
         name = f"p{task:03d}"
@@ -27,25 +27,25 @@ def syllabus(tasks: int = 100, learn: int = 30, evaluate: int = 1) -> dict[str, 
         instructions += [{"$phase": f"{task}.train"}, episodes(task, learn), {"$phase": f"{task}.test"}]
         instructions += [
             {"$info": {"disable_updates": True}},
-            *(episodes(one, evaluate) for one in range(1, task + 1)),
+            *(episodes(learned, evaluate) for learned in range(1, task + 1)),
             {"$info": {}},
         ]
     return {"name": "hundred-tasks", "tasks": {"digits": {"bounds": [0, 1]}}, "instructions": instructions}
 
 
 def protocol(learner: str = "naive", **lengths: int) -> dict[str, Any]:
-    """One life and one expert per task."""
+    """Return a protocol of one lifetime and one expert per task."""
     scenarios = [{"syllabus": syllabus(**lengths)}]
     counts = {"lifetimes": 1, "experts": 1}
     return {"name": "hundred-tasks", "seed": 1, **counts, "learner": {"use": learner}, "scenarios": scenarios}
 
 
 def main(into: Path, **lengths: int) -> None:
-    """Live it, and say how it went."""
+    """Run the protocol and print the scores."""
     perdure.run(protocol("naive", **lengths), into, score=False)
     (score,) = perdure.survey(into, settings=perdure.Settings(metrics=METRICS)).scores
-    for name, one in score.metrics.items():
-        print(f"{name:20}", one.why if one.value is None else f"{one.value:.4f}")
+    for name, metric in score.metrics.items():
+        print(f"{name:20}", metric.why if metric.value is None else f"{metric.value:.4f}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""Recompute Tables F.19, 14 and 15 of Baker et al. 2023, print theirs beside ours, and mark where the paper is wrong.
+"""Recompute Tables F.19, 14 and 15 of Baker et al. 2023, compare, and mark the errors of the paper.
 
-Run as `python examples/published/recompute.py`. Means and sds are those of Tables 6–9 and 12, as far as the text at
-hand has kept them; a lost cell is None. Where the paper does not state the number of lifetimes, it is the one for which
-its t give its p.
+Run as `python examples/published/recompute.py`. Means and sds come from Tables 6–9 and 12; a cell that is illegible in
+our copy is None. If the paper does not state the number of lifetimes, it is derived from its t and p.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ class Printed:
 
     @property
     def numbers(self) -> tuple[float, float, float] | None:
-        """Mean, sd, and half a unit of their last digit; None where the text is lost."""
+        """Mean, sd, and half a unit of their last digit; None if illegible."""
         if self.text is None:
             return None
         mean, sd = self.text.split(" ± ")
-        return float(mean), float(sd), 0.5 * 10.0 ** -max(len(one.partition(".")[2]) for one in (mean, sd))
+        return float(mean), float(sd), 0.5 * 10.0 ** -max(len(number.partition(".")[2]) for number in (mean, sd))
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ LIFETIMES_OF_TABLE_15 = 80
 
 @dataclass(frozen=True)
 class Cell:
-    """One metric of one configuration: theirs beside ours."""
+    """One metric of one configuration: printed and computed values."""
 
     configuration: Configuration
     metric: str
@@ -143,13 +142,13 @@ class Cell:
     t: float | None
     """From the printed mean, sd and n; None where these are lost or sd is 0."""
     t_range: tuple[float, float] | None
-    """What t may be, given how the mean and the sd were rounded."""
+    """Range of t, given the rounding of the mean and the sd."""
     p: float | None
     """One-tailed ("greater"), from the printed t and n."""
 
     @property
     def t_agrees(self) -> bool | None:
-        """Whether the printed t can follow from the printed mean and sd; None where it cannot be said."""
+        """Whether the printed t can follow from the printed mean and sd; None if that is unknown."""
         if self.t_range is None or self.printed.t is None:
             return None
         low, high = self.t_range
@@ -169,12 +168,12 @@ class Cell:
 
     @property
     def passes(self) -> bool:
-        """Whether the metric really lies above its threshold at .05."""
+        """Whether the metric is above its threshold at .05."""
         return self.p is not None and self.p < 0.05
 
 
 def cells() -> Iterator[Cell]:
-    """Every metric of every configuration, in the order of Table 14."""
+    """Yield every metric of every configuration, in the order of Table 14."""
     for configuration in CONFIGURATIONS:
         for metric, printed in zip(METRICS, configuration.cells, strict=True):
             yield _cell(configuration, metric, printed)
@@ -206,7 +205,7 @@ def _correlation_p(rho: float, n: int) -> float:
 
 
 def _close(printed: Printed, p: float) -> bool:
-    """Whether a printed p is this one, allowing for the rounding of t to two digits."""
+    """Return whether a printed p equals `p`, allowing for the rounding of t to two digits."""
     if printed.p_below:
         return p < 1.5e-6
     if printed.p == 1.0:
@@ -216,21 +215,21 @@ def _close(printed: Printed, p: float) -> bool:
 
 def main() -> None:
     """Print the three tables."""
-    found = list(cells())
+    all_cells = list(cells())
     print("t as Table F.19 prints it | as it follows from the printed mean, sd and n;")
     print("one-tailed p as Table 14 prints it | as it follows from the printed t and n")
     print(f"{'configuration':<26} {'n':>3} " + " ".join(f"{metric:^33}" for metric in METRICS))
-    for at in range(0, len(found), len(METRICS)):
-        row = found[at : at + len(METRICS)]
+    for start in range(0, len(all_cells), len(METRICS)):
+        row = all_cells[start : start + len(METRICS)]
         first = row[0].configuration
-        print(f"{first.group + ' ' + first.name:<26} {first.n:>3} " + " ".join(f"{_text(one):<33}" for one in row))
+        print(f"{first.group + ' ' + first.name:<26} {first.n:>3} " + " ".join(f"{_text(cell):<33}" for cell in row))
     print("! the p of the wrong tail   ? t does not follow from the printed mean and sd   × p does not follow from t")
     for configuration in CONFIGURATIONS:
         if configuration.note:
             print(f"  {configuration.group} {configuration.name}: {configuration.note}")
-    passed = {metric: sum(one.passes for one in found if one.metric == metric) for metric in METRICS}
+    passed = {metric: sum(cell.passes for cell in all_cells if cell.metric == metric) for metric in METRICS}
     counted = ", ".join(f"{metric} {count}" for metric, count in passed.items())
-    print(f"\nAbove the threshold at .05 with the right tail: {sum(passed.values())} of {len(found)} ({counted}).")
+    print(f"\nAbove the threshold at .05 with the right tail: {sum(passed.values())} of {len(all_cells)} ({counted}).")
     print("The paper says 52 of 90 in its text and 45 of 85 under Table 14.")
     low, high = student.interval(0.95, 23, -5.68, 5.04 / 24**0.5)
     print(
@@ -242,13 +241,15 @@ def main() -> None:
         print(f"  {first_metric} {second}  {rho:>6.2f}  {p:<8g}| {_correlation_p(rho, LIFETIMES_OF_TABLE_15):.2g}")
 
 
-def _text(one: Cell) -> str:
-    t = "NaN" if one.printed.t is None else f"{one.printed.t:.2f}"
-    ours = "–" if one.t is None else f"{one.t:.2f}"
-    p = "<1e-6" if one.printed.p_below else f"{one.printed.p:.3g}"
-    right = "–" if one.p is None else "<1e-6" if one.p < 1e-6 else f"{one.p:.3g}"
-    marks = ("!" if one.wrong_tail else "×" if one.p_agrees is False else "") + ("?" if one.t_agrees is False else "")
-    return f"{t} | {ours}; {p} | {right} {marks}"
+def _text(cell: Cell) -> str:
+    t = "NaN" if cell.printed.t is None else f"{cell.printed.t:.2f}"
+    computed = "–" if cell.t is None else f"{cell.t:.2f}"
+    p = "<1e-6" if cell.printed.p_below else f"{cell.printed.p:.3g}"
+    right = "–" if cell.p is None else "<1e-6" if cell.p < 1e-6 else f"{cell.p:.3g}"
+    marks = ("!" if cell.wrong_tail else "×" if cell.p_agrees is False else "") + (
+        "?" if cell.t_agrees is False else ""
+    )
+    return f"{t} | {computed}; {p} | {right} {marks}"
 
 
 if __name__ == "__main__":

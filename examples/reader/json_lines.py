@@ -1,4 +1,4 @@
-"""A reader of one's own: JSON lines such as {"env": "Pong", "mode": "train", "return": 1.5}, one per episode."""
+"""A custom reader: JSON lines such as {"env": "Pong", "mode": "train", "return": 1.5}, one per episode."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class JsonLines:
     summary = "a .jsonl file with one object per episode: env, mode (train or test), return"
 
     def recognises(self, path: Path) -> bool:
-        """By its suffix: a glance is enough, reading is for `read`."""
+        """Return whether the path has the suffix. `read` checks the content."""
         return path.is_file() and path.suffix == ".jsonl"
 
     def read(self, path: Path, options: Options) -> Lifetime:
-        """One row per line; a line that cannot be trusted is named."""
+        """Return one row per line. An error names the line."""
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as problem:
@@ -44,8 +44,8 @@ class JsonLines:
 
     def _row(self, where: str, line: str) -> tuple[str, str, float]:
         try:
-            found = json.loads(line)
-            task, mode, value = str(found["env"]).lower(), found["mode"], float(found["return"])
+            record = json.loads(line)
+            task, mode, value = str(record["env"]).lower(), record["mode"], float(record["return"])
         except (ValueError, KeyError, TypeError) as problem:
             raise LogError(f"{where}: expected env, mode and return, found {line[:60]!r}") from problem
         if mode not in ("train", "test"):

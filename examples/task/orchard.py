@@ -1,4 +1,4 @@
-"""A task of one's own: walk an orchard's row to its ripe end, against the wind."""
+"""A custom task: walk an orchard's row to its ripe end, against the wind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perdure.tasks import Parameter
 
 
 class Orchard(gymnasium.Env[np.ndarray, Any]):
-    """Walk to the ripe end of a row of trees; the wind blows one back at times."""
+    """Walk to the ripe end of a row of trees; the wind sometimes blows the walker back."""
 
     observation_space = spaces.Box(0.0, 1.0, (1,), np.float32)
     action_space = spaces.Discrete(2)

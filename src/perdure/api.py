@@ -145,7 +145,7 @@ def survey(
     """
     from perdure.gather.survey import survey as score_all
 
-    chosen = settings_from(settings, **by_name)
+    chosen = settings_from(settings, survey, **by_name)
     return score_all(
         logs,
         experts,
@@ -196,7 +196,7 @@ def score(
     """
     from perdure.gather.survey import score as score_one
 
-    return score_one(log, experts, settings_from(settings, **by_name))
+    return score_one(log, experts, settings_from(settings, score, **by_name))
 
 
 def compare(
@@ -256,7 +256,7 @@ def compare(
 
     if paired not in ("auto", "yes", "no"):
         raise UnknownNameError("value of paired", str(paired), ("auto", "yes", "no"))
-    settings = settings_from(settings, **by_name)
+    settings = settings_from(settings, compare, **by_name)
     pool = _surveyed(logs, experts, settings)
     if settings.group is not None:
         pool = _regrouped(pool, settings.group, as_learners=scenario_types)
@@ -315,7 +315,7 @@ def correlate(
     from perdure.stats.correlate import correlate as correlate_metrics
     from perdure.stats.groups import check_pool_across, left_out_of, split, usable
 
-    settings = settings_from(settings, **by_name)
+    settings = settings_from(settings, correlate, **by_name)
     pool = _surveyed(logs, experts, settings)
     scores, partial = usable(pool.scores)
     if settings.group:
@@ -416,7 +416,7 @@ def plan(
     from perdure.stats.planning import plan_from_pilot, plan_from_priors
     from perdure.stats.power import Design, ExpertSample
 
-    settings, per_task = settings_from(settings, **by_name), experts_per_task or FEW_EXPERTS
+    settings, per_task = settings_from(settings, plan, **by_name), experts_per_task or FEW_EXPERTS
     if compare not in (None, "paired", "unpaired"):
         raise UnknownNameError("comparison", str(compare), ("paired", "unpaired"))
     design = Design(compare or "threshold", round(1 - settings.level, 12) if alpha is None else alpha, beta)
@@ -538,7 +538,7 @@ def lint(
     from perdure.scenario.lint import lint as lint_syllabus
     from perdure.scenario.syllabus import Syllabus
 
-    chosen = settings_from(settings, **by_name)
+    chosen = settings_from(settings, lint, **by_name)
     place, content = "syllabus", syllabus if isinstance(syllabus, Syllabus) else os.fspath(syllabus)
     if isinstance(content, str):
         if content.endswith(".toml"):
@@ -592,7 +592,7 @@ def lint_protocol(
     from perdure.evaluation import ProtocolLint, few_experts, settings_of
     from perdure.runner.protocol import read_protocols
 
-    chosen = settings_from(settings, **by_name)
+    chosen = settings_from(settings, lint_protocol, **by_name)
     protocol, *_ = read_protocols(os.fspath(path))  # its learners share everything that is checked
     scenarios = {scenario.name: scenario.syllabus(protocol.seed) for scenario in protocol.scenarios}
     reports = {name: lint(syllabus, chosen, kind=kind) for name, syllabus in scenarios.items()}
@@ -657,7 +657,7 @@ def prepare_protocol(
     from perdure.runner.protocol import Protocol, parse_protocols, read_protocols
     from perdure.runner.runner import prepare_run
 
-    beside: tuple[Path, ...] = ()
+    shared: tuple[Path, ...] = ()
     if isinstance(protocol, Protocol):
         if learner is not None:
             raise ProtocolError(
@@ -669,7 +669,7 @@ def prepare_protocol(
     elif isinstance(protocol, Mapping):
         protocols = parse_protocols(protocol, learner=learner)
     else:
-        protocols, beside = read_protocols(Path(protocol), learner), (Path(protocol).resolve().parent,)
+        protocols, shared = read_protocols(Path(protocol), learner), (Path(protocol).resolve().parent,)
     if workers is not None and workers < 0:
         raise ProtocolError(f"{workers} workers", "give 1 or more processes, or 0 for this one")
     only = (only,) if isinstance(only, str) else only  # a string is one id, not a list of letters
@@ -677,17 +677,17 @@ def prepare_protocol(
     settings, folder = settings_of(protocols[0]), os.fspath(into)
     runs = tuple(
         prepare_run(
-            one,
-            folder if len(protocols) == 1 else f"{folder.rstrip('/')}/{one.title}",
+            protocol,
+            folder if len(protocols) == 1 else f"{folder.rstrip('/')}/{protocol.title}",
             workers=workers,
             only=only,
-            paths=(*beside, *map(Path, paths)),
+            paths=(*shared, *map(Path, paths)),
             engine=engine,
             address=address,
             shard=shard,
             accept_changed_learner=accept_changed_learner,
         )
-        for one in protocols
+        for protocol in protocols
     )
     return PreparedProtocol(folder, runs, settings, in_part=bool(only) or shard is not None)
 
@@ -842,7 +842,7 @@ def report(
         logs,
         to,
         experts=experts,
-        settings=settings_from(settings, **by_name),
+        settings=settings_from(settings, report, **by_name),
         title=title,
         form=form,
         baseline=baseline,
@@ -907,7 +907,7 @@ def figure(
     if isinstance(logs, Survey):
         raise PerdureError("a survey has no curves to draw", "give the logs, or the result of perdure.reports.gather")
     if not isinstance(logs, GroupedSurvey):
-        logs = gather(logs, experts, settings_from(settings, **by_name))
+        logs = gather(logs, experts, settings_from(settings, figure, **by_name))
     return draw(kind, logs, view, size=size, title=title)
 
 
@@ -940,7 +940,7 @@ def check(log: str | os.PathLike[str], settings: Settings | None = None, **by_na
     """
     from perdure.log.check import check_log
 
-    chosen = settings_from(settings, **by_name)
+    chosen = settings_from(settings, check, **by_name)
     return check_log(log, columns=chosen.columns, rows=chosen.rows, unit=chosen.unit, max_unpacked=chosen.max_unpacked)
 
 
@@ -1017,7 +1017,7 @@ def export(
     from perdure.log.write.export import export as write_table
     from perdure.log.write.export import is_tracker
 
-    chosen, target = settings_from(settings, **by_name), os.fspath(to)
+    chosen, target = settings_from(settings, export, **by_name), os.fspath(to)
     if target in ("learnkit", "taskinfo"):
         from perdure.classic.l2data import write_experts, write_trees
 
@@ -1057,7 +1057,7 @@ def _regrouped(pool: Survey, pattern: str, *, as_learners: bool) -> Survey:
         identity = replace(lifetime.score.identity, **{field: groups[lifetime.id]})
         return replace(lifetime, score=replace(lifetime.score, identity=identity))
 
-    return replace(pool, lifetimes=tuple(renamed(one) for one in pool.lifetimes if one.id in groups))
+    return replace(pool, lifetimes=tuple(renamed(lifetime) for lifetime in pool.lifetimes if lifetime.id in groups))
 
 
 def shows_2019(settings: Settings, kind: str | None) -> bool:

@@ -32,8 +32,8 @@ def joined(address: str | None, purpose: str) -> Iterator[Any]:
     If a script has joined a cluster itself, that one is used, and left as it is.
     """
     ray = import_extra("ray", purpose)
-    ours = not ray.is_initialized()
-    if ours:
+    started = not ray.is_initialized()
+    if started:
         _join(ray, address or os.environ.get("RAY_ADDRESS") or None)
     elif address is not None:
         raise PerdureError("this process has joined a Ray cluster already", f"leave --address {address} out")
@@ -50,7 +50,7 @@ def joined(address: str | None, purpose: str) -> Iterator[Any]:
             raise stopped from None
         raise
     finally:
-        if ours:
+        if started:
             ray.shutdown()
 
 
@@ -123,7 +123,7 @@ def code_for(paths: Sequence[Path]) -> dict[str, bytes]:
     """
     import perdure
 
-    found = dict(_package_files(Path(perdure.__file__).parent, everything=True))
+    contents = dict(_package_files(Path(perdure.__file__).parent, everything=True))
     roots = [path.resolve() for path in paths]
     for name, module in sorted(sys.modules.items()):
         file = getattr(module, "__file__", None)
@@ -133,15 +133,15 @@ def code_for(paths: Sequence[Path]) -> dict[str, bytes]:
         if not any(source.is_relative_to(root) for root in roots) or is_installed(source):
             continue
         if source.name == "__init__.py":
-            found |= _package_files(source.parent)
+            contents |= _package_files(source.parent)
         else:
-            found |= {beside.name: beside.read_bytes() for beside in source.parent.glob("*.py") if beside.is_file()}
-    size = sum(map(len, found.values()))
+            contents |= {module.name: module.read_bytes() for module in source.parent.glob("*.py") if module.is_file()}
+    size = sum(map(len, contents.values()))
     if size > _MAX_BYTES:
         raise PerdureError(
             f"the modules beside the protocol are {size >> 20} MB, too much to send", "install them on every machine"
         )
-    return found
+    return contents
 
 
 def _package_files(folder: Path, *, everything: bool = False) -> Iterator[tuple[str, bytes]]:

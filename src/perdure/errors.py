@@ -208,5 +208,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
         return f"did you mean {close!r}?"
     if not names:
         return "nothing is registered"
-    shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-    return f"known: {shown}"
+    listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+    return f"known: {listed}"

@@ -126,7 +126,7 @@ class PreparedProtocol(Tabular, Struct, frozen=True, eq=False, dict=True):
         for scenario in plan.protocol.scenarios:
             first = next(job for job in plan.lives if job.scenario == scenario.name)
             report = lint(first.syllabus, metrics=metrics, variants=settings.variants or "name")
-            unanswered[scenario.name] = [name for name, found in report.metrics.items() if found.sites == 0]
+            unanswered[scenario.name] = [name for name, result in report.metrics.items() if result.sites == 0]
         return unanswered
 
     def few_experts(self, run: PreparedRun) -> str:
@@ -139,7 +139,7 @@ class PreparedProtocol(Tabular, Struct, frozen=True, eq=False, dict=True):
 
     def table(self) -> pl.DataFrame:
         """Return one row per lifetime, expert and twin of each learner: length, seed, and whether it is missing."""
-        return _stacked(self.titles, self.runs)
+        return _stack(self.titles, self.runs)
 
     def as_json(self) -> dict[str, Any]:
         """Return the plan as one JSON object, as `perdure run --dry-run --json` writes it."""
@@ -230,7 +230,7 @@ class Evaluation(Tabular, Struct, frozen=True, eq=False):
 
     def table(self) -> pl.DataFrame:
         """Return one row per lifetime, expert and twin: finished or not, and why it failed. Without runs, the plan."""
-        return _stacked(self.prepared.titles, self.runs) if self.runs else self.prepared.table()
+        return _stack(self.prepared.titles, self.runs) if self.runs else self.prepared.table()
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as one JSON object, as `perdure run --json` writes it. Without runs, the plan."""
@@ -284,7 +284,7 @@ def few_experts(protocol: Protocol, settings: Settings) -> str:
     return f"{count}: the verdict on {names} will be flagged 'few experts'; run {FEW_EXPERTS} to avoid that"
 
 
-def _stacked(titles: Sequence[str], runs: Sequence[Tabular]) -> pl.DataFrame:
+def _stack(titles: Sequence[str], runs: Sequence[Tabular]) -> pl.DataFrame:
     """Return the tables of several learners as one, with a column for the learner."""
     return pl.concat(
         run.table().select(pl.lit(title).alias("learner"), pl.all()) for title, run in zip(titles, runs, strict=True)

@@ -32,12 +32,12 @@ class Registry(Generic[T]):
     def __repr__(self) -> str:
         return f"Registry({self.kind!r}, {len(self._things)} known)"
 
-    def add(self, name: str, thing: T) -> T:
+    def add(self, name: str, entry: T) -> T:
         """Register `thing` under `name`. Refuse a name that is taken."""
         if not isinstance(self._things.get(name, _Deferred()), _Deferred):
             raise PerdureError(f"{self.kind} {name!r} is registered twice", "give one of them another name")
-        self._things[name] = thing
-        return thing
+        self._things[name] = entry
+        return entry
 
     def add_later(self, name: str, target: str) -> None:
         """Register `module:attribute`, which is imported when it is needed."""
@@ -45,8 +45,8 @@ class Registry(Generic[T]):
 
     def alias(self, name: str, known: str) -> None:
         """Add `name` as another name of the object registered as `known`. Only `known` is listed."""
-        taken = not isinstance(self._things.get(name, _Deferred()), _Deferred)
-        if taken or self._aliases.get(name.lower(), known) != known:
+        registered = not isinstance(self._things.get(name, _Deferred()), _Deferred)
+        if registered or self._aliases.get(name.lower(), known) != known:
             raise PerdureError(f"{self.kind} {name!r} is registered already", f"choose another alias for {known!r}")
         self._aliases[name.lower()] = known
 
@@ -87,11 +87,11 @@ class Registry(Generic[T]):
         yield from (self._load(name) for name in tuple(self._things) if name not in builtin)
 
     def _load(self, name: str) -> T:
-        thing = self._things[name]
-        if isinstance(thing, _Deferred):
-            module, _, attribute = thing.partition(":")
-            thing = self._things[name] = getattr(import_module(module), attribute)
-        return thing
+        entry = self._things[name]
+        if isinstance(entry, _Deferred):
+            module, _, attribute = entry.partition(":")
+            entry = self._things[name] = getattr(import_module(module), attribute)
+        return entry
 
     def _read_plugins(self) -> None:
         if self._plugins_read:

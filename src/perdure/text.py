@@ -65,14 +65,14 @@ def plural(count: int, noun: str) -> str:
 
 def join_words(things: Iterable[object], last: str = "and") -> str:
     """Return `a, b and c`."""
-    *first, end = [str(thing) for thing in things] or ["none"]
+    *first, end = [str(item) for item in things] or ["none"]
     return f"{', '.join(first)} {last} {end}" if first else end
 
 
 def join_names(names: Sequence[str], most: int = 20) -> str:
     """Return `a, b, c`; long names and long lists are cut."""
-    shown = ", ".join(name if len(name) <= 60 else f"{name[:57]}…" for name in names[:most])
-    return shown if len(names) <= most else f"{shown}, … ({len(names)} in all)"
+    listed = ", ".join(name if len(name) <= 60 else f"{name[:57]}…" for name in names[:most])
+    return listed if len(names) <= most else f"{listed}, … ({len(names)} in all)"
 
 
 def initials(metric: str) -> str:

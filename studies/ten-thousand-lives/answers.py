@@ -1,6 +1,6 @@
 """Write the study's pages and figures from `results/`: python answers.py.
 
-`summary.md` (a docs page) and `details.md` (RESULTS.md) have names in place of numbers, `{like_this}`.
+The templates `summary.md` (a docs page) and `details.md` (RESULTS.md) have names for numbers, `{like_this}`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from statistics import median
 
 from facts import facts
 from figures import bars, dots, lines
-from readings import HERE, LIVES, NAMES, PRESETS, TABLE_15, Results, correlations, errors, parts, seen, share
+from readings import HERE, LIVES, NAMES, PRESETS, TABLE_15, Results, correlations, detected, errors, parts, share
 
 __all__ = ["DOCS", "PAGE", "figures", "pages"]
 
@@ -28,7 +28,7 @@ def pages(results: Results) -> dict[Path, str]:
 
 
 def figures(results: Results) -> Iterator[tuple[str, str]]:
-    """Each figure by its name."""
+    """Yield each figure with its name."""
     panels = {
         NAMES[metric]: {preset: [sum(errors(results, preset, metric, n, 5)) for n in LIVES] for preset in PRESETS}
         for metric in NAMES
@@ -49,8 +49,8 @@ def figures(results: Results) -> Iterator[tuple[str, str]]:
     rows = {}
     for family in results.families:
         for metric, name in NAMES.items():
-            found = parts(results, family, metric)
-            rows[f"{family}, {name}"] = {part: median(shares) for part, shares in found.items()}
+            shares_by_part = parts(results, family, metric)
+            rows[f"{family}, {name}"] = {part: median(shares) for part, shares in shares_by_part.items()}
     title = "Where the variance of a lifetime's value comes from (medians, which need not add up to 100 %)"
     yield "parts", bars(title, rows)
     related = {two: correlations(results, *two) for two in TABLE_15}
@@ -65,7 +65,9 @@ def figures(results: Results) -> Iterator[tuple[str, str]]:
     }
     title = "How far two metrics rank lifetimes alike (Spearman's ρ)"
     yield "correlations", dots(title, points, low=-1, high=1, mark=0, across="ρ", percent=False)
-    points = {NAMES[metric]: {family: seen(results, metric, family) for family in results.families} for metric in NAMES}
+    points = {
+        NAMES[metric]: {family: detected(results, metric, family) for family in results.families} for metric in NAMES
+    }
     title = "How often 11 lifetimes see an effect of one standard deviation; promised are 90 %"
     yield "eleven", dots(title, points, low=0, high=1, mark=0.9, across="groups of 11 that see it (RP, SE: 5 experts)")
 
@@ -75,8 +77,8 @@ def main() -> None:
     results = Results()
     folder = DOCS / PAGE
     folder.mkdir(parents=True, exist_ok=True)
-    for name, drawn in figures(results):
-        Path(folder / f"{name}.svg").write_text(drawn, encoding="utf-8")
+    for name, figure in figures(results):
+        Path(folder / f"{name}.svg").write_text(figure, encoding="utf-8")
     for file, text in pages(results).items():
         file.write_text(text, encoding="utf-8")
 

@@ -1,13 +1,13 @@
-"""From what was lived to what is kept: python condense.py DIR. Needs Polars and SciPy; writes `results/*.parquet`.
+"""Reduce the run's arrays to tables: python condense.py DIR. Needs Polars and SciPy; writes `results/*.parquet`.
 
-lives          of every life its five headline metrics by `standard` with 5 experts, and the order of its tasks
-truth          of every cell and metric the mean and sd over all lives
-rates          what groups of n lives with k experts are told, how often, and whether their interval holds the truth
-pairs          how often two learners are put in the wrong order, or told apart
+lives          each lifetime's five headline metrics by `standard` with 5 experts, and the order of its tasks
+truth          mean and sd of every cell and metric over all lifetimes
+rates          verdicts of groups of n lifetimes with k experts, and how often their interval contains the truth
+pairs          how often two learners are ranked in the wrong order, or differ significantly
 rankings       how often all six are in the right order, and how often the best one is first
-components     where the variance comes from
-correlations   which metrics say the same
-planned        how often 11 lives see an effect of one standard deviation
+components     components of the variance
+correlations   correlations of metrics
+planned        how often 11 lifetimes detect an effect of one standard deviation
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from judging import (
     interval,
     life_values,
     questions,
-    said,
     threshold,
+    verdicts_on,
 )
 from run import FAMILIES, LEARNERS
 from scipy.stats import rankdata
@@ -42,32 +42,32 @@ HERE = Path(__file__).parent
 LAYOUTS = ("condensed", "dispersed")
 STEPS = {"pm": 0.01, "ft": 0.001, "bt": 0.001, "rp": 0.001, "se": 0.001}
 """How finely a life's values are kept."""
-SLICES = 20  # of the lives, for the intervals of variances
+SLICES = 20  # of the lifetimes, for the intervals of variances
 Array = Any
 Cells = dict[tuple[str, str, str], dict[str, Array]]
 
 
 def read(folder: Path) -> tuple[Cells, list[dict[str, Any]]]:
-    """The summaries of every cell, and how they were lived."""
+    """Read the summaries of every cell, and the conditions of their runs."""
     cells: Cells = {}
-    about = []
+    conditions = []
     for family in FAMILIES:
         for learner in LEARNERS:
             file = folder / f"{family}-{learner}.npz"
             if not file.exists():
                 continue
-            with np.load(file) as held:
-                diverged = sum(int((~held[f"{layout}/sound"]).sum()) for layout in LAYOUTS)
-                about.append(json.loads(str(held["about"])) | {"diverged": diverged})
+            with np.load(file) as archive:
+                diverged = sum(int((~archive[f"{layout}/sound"]).sum()) for layout in LAYOUTS)
+                conditions.append(json.loads(str(archive["about"])) | {"diverged": diverged})
                 for layout in LAYOUTS:
                     prefix = f"{layout}/"
-                    found = {name[len(prefix) :]: held[name] for name in held.files if name.startswith(prefix)}
-                    cells[family, learner, layout] = found
-    return cells, about
+                    arrays = {name[len(prefix) :]: archive[name] for name in archive.files if name.startswith(prefix)}
+                    cells[family, learner, layout] = arrays
+    return cells, conditions
 
 
 def lives(cells: Cells) -> pl.DataFrame:
-    """Rounded: ten thousand times as fine as they are spread."""
+    """Round values to a ten-thousandth of their spread."""
     frames = []
     for (family, learner, layout), summed in cells.items():
         tasks = summed["experts"].shape[0]
@@ -92,20 +92,20 @@ def truth(cells: Cells) -> Iterator[dict[str, Any]]:
             for metric in HEADLINE:
                 for k in sorted({k for _, k in questions(preset, metric)}):
                     values = life_values(summed, preset, metric, k)
-                    there = values[np.isfinite(values)]
+                    known = values[np.isfinite(values)]
                     yield _named(cell) | {
                         "preset": preset,
                         "metric": metric,
                         "k": k,
                         "mean": _true(summed, preset, metric, k),
-                        "sd": float(there.std(ddof=1)),
-                        "lives": len(there),
-                        "missing": len(values) - len(there),
+                        "sd": float(known.std(ddof=1)),
+                        "lives": len(known),
+                        "missing": len(values) - len(known),
                     }
 
 
 def _true(summed: dict[str, Array], preset: str, metric: str, k: int) -> float:
-    """What the mean over lives, and over experts, comes to; all experts count, not only those of a few groups."""
+    """Return the mean over all lifetimes and all experts, not only those of a few groups."""
     if preset == "standard" and metric == "rp":
         return float((summed["learned"].mean(axis=0) - summed["experts"].mean(axis=1)).mean())
     return float(np.nanmean(life_values(summed, preset, metric, k)))
@@ -116,21 +116,21 @@ def rates(cells: Cells) -> Iterator[dict[str, Any]]:
         for preset in PRESETS:
             for metric in HEADLINE:
                 for n, k in questions(preset, metric):
-                    found = said(summed, preset, metric, n, k)
+                    counts = verdicts_on(summed, preset, metric, n, k)
                     true = _true(summed, preset, metric, k)
-                    decided = np.isfinite(found.low)
-                    holds = (found.low <= true) & (true <= found.high)
+                    decided = np.isfinite(counts.low)
+                    holds = (counts.low <= true) & (true <= counts.high)
                     less = threshold(preset, metric) - (MARGIN if preset == "standard" and metric == "pm" else 0.0)
-                    wrong = (found.verdict == 1) & (true < less) | (found.verdict == -1) & (true > less)
+                    wrong = (counts.verdict == 1) & (true < less) | (counts.verdict == -1) & (true > less)
                     yield _named(cell) | {
                         "preset": preset,
                         "metric": metric,
                         "n": n,
                         "k": k,
-                        "groups": len(found.mean),
-                        "met": int((found.verdict == 1).sum()),
-                        "not_met": int((found.verdict == -1).sum()),
-                        "gains": int((found.gains & decided).sum()),
+                        "groups": len(counts.mean),
+                        "met": int((counts.verdict == 1).sum()),
+                        "not_met": int((counts.verdict == -1).sum()),
+                        "gains": int((counts.gains & decided).sum()),
                         "wrong": int(wrong.sum()),
                         "with_interval": int(decided.sum()),
                         "covered": int((holds & decided).sum()),
@@ -138,18 +138,18 @@ def rates(cells: Cells) -> Iterator[dict[str, Any]]:
 
 
 def pairs(cells: Cells) -> Iterator[dict[str, Any]]:
-    """Two learners, life by life of the same seed and order; each with experts of its own, unless they are the same.
+    """Yield how two learners compare, paired by seed and order, each with separate experts unless they are identical.
 
-    Of one task alone naive, EWC and separate learn alike, from the same seeds to the last bit: one set of experts.
+    naive, EWC and separate learn a single task identically from the same seeds, so they share one set of experts.
     """
     for family, layout in {(cell[0], cell[2]): None for cell in cells}:
-        there = [one for one in LEARNERS if (family, one, layout) in cells]
+        learners = [learner for learner in LEARNERS if (family, learner, layout) in cells]
         for metric in HEADLINE:
             for k in EXPERTS if metric in ("rp", "se") else (5,):
-                held = {one: cells[family, one, layout] for one in there}
-                values = {one: life_values(held[one], "standard", metric, k) for one in there}
-                means = {one: _true(held[one], "standard", metric, k) for one in there}
-                for first, second in combinations(there, 2):
+                by_learner = {learner: cells[family, learner, layout] for learner in learners}
+                values = {learner: life_values(by_learner[learner], "standard", metric, k) for learner in learners}
+                means = {learner: _true(by_learner[learner], "standard", metric, k) for learner in learners}
+                for first, second in combinations(learners, 2):
                     apart = means[first] - means[second]
                     sd = float(among_lives(values[first] - values[second]).std())
                     for n in LIVES:
@@ -163,18 +163,22 @@ def pairs(cells: Cells) -> Iterator[dict[str, Any]]:
                             "k": k,
                             "apart": apart,
                             "sd": sd,
-                        } | _told(held, values, (first, second), metric, n, k, apart)
+                        } | _told(by_learner, values, (first, second), metric, n, k, apart)
 
 
-def _told(held: Any, values: Any, two: tuple[str, str], metric: str, n: int, k: int, apart: float) -> dict[str, int]:
+def _told(
+    by_learner: Any, values: Any, two: tuple[str, str], metric: str, n: int, k: int, apart: float
+) -> dict[str, int]:
     first, second = two
     differences = groups_of(values[first] - values[second], n)
     parts = None
-    beside = metric in ("rp", "se") and not np.array_equal(held[first]["experts"], held[second]["experts"])
-    if beside and k >= 3:
-        parts = np.concatenate([expert_parts(held[one], metric, n, k) for one in two], axis=1)
+    own_experts = metric in ("rp", "se") and not np.array_equal(
+        by_learner[first]["experts"], by_learner[second]["experts"]
+    )
+    if own_experts and k >= 3:
+        parts = np.concatenate([expert_parts(by_learner[learner], metric, n, k) for learner in two], axis=1)
     mean, half = interval(differences, parts, k, 0.95)
-    if beside and k < 3:
+    if own_experts and k < 3:
         half = np.full_like(half, np.inf)
     return {
         "groups": len(mean),
@@ -186,17 +190,17 @@ def _told(held: Any, values: Any, two: tuple[str, str], metric: str, n: int, k: 
 
 def rankings(cells: Cells) -> Iterator[dict[str, Any]]:
     for family, layout in {(cell[0], cell[2]): None for cell in cells}:
-        there = [one for one in LEARNERS if (family, one, layout) in cells]
+        learners = [learner for learner in LEARNERS if (family, learner, layout) in cells]
         for preset in PRESETS:
             for metric in HEADLINE:
                 for n, k in questions(preset, metric):
-                    summed = [cells[family, one, layout] for one in there]
-                    true = np.array([_true(one, preset, metric, k) for one in summed])
-                    cut = [groups_of(life_values(one, preset, metric, k), n) for one in summed]
-                    means = np.stack([interval(one, None, k, 0.95)[0] for one in cut])
+                    summed = [cells[family, learner, layout] for learner in learners]
+                    true = np.array([_true(cell, preset, metric, k) for cell in summed])
+                    cut = [groups_of(life_values(cell, preset, metric, k), n) for cell in summed]
+                    means = np.stack([interval(grouped, None, k, 0.95)[0] for grouped in cut])
                     right = np.argsort(true)[::-1]
                     order = np.argsort(-means, axis=0)
-                    two = combinations(range(len(there)), 2)
+                    two = combinations(range(len(learners)), 2)
                     agreeing = [np.sign((true[a] - true[b]) * (means[a] - means[b])) for a, b in two]
                     yield {
                         "family": family,
@@ -206,7 +210,7 @@ def rankings(cells: Cells) -> Iterator[dict[str, Any]]:
                         "n": n,
                         "k": k,
                         "groups": means.shape[1],
-                        "best": there[right[0]],
+                        "best": learners[right[0]],
                         "best_first": int((order[0] == right[0]).sum()),
                         "all_right": int((order == right[:, None]).all(axis=0).sum()),
                         "kendall": float(np.nanmean(agreeing)),
@@ -214,27 +218,28 @@ def rankings(cells: Cells) -> Iterator[dict[str, Any]]:
 
 
 def components(cells: Cells) -> Iterator[dict[str, Any]]:
-    """The variance of a life's value by its order, its evaluations and the rest; of an expert beside it.
+    """Yield the components of a lifetime's variance (order, evaluations, seed), and of an expert's.
 
-    Evaluations: a block's halves differ by chance alone. Orders: between lives of one order and of another. What is
-    left is the seed's: of weights, of what is drawn to learn from, of exploring. With the standard error over slices.
+    Evaluations: the halves of a block differ only by chance. Order: lifetimes of different orders differ. The rest is
+    the seed's: initial weights, training samples, exploration. Standard errors come from slices.
     """
     for cell, summed in cells.items():
         orders = np.unique(summed["order"], axis=0, return_inverse=True)[1].ravel()
         for metric in HEADLINE:
             values = life_values(summed, "standard", metric, 5)
             halves = [summed.get(f"half_{half}_{metric}") for half in (0, 1)]
-            if metric in ("rp", "se"):  # whole groups alone
+            if metric in ("rp", "se"):  # whole groups only
                 values = among_lives(values)
-            whole = _parts(values, halves, orders[: len(values)])
+            shares = _parts(values, halves, orders[: len(values)])
             count = len(values) // SLICES
-            cut = [slice(at * count, (at + 1) * count) for at in range(SLICES)]
+            cut = [slice(index * count, (index + 1) * count) for index in range(SLICES)]
             slices = [
-                _parts(values[at], [None if one is None else one[at] for one in halves], orders[at]) for at in cut
+                _parts(values[part], [None if half is None else half[part] for half in halves], orders[part])
+                for part in cut
             ]
-            facts = dict(zip(("order", "evaluation", "seed"), whole, strict=True))
+            facts = dict(zip(("order", "evaluation", "seed"), shares, strict=True))
             errors = np.std(slices, axis=0, ddof=1) / np.sqrt(SLICES)
-            facts |= {f"{name}_se": float(one) for name, one in zip(tuple(facts), errors, strict=True)}
+            facts |= {f"{name}_se": float(error) for name, error in zip(tuple(facts), errors, strict=True)}
             expert, expert_se = _expert_part(summed, metric)
             yield _named(cell) | {"metric": metric} | facts | {"expert": expert, "expert_se": expert_se}
 
@@ -254,11 +259,13 @@ def _parts(values: Array, halves: list[Array | None], orders: Array) -> tuple[fl
 
 
 def _expert_part(summed: dict[str, Array], metric: str) -> tuple[float, float]:
-    """What one expert per task adds to the variance of a group's mean; it does not shrink with more lives."""
+    """Return the variance that one expert per task adds to a group's mean. More lifetimes do not reduce it."""
     tasks = summed["experts"].shape[0]
     if metric == "rp":
         experts = summed["experts"].astype(np.float64)
-        slices = np.array([one.var(axis=1, ddof=1).sum() for one in np.array_split(experts, SLICES, axis=1)]) / tasks**2
+        slices = (
+            np.array([part.var(axis=1, ddof=1).sum() for part in np.array_split(experts, SLICES, axis=1)]) / tasks**2
+        )
         return float(experts.var(axis=1, ddof=1).sum() / tasks**2), float(slices.std(ddof=1) / np.sqrt(SLICES))
     if metric == "se":
         spread = summed["se_spread"][:, -1, -1].sum(axis=1) / tasks**2  # 30 lives, 10 experts
@@ -267,7 +274,7 @@ def _expert_part(summed: dict[str, Array], metric: str) -> tuple[float, float]:
 
 
 def correlations(cells: Cells) -> Iterator[dict[str, Any]]:
-    """Spearman's, within each cell and over all lives; partial: given the other three headline metrics."""
+    """Yield Spearman's correlations within each cell and over all lifetimes; partial ones given the other metrics."""
     for preset in ("standard", "baker-2023"):
         matrices = {}
         for cell, summed in cells.items():
@@ -277,42 +284,42 @@ def correlations(cells: Cells) -> Iterator[dict[str, Any]]:
             yield from _correlated(cell, preset, values)
         for layout in LAYOUTS:
             for family in FAMILIES:
-                some = [one for cell, one in matrices.items() if (cell[0], cell[2]) == (family, layout)]
+                some = [matrix for cell, matrix in matrices.items() if (cell[0], cell[2]) == (family, layout)]
                 if some:
                     yield from _correlated((family, "all", layout), preset, np.concatenate(some, axis=1))
-        everything = np.concatenate(list(matrices.values()), axis=1)
-        yield from _correlated(("all", "all", "all"), preset, everything)
+        pooled = np.concatenate(list(matrices.values()), axis=1)
+        yield from _correlated(("all", "all", "all"), preset, pooled)
 
 
 def _correlated(cell: tuple[str, str, str], preset: str, values: Array) -> Iterator[dict[str, Any]]:
-    ranks = np.stack([rankdata(one) for one in values])
+    ranks = np.stack([rankdata(value) for value in values])
     plain = np.corrcoef(ranks)
     inverse = np.linalg.pinv(plain)
-    for at, first in enumerate(HEADLINE):
-        for to in range(at + 1, len(HEADLINE)):
+    for index, first in enumerate(HEADLINE):
+        for to in range(index + 1, len(HEADLINE)):
             yield _named(cell) | {
                 "preset": preset,
                 "first": first,
                 "second": HEADLINE[to],
                 "lives": values.shape[1],
-                "spearman": float(plain[at, to]),
-                "partial": float(-inverse[at, to] / np.sqrt(inverse[at, at] * inverse[to, to])),
+                "spearman": float(plain[index, to]),
+                "partial": float(-inverse[index, to] / np.sqrt(inverse[index, index] * inverse[to, to])),
             }
 
 
 def planned(cells: Cells) -> Iterator[dict[str, Any]]:
-    """An effect of exactly one sd, by moving the threshold: how often 11 lives see it, and how often they see none."""
+    """Yield how often 11 lifetimes detect an effect of exactly one sd (made by moving the threshold), or of none."""
     count = 11
     for cell, summed in cells.items():
         for metric in HEADLINE:
             k = 5
             values = life_values(summed, "standard", metric, k)
             true, sd = _true(summed, "standard", metric, k), float(among_lives(values).std())
-            beside = metric in ("rp", "se")
+            with_experts = metric in ("rp", "se")
             cut = groups_of(values, count)
-            if not beside:  # no experts are shared, so that every eleven lives are a group
+            if not with_experts:  # no experts are shared, so that every eleven lives are a group
                 cut = values[: len(values) // count * count].reshape(-1, count)
-            parts = expert_parts(summed, metric, count, k) if beside else None
+            parts = expert_parts(summed, metric, count, k) if with_experts else None
             mean, half = interval(cut, parts, k, 0.95)
             ends = mean - half, mean + half
             skew = float((((values - values.mean()) / sd) ** 3).mean()) if sd else 0.0
@@ -332,9 +339,9 @@ def _named(cell: tuple[str, str, str]) -> dict[str, Any]:
 
 def main() -> None:
     """Write every table."""
-    cells, about = read(Path(sys.argv[1]))
-    into = Path(sys.argv[2]) if len(sys.argv) > 2 else HERE / "results"
-    into.mkdir(exist_ok=True)
+    cells, conditions = read(Path(sys.argv[1]))
+    folder = Path(sys.argv[2]) if len(sys.argv) > 2 else HERE / "results"
+    folder.mkdir(exist_ok=True)
     tables: dict[str, pl.DataFrame] = {"lives": lives(cells)}
     for make in (truth, rates, pairs, rankings, components, correlations, planned):
         frame = pl.DataFrame(list(make(cells)), infer_schema_length=None)
@@ -344,10 +351,10 @@ def main() -> None:
     for name, frame in tables.items():
         floats = [column for column, kind in frame.schema.items() if kind == pl.Float64]
         frame.with_columns(pl.col(floats).cast(pl.Float32)).write_parquet(
-            into / f"{name}.parquet", compression="zstd", compression_level=19, statistics=False
+            folder / f"{name}.parquet", compression="zstd", compression_level=19, statistics=False
         )
-    (into / "about.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-    sizes = {file.name: file.stat().st_size for file in sorted(into.iterdir())}
+    (folder / "about.json").write_text(json.dumps(conditions, indent=1) + "\n", encoding="utf-8")
+    sizes = {file.name: file.stat().st_size for file in sorted(folder.iterdir())}
     print(json.dumps(sizes), f"{sum(sizes.values()) / 1e6:.2f} MB")
 
 

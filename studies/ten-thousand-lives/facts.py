@@ -1,4 +1,4 @@
-"""Every number that the page says, by the name that stands in `page.md`; from `results/` alone."""
+"""Every number of the pages by its name in the templates, computed from `results/`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from readings import (
     best_evaluations,
     borne_out,
     correlations,
+    detected,
+    detected_one_tailed,
     errors,
     expert_share,
     family_correlations,
@@ -27,13 +29,11 @@ from readings import (
     layouts_agree,
     next_expert,
     parts,
+    rates_of,
     reversed_pairs,
     same_ends,
     scenario_of,
-    seen,
-    seen_one_tailed,
     share,
-    told,
     verdicts,
     wrong_by_own,
 )
@@ -53,24 +53,29 @@ __all__ = ["facts"]
 
 
 def facts(results: Results) -> dict[str, str]:
-    """All of them, as they are printed."""
+    """Return every number as text, by name."""
     return dict(_facts(results))
 
 
 def _facts(results: Results) -> Iterator[tuple[str, str]]:
-    lives = sum(2 * one["lives"] for one in results.about)
-    experts = sum(3 * one["experts"] for one in results.about)
+    lives = sum(2 * condition["lives"] for condition in results.about)
+    experts = sum(3 * condition["experts"] for condition in results.about)
     yield "lives", f"{lives:,}".replace(",", " ")
     yield "experts", f"{experts:,}".replace(",", " ")
-    # Of one task alone naive, EWC and separate learn alike, from the same seeds: one set of experts.
-    alone = sum(3 * one["experts"] for one in results.about if one["learner"] not in ("ewc", "separate"))
-    yield "experts_distinct", f"{alone:,}".replace(",", " ")
-    yield "diverged", str(sum(one["diverged"] for one in results.about))
+    # naive, EWC and separate learn a single task identically from the same seeds: one set of experts.
+    own_experts = sum(
+        3 * condition["experts"] for condition in results.about if condition["learner"] not in ("ewc", "separate")
+    )
+    yield "experts_distinct", f"{own_experts:,}".replace(",", " ")
+    yield "diverged", str(sum(condition["diverged"] for condition in results.about))
     yield "device", results.about[0]["device"].partition(": ")[2]
     yield "jax", results.about[0]["versions"]["jax"]
-    took = [[one["seconds"]["in all"] for one in results.about if one["family"] == name] for name in results.families]
-    yield "minutes", f"{sum(max(one) for one in took) / 60:.0f}"
-    groups = told(results, "standard", "pm", 3, 5).filter(learner="separate")["groups"]
+    took = [
+        [condition["seconds"]["in all"] for condition in results.about if condition["family"] == name]
+        for name in results.families
+    ]
+    yield "minutes", f"{sum(max(seconds) for seconds in took) / 60:.0f}"
+    groups = rates_of(results, "standard", "pm", 3, 5).filter(learner="separate")["groups"]
     yield "groups", str(int(groups.sum()))
     yield "groups_each", str(int(groups[0]))
     yield "truth_table", truth_table(results)
@@ -93,19 +98,19 @@ def _wrong(results: Results) -> Iterator[tuple[str, str]]:
             yield f"baker_{metric}_{n}", percent(sum(errors(results, "baker-2023", metric, n, 5)))
             yield f"new_{metric}_{n}", percent(sum(errors(results, "new-2022", metric, n, 5)))
     by_family = [sum(errors(results, "baker-2023", "ft", 11, 5, family)) for family in results.families]
-    for family, found in zip(results.families, by_family, strict=True):
-        yield f"baker_ft_11_{family}", percent(found)
-    every = [told(results, "standard", metric, n, 5) for metric in NAMES for n in LIVES]
-    held = [share(one, "covered", "with_interval") for one in every]
-    yield "standard_covers", between([percent(one, 1) for one in (min(held), max(held))])
-    ten = [told(results, "standard", metric, n, 10) for metric in ("rp", "se") for n in LIVES]
-    yield "standard_covers_ten", percent(min(share(one, "covered", "with_interval") for one in ten))
-    wide = told(results, "standard", "se", 30, 5)
+    for family, covered in zip(results.families, by_family, strict=True):
+        yield f"baker_ft_11_{family}", percent(covered)
+    every = [rates_of(results, "standard", metric, n, 5) for metric in NAMES for n in LIVES]
+    covered_shares = [share(frame, "covered", "with_interval") for frame in every]
+    yield "standard_covers", between([percent(bound, 1) for bound in (min(covered_shares), max(covered_shares))])
+    ten = [rates_of(results, "standard", metric, n, 10) for metric in ("rp", "se") for n in LIVES]
+    yield "standard_covers_ten", percent(min(share(frame, "covered", "with_interval") for frame in ten))
+    wide = rates_of(results, "standard", "se", 30, 5)
     cells = (wide["covered"] / wide["with_interval"]).to_list()
-    yield "se_covers_cells", between([percent(one) for one in (min(cells), max(cells))])
+    yield "se_covers_cells", between([percent(bound) for bound in (min(cells), max(cells))])
     for metric, n in (("rp", 30), ("se", 30), ("ft", 3), ("bt", 3)):
-        found = share(told(results, "baker-2023", metric, n, 5), "covered", "with_interval")
-        yield f"baker_{metric}_covers_{n}", percent(found)
+        covered = share(rates_of(results, "baker-2023", metric, n, 5), "covered", "with_interval")
+        yield f"baker_{metric}_covers_{n}", percent(covered)
     for metric in ("pm", "ft", "rp"):
         for n in (3, 30):
             frame = results.rankings.filter(preset="standard", metric=metric, n=n, k=5)
@@ -123,20 +128,20 @@ def _wrong(results: Results) -> Iterator[tuple[str, str]]:
     for metric in ("ft", "bt", "se"):
         yield f"baker_wrong_{metric}", percent(verdicts(results, "baker-2023", metric, 30)[1])
         yield f"baker_own_{metric}", percent(wrong_by_own(results, "baker-2023", metric, 30), 1)
-    beside = results.pairs.filter(metric="rp", n=11)
+    with_experts = results.pairs.filter(metric="rp", n=11)
     for k in EXPERTS:
-        yield f"told_rp_{k}", percent(share(beside.filter(k=k), "told_right"))
+        yield f"told_rp_{k}", percent(share(with_experts.filter(k=k), "told_right"))
     yield from _opposite(results)
 
 
 def _ties(results: Results) -> Iterator[tuple[str, str]]:
-    """Rankings in which some two learners lie within three standard errors even over all lives, and the others."""
+    """Yield counts of pairs and rankings within three standard errors, and how often clear rankings are right."""
     pairs = tied = count = 0
     clear = []
     for metric in NAMES:
-        for (family, layout), found in gaps(results, metric).items():
-            near = sum(abs(one) < 3 for one in found.values())
-            pairs, tied, count = pairs + len(found), tied + near, count + 1
+        for (family, layout), differences in gaps(results, metric).items():
+            near = sum(abs(difference) < 3 for difference in differences.values())
+            pairs, tied, count = pairs + len(differences), tied + near, count + 1
             if not near:
                 clear.append((metric, family, layout))
     yield "tied_pairs", str(tied)
@@ -150,12 +155,14 @@ def _ties(results: Results) -> Iterator[tuple[str, str]]:
 
 
 def _opposite(results: Results) -> Iterator[tuple[str, str]]:
-    """Cells in which a paper's own mean over all lives says the opposite of the mean logarithm."""
+    """Yield in how many cells a paper's mean over all lifetimes contradicts the mean logarithm."""
     frame = results.truth.filter(pl.col("k") == 5, pl.col("learner") != "separate")
-    ours = frame.filter(preset="standard").select("family", "learner", "layout", "metric", pl.col("mean").alias("ours"))
-    theirs = frame.filter(preset="baker-2023").join(ours, on=["family", "learner", "layout", "metric"])
+    standard = frame.filter(preset="standard").select(
+        "family", "learner", "layout", "metric", pl.col("mean").alias("ours")
+    )
+    baker = frame.filter(preset="baker-2023").join(standard, on=["family", "learner", "layout", "metric"])
     for metric in ("ft", "bt", "se"):
-        some = theirs.filter(metric=metric)
+        some = baker.filter(metric=metric)
         yield f"opposite_{metric}", str(len(some.filter((pl.col("mean") - 1) * pl.col("ours") < 0)))
         yield "opposite_of", str(len(some))
         yield (
@@ -167,13 +174,15 @@ def _opposite(results: Results) -> Iterator[tuple[str, str]]:
 def _variance(results: Results) -> Iterator[tuple[str, str]]:
     for metric in ("pm", "ft", "bt"):
         middle = [median(parts(results, family, metric)["evaluation"]) for family in results.families]
-        yield f"evaluation_{metric}", between([percent(one) for one in (min(middle), max(middle))])
-    whole = np.maximum(results.components.select(PARTS).to_numpy(), 0.0).sum(axis=1)
-    errs = results.components.select(f"{name}_se" for name in PARTS).to_numpy() / whole[:, None]
+        yield f"evaluation_{metric}", between([percent(bound) for bound in (min(middle), max(middle))])
+    totals = np.maximum(results.components.select(PARTS).to_numpy(), 0.0).sum(axis=1)
+    errs = results.components.select(f"{name}_se" for name in PARTS).to_numpy() / totals[:, None]
     yield "share_error", percent(float(errs.max()))
     orders = [median(parts(results, family, metric)["order"]) for family in results.families for metric in NAMES]
     yield "order_most", percent(max(orders))
-    every = [one for family in results.families for metric in NAMES for one in parts(results, family, metric)["order"]]
+    every = [
+        value for family in results.families for metric in NAMES for value in parts(results, family, metric)["order"]
+    ]
     yield "order_worst", percent(max(every))
     for name, metrics, families in (
         ("halves_near", ("pm",), results.families),
@@ -181,16 +190,16 @@ def _variance(results: Results) -> Iterator[tuple[str, str]]:
         ("halves_far", ("ft", "bt"), ["arcade"]),
     ):
         off = halves_off(results, metrics, families)
-        yield name, between([f"{one:.2f}" for one in (min(off), max(off))])
+        yield name, between([f"{bound:.2f}" for bound in (min(off), max(off))])
     for family in results.families:
         for layout in ("condensed", "dispersed"):
             best = best_evaluations(results, family, layout)
-            yield f"evaluations_{family}_{layout}", between([f"{one:.0f}" for one in (min(best), max(best))])
+            yield f"evaluations_{family}_{layout}", between([f"{bound:.0f}" for bound in (min(best), max(best))])
         yield f"ran_{family}", str(scenario_of(family, "condensed")["evaluate"])
-    batches = [one for family in ("gaussians", "digits") for one in best_evaluations(results, family, "condensed")]
-    yield "evaluations_batches", between([f"{one:.0f}" for one in (min(batches), max(batches))])
-    every = [one for family in results.families for one in best_evaluations(results, family, "dispersed")]
-    yield "evaluations_dispersed", between([f"{one:.0f}" for one in (min(every), max(every))])
+    batches = [count for family in ("gaussians", "digits") for count in best_evaluations(results, family, "condensed")]
+    yield "evaluations_batches", between([f"{bound:.0f}" for bound in (min(batches), max(batches))])
+    every = [count for family in results.families for count in best_evaluations(results, family, "dispersed")]
+    yield "evaluations_dispersed", between([f"{bound:.0f}" for bound in (min(every), max(every))])
     for metric in ("rp", "se"):
         yield f"expert_{metric}", f"{median(expert_share(results, metric)):.2f}"
         yield f"open_{metric}", f"{median(expert_share(results, metric)) / 5 * 11:.1f}"
@@ -203,10 +212,10 @@ def _variance(results: Results) -> Iterator[tuple[str, str]]:
         yield f"borne_{metric}", f"{median(borne):.2f} ({min(borne):.2f} to {max(borne):.2f})"
         yield f"balance_{metric}", f"{np.median(balance(results, metric)):.1f}"
     for family in results.families:
-        frame = told(results, "standard", "pm", 11, 5).filter(learner="separate", family=family)
+        frame = rates_of(results, "standard", "pm", 11, 5).filter(learner="separate", family=family)
         yield f"keeps_{family}", percent(share(frame, "met"))
         sds = results.truth.filter(preset="standard", metric="pm", k=5, family=family)["sd"]
-        yield f"pm_sd_{family}", between([f"{one:.1f}" for one in (sds.min(), sds.max())])
+        yield f"pm_sd_{family}", between([f"{bound:.1f}" for bound in (sds.min(), sds.max())])
 
 
 def _agreement(results: Results) -> Iterator[tuple[str, str]]:
@@ -218,12 +227,12 @@ def _agreement(results: Results) -> Iterator[tuple[str, str]]:
     yield "best_same", str(best)
     yield "worst_same", str(worst)
     yield "ends_of", str(count)
-    found = [layouts_agree(results, metric, family) for metric in NAMES for family in results.families]
-    yield "layouts_middle", number(median(found))
-    yield "layouts_least", number(min(found))
+    agreements = [layouts_agree(results, metric, family) for metric in NAMES for family in results.families]
+    yield "layouts_middle", number(median(agreements))
+    yield "layouts_least", number(min(agreements))
     for first, second in (("pm", "bt"), ("rp", "se")):
-        cells, whole, partial = correlations(results, first, second)
-        yield f"{first}_{second}", number(whole)
+        cells, pooled, partial = correlations(results, first, second)
+        yield f"{first}_{second}", number(pooled)
         yield f"{first}_{second}_partial", number(partial)
         yield f"{first}_{second}_within", number(median(cells))
         yield f"{first}_{second}_48", number(PUBLISHED_48[first, second])
@@ -242,16 +251,19 @@ def _agreement(results: Results) -> Iterator[tuple[str, str]]:
 
 def _eleven(results: Results) -> Iterator[tuple[str, str]]:
     for metric in NAMES:
-        found = seen(results, metric)
-        yield f"seen_{metric}", percent(median(found))
-        yield f"seen_{metric}_range", between([percent(one) for one in (min(found), max(found))])
+        powers = detected(results, metric)
+        yield f"seen_{metric}", percent(median(powers))
+        yield f"seen_{metric}_range", between([percent(bound) for bound in (min(powers), max(powers))])
     for metric in ("pm", "ft", "bt"):
-        yield f"one_tailed_{metric}", percent(median(seen_one_tailed(results, metric)))
+        yield f"one_tailed_{metric}", percent(median(detected_one_tailed(results, metric)))
     batches = [
-        one for family in ("gaussians", "digits") for m in ("pm", "ft", "bt") for one in seen(results, m, family)
+        power
+        for family in ("gaussians", "digits")
+        for m in ("pm", "ft", "bt")
+        for power in detected(results, m, family)
     ]
-    yield "seen_batches", between([percent(one) for one in (min(batches), max(batches))])
-    skewed = [one for metric in ("ft", "bt") for one in seen(results, metric, "arcade")]
-    yield "seen_skewed", between([percent(one) for one in (min(skewed), max(skewed))])
+    yield "seen_batches", between([percent(bound) for bound in (min(batches), max(batches))])
+    skewed = [power for metric in ("ft", "bt") for power in detected(results, metric, "arcade")]
+    yield "seen_skewed", between([percent(bound) for bound in (min(skewed), max(skewed))])
     frame = results.planned
     yield "false_eleven", percent(share(frame, "false"), 1)

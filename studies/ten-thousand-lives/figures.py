@@ -22,7 +22,7 @@ def lines(
     promised: Sequence[float] = (),
     top: float = 1.0,
 ) -> str:
-    """A panel for each metric, a line for each series over the same places; shares from nothing to `top`."""
+    """Draw a panel per metric with a line per series over the same places; shares from 0 to `top`."""
     wide, high, gap = 150, 190, 14
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     width = _LEFT + len(panels) * (wide + gap)
@@ -31,20 +31,20 @@ def lines(
     def y(value: float) -> float:
         return _TOP + high - min(value, top) / top * high
 
-    for at, (panel, series) in enumerate(panels.items()):
-        left = _LEFT + at * (wide + gap)
+    for index, (panel, series) in enumerate(panels.items()):
+        left = _LEFT + index * (wide + gap)
         step = wide / len(places)
         parts.append(_text(left + wide / 2, _TOP - 8, panel, anchor="middle", bold=True))
         for share in (0, 0.25, 0.5, 0.75, 1):
             parts.append(_line(left, y(share * top), left + wide, y(share * top), _FAINT))
-            if at == 0:
+            if index == 0:
                 parts.append(_text(left - 6, y(share * top) + 4, f"{share * top:.0%}", anchor="end"))
         parts += [_line(left, y(share), left + wide, y(share), _GREY, dashed=True) for share in promised]
         for place, name in enumerate(places):
             parts.append(_text(left + (place + 0.5) * step, _TOP + high + 16, name, anchor="middle"))
         for name, values in series.items():
             colour = COLOURS[names.index(name)]
-            known = [(left + (place + 0.5) * step, y(one)) for place, one in enumerate(values) if one is not None]
+            known = [(left + (place + 0.5) * step, y(value)) for place, value in enumerate(values) if value is not None]
             joined = " ".join(f"{x:.1f},{height:.1f}" for x, height in known)
             parts.append(f'<polyline points="{joined}" fill="none" stroke="{colour}" stroke-width="2"/>')
             parts += [f'<circle cx="{x:.1f}" cy="{height:.1f}" r="3" fill="{colour}"/>' for x, height in known]
@@ -53,12 +53,12 @@ def lines(
 
 
 def bars(title: str, rows: Mapping[str, Mapping[str, float]]) -> str:
-    """A bar for each row, cut into shares of the whole."""
+    """Draw a bar per row, divided into shares."""
     wide, tall, left = 520, 20, 210
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
     parts = [*_legend(names, left)]
-    for at, (row, shares) in enumerate(rows.items()):
-        top, x = _TOP + at * (tall + 5), float(left)
+    for index, (row, shares) in enumerate(rows.items()):
+        top, x = _TOP + index * (tall + 5), float(left)
         parts.append(_text(left - 8, top + 14, row, anchor="end"))
         for name, share in shares.items():
             colour = COLOURS[names.index(name)]
@@ -79,7 +79,7 @@ def dots(
     across: str,
     percent: bool = True,
 ) -> str:
-    """A row for each name, the dots of each series on it, and what was promised as a line."""
+    """Draw a row per name with the dots of each series, and a line at the promised value."""
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
     wide, tall, left = 520, 5 + 7 * len(names), 210
     parts = [*_legend(names)]
@@ -91,18 +91,18 @@ def dots(
     for tick in range(5):
         value = low + (high - low) * tick / 4
         parts.append(_line(x(value), _TOP - 4, x(value), below, _FAINT))
-        said = f"{value:.0%}" if percent else f"{value:.2g}".replace("-", "−")
-        parts.append(_text(x(value), below + 16, said, anchor="middle"))
+        label = f"{value:.0%}" if percent else f"{value:.2g}".replace("-", "−")
+        parts.append(_text(x(value), below + 16, label, anchor="middle"))
     if mark is not None:
         parts.append(_line(x(mark), _TOP - 4, x(mark), below, _GREY, dashed=True))
-    for at, (row, series) in enumerate(rows.items()):
-        middle = _TOP + (at + 0.5) * tall
+    for index, (row, series) in enumerate(rows.items()):
+        middle = _TOP + (index + 0.5) * tall
         parts.append(_text(left - 8, middle + 4, row, anchor="end"))
         for number, (name, values) in enumerate(series.items()):
             colour, shift = COLOURS[names.index(name)], (number - (len(series) - 1) / 2) * 7
             parts += [
-                f'<circle cx="{x(one):.1f}" cy="{middle + shift:.1f}" r="3.2" fill="{colour}" fill-opacity="0.75"/>'
-                for one in values
+                f'<circle cx="{x(value):.1f}" cy="{middle + shift:.1f}" r="3.2" fill="{colour}" fill-opacity="0.75"/>'
+                for value in values
             ]
     parts.append(_text(left + wide / 2, below + 36, across, anchor="middle"))
     return _whole(title, left + wide + 24, below + _BOTTOM, parts)
@@ -110,8 +110,8 @@ def dots(
 
 def _legend(names: Sequence[str], left: float = _LEFT) -> list[str]:
     parts, x = [], float(left)
-    for at, name in enumerate(names):
-        parts.append(f'<rect x="{x:.1f}" y="28" width="10" height="10" fill="{COLOURS[at]}"/>')
+    for index, name in enumerate(names):
+        parts.append(f'<rect x="{x:.1f}" y="28" width="10" height="10" fill="{COLOURS[index]}"/>')
         parts.append(_text(x + 15, 37, name))
         x += 30 + 7 * len(name)
     return parts

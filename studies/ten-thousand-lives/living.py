@@ -1,8 +1,8 @@
-"""Thousands of lives of a protocol in memory, by the batched engine's own programs; needs JAX and NumPy alone.
+"""Run thousands of lifetimes of a protocol in memory with the batched engine; needs only JAX and NumPy.
 
-`perdure run --engine batched` keeps every record and every state. Here neither is kept: what is lived goes to the
-summaries as it comes, and 10 000 lives with a memory of everything need no disk. Lives are the engine's own, from the
-same seeds through the same programs in chunks of one size: the very lives that a run folder would hold.
+`perdure run --engine batched` stores every record and every state. Here records go straight to the summaries, so that
+10 000 lifetimes need no disk. Seeds, programs and chunk size are those of the engine, so the lifetimes equal those of a
+run folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Lived", "live_all"]
 
 @dataclass(frozen=True)
 class Lived:
-    """Lives of one layout, in the order of the plan: what they were through, and what came of it."""
+    """Lifetimes of one layout in the order of the plan: their task orders and their records."""
 
     order: np.ndarray
     """Lives × learning blocks: the number of the task, in the order in which evaluations show them."""
@@ -32,11 +32,11 @@ class Lived:
     evaluated: np.ndarray
     """Lives × evaluations of all tasks × tasks × experiences."""
     sound: np.ndarray
-    """Of each life, whether its weights stayed numbers."""
+    """Whether the weights of each lifetime stayed finite."""
 
 
 def live_all(protocol: Protocol, size: int) -> tuple[dict[str, Lived], np.ndarray, dict[str, float]]:
-    """Every layout's lives by name; what experts learned, tasks × experts × experiences; and how long it took."""
+    """Return lifetimes by layout, the experts' values (tasks × experts × experiences), and the seconds by stage."""
     prepare_devices()
     start = time.monotonic()
     from perdure.batched.program import Program
@@ -44,7 +44,9 @@ def live_all(protocol: Protocol, size: int) -> tuple[dict[str, Lived], np.ndarra
     plan = RunPlan(protocol)
     program = Program(plan)
     seconds = {"plan": 0.0, "compile": 0.0, "live": 0.0}
-    layouts = {one.name: [job for job in plan.lives if job.scenario == one.name] for one in protocol.scenarios}
+    layouts = {
+        scenario.name: [job for job in plan.lives if job.scenario == scenario.name] for scenario in protocol.scenarios
+    }
     tasks = _shown(plan.lives[0])
     by_task: dict[str, list[Job]] = {task: [] for task in tasks}
     for job in plan.experts:
@@ -56,49 +58,49 @@ def live_all(protocol: Protocol, size: int) -> tuple[dict[str, Lived], np.ndarra
 
 
 def _shown(job: Job) -> list[str]:
-    """The tasks in the order in which evaluations show them."""
+    """Return the tasks in the order of the evaluations."""
     return list(dict.fromkeys(block.task for block in job.syllabus.scenario.blocks if block.mode == "evaluate"))
 
 
 def _lived(program: Any, jobs: Sequence[Job], size: int, seconds: dict[str, float]) -> Lived:
-    parts = [_chunk(program, jobs[at : at + size], size, seconds) for at in range(0, len(jobs), size)]
+    parts = [_chunk(program, jobs[start : start + size], size, seconds) for start in range(0, len(jobs), size)]
     return Lived(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def _chunk(program: Any, jobs: Sequence[Job], size: int, seconds: dict[str, float]) -> tuple[np.ndarray, ...]:
-    """Lives of one kind, filled up to `size`, block after block."""
+    """Run lifetimes of one kind, padded to `size`, block by block."""
     import jax
 
     from perdure.batched.block import begin_lives, block_of, unsound
     from perdure.batched.program import is_learned
 
-    def ready(which: bool | str, made: Any, *arguments: Any) -> Any:
-        if which not in program.ready:
+    def ready(kind: bool | str, made: Any, *arguments: Any) -> Any:
+        if kind not in program.ready:
             start = time.monotonic()
-            donated = (0,) if which is True else ()
-            program.ready[which] = compiled(jax.jit(made, donate_argnums=donated).lower(*arguments))
+            donated = (0,) if kind is True else ()
+            program.ready[kind] = compiled(jax.jit(made, donate_argnums=donated).lower(*arguments))
             seconds["compile"] += time.monotonic() - start
-        return program.ready[which]
+        return program.ready[kind]
 
     blocks = jobs[0].syllabus.scenario.blocks
-    shown = _shown(jobs[0]) or list(program.tasks)
+    evaluated_tasks = _shown(jobs[0]) or list(program.tasks)
     lives = len(jobs)
     keys = jax.device_put(program.keys(jobs, size))
     learnt = ready("begin", begin_lives(program.learner), keys)(keys)
     order, learned, evaluated = [], [], []
     limit = program.plan.protocol.limits.steps_per_episode
-    for at, block in enumerate(blocks):
-        learning = is_learned(jobs[0], at)
-        spec = jax.device_put(program.spec(jobs, at, size))
-        made = block_of(program.learner, program.switch, program.longest[learning], limit, learning)
-        step = ready(learning, made, learnt, spec)
+    for index, block in enumerate(blocks):
+        learning = is_learned(jobs[0], index)
+        spec = jax.device_put(program.spec(jobs, index, size))
+        run_block = block_of(program.learner, program.switch, program.longest[learning], limit, learning)
+        step = ready(learning, run_block, learnt, spec)
         start = time.monotonic()
         if learning:
             learnt, records = step(learnt, spec)
-            order.append([shown.index(job.syllabus.scenario.blocks[at].task) for job in jobs])
+            order.append([evaluated_tasks.index(job.syllabus.scenario.blocks[index].task) for job in jobs])
         else:
             records = step(learnt, spec)
-            assert all(job.syllabus.scenario.blocks[at].task == block.task for job in jobs), (
+            assert all(job.syllabus.scenario.blocks[index].task == block.task for job in jobs), (
                 "evaluations differ in order"
             )
         name = "accuracy" if program.switch.first.is_batches else "reward"
@@ -106,6 +108,6 @@ def _chunk(program: Any, jobs: Sequence[Job], size: int, seconds: dict[str, floa
         (learned if learning else evaluated).append(values)
         seconds["live"] += time.monotonic() - start
     bad = np.asarray(ready("look", unsound, learnt)(learnt))[:lives]
-    together = np.stack(evaluated, axis=1) if evaluated else np.zeros((lives, 0, 1), np.float32)
-    shape = (lives, -1 if evaluated else 0, len(shown), together.shape[2])
-    return np.array(order, dtype=np.int8).T, np.stack(learned, axis=1), together.reshape(shape), ~bad
+    stacked = np.stack(evaluated, axis=1) if evaluated else np.zeros((lives, 0, 1), np.float32)
+    shape = (lives, -1 if evaluated else 0, len(evaluated_tasks), stacked.shape[2])
+    return np.array(order, dtype=np.int8).T, np.stack(learned, axis=1), stacked.reshape(shape), ~bad

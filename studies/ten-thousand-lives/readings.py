@@ -1,4 +1,4 @@
-"""What the results say: the tables of `results/`, and what is read off them."""
+"""The tables of `results/`, and statistics computed from them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PUBLISHED_48 = {
 
 
 class Results:
-    """The tables, each read when it is first asked for."""
+    """The tables, each read on first use."""
 
     def __init__(self, folder: Path = HERE / "results") -> None:
         self._folder = folder
@@ -62,45 +62,45 @@ class Results:
 
     @property
     def families(self) -> list[str]:
-        """In the order in which they were lived."""
-        return list(dict.fromkeys(one["family"] for one in self.about))
+        """Families in the order of their runs."""
+        return list(dict.fromkeys(condition["family"] for condition in self.about))
 
 
 def share(frame: pl.DataFrame, count: str, of: str = "groups") -> float:
-    """Over all groups together."""
-    whole = float(frame[of].sum())
-    return float(frame[count].sum()) / whole if whole else float("nan")
+    """Return a share over all groups."""
+    total = float(frame[of].sum())
+    return float(frame[count].sum()) / total if total else float("nan")
 
 
-def told(results: Results, preset: str, metric: str, n: int, k: int) -> pl.DataFrame:
-    """The rates of all cells for so many lives and experts, which do not matter to some."""
-    alone = preset == "standard" and metric in ("pm", "ft", "bt")
-    return results.rates.filter(preset=preset, metric=metric, n=n, k=5 if alone else k)
+def rates_of(results: Results, preset: str, metric: str, n: int, k: int) -> pl.DataFrame:
+    """Return the rates of all cells for n lifetimes and k experts (k is ignored for metrics without experts)."""
+    without_experts = preset == "standard" and metric in ("pm", "ft", "bt")
+    return results.rates.filter(preset=preset, metric=metric, n=n, k=5 if without_experts else k)
 
 
 def errors(
     results: Results, preset: str, metric: str, n: int, k: int, family: str | None = None
 ) -> tuple[float, float]:
-    """Of the null: how often it is told to be better than nothing, and worse; that it keeps is true, and no error."""
-    frame = told(results, preset, metric, n, k).filter(learner="separate")
+    """Return how often the null learner is wrongly judged better and worse. The verdict "keeps" is correct."""
+    frame = rates_of(results, preset, metric, n, k).filter(learner="separate")
     frame = frame if family is None else frame.filter(family=family)
-    kept = (preset, metric) == ("standard", "pm")
-    return share(frame, "gains" if kept else "met"), share(frame, "not_met")
+    for_maintenance = (preset, metric) == ("standard", "pm")
+    return share(frame, "gains" if for_maintenance else "met"), share(frame, "not_met")
 
 
 def parts(results: Results, family: str, metric: str) -> dict[str, list[float]]:
-    """The shares of seed, order and evaluations in the variance of a life's value, cell by cell.
+    """Return the shares of seed, order and evaluations in a lifetime's variance, by cell.
 
-    Without the separate learner, of which nothing but evaluations can move PM, FT and BT.
+    The separate learner is left out, because only evaluations change its PM, FT and BT.
     """
     frame = results.components.filter(pl.col("learner") != "separate", family=family, metric=metric)
     table = np.maximum(frame.select(PARTS).to_numpy(), 0.0)
     shares = table / table.sum(axis=1, keepdims=True)
-    return {name: shares[:, at].tolist() for at, name in enumerate(PARTS)}
+    return {name: shares[:, index].tolist() for index, name in enumerate(PARTS)}
 
 
 def expert_share(results: Results, metric: str, family: str | None = None) -> list[float]:
-    """What one expert of each task adds to the variance of a mean, over what one life adds, cell by cell."""
+    """Return the variance that one expert per task adds, divided by that of one lifetime, by cell."""
     frame = results.components.filter(metric=metric)
     frame = frame if family is None else frame.filter(family=family)
     lives = np.maximum(frame.select(PARTS).to_numpy(), 0.0).sum(axis=1)
@@ -108,14 +108,14 @@ def expert_share(results: Results, metric: str, family: str | None = None) -> li
 
 
 def scenario_of(family: str, layout: str) -> dict[str, Any]:
-    """What the protocol says of a layout."""
-    asked = tomllib.loads((HERE / f"{family}.toml").read_text(encoding="utf-8"))["scenarios"]
-    found: dict[str, Any] = next(one for one in asked if one["layout"] == layout)
-    return found
+    """Return the protocol's table of a layout."""
+    scenarios = tomllib.loads((HERE / f"{family}.toml").read_text(encoding="utf-8"))["scenarios"]
+    scenario: dict[str, Any] = next(scenario for scenario in scenarios if scenario["layout"] == layout)
+    return scenario
 
 
 def halves_off(results: Results, metrics: Sequence[str], families: Sequence[str]) -> list[float]:
-    """Of the separate learner, whose PM, FT and BT are evaluation noise alone: that by halves, over its variance."""
+    """Return the noise estimated by halves over the variance, for the separate learner, which has no other variance."""
     frame = results.components.filter(learner="separate").join(
         results.truth.filter(preset="standard", k=5), on=["family", "learner", "layout", "metric"]
     )
@@ -124,38 +124,38 @@ def halves_off(results: Results, metrics: Sequence[str], families: Sequence[str]
 
 
 def best_evaluations(results: Results, family: str, layout: str) -> list[float]:
-    """By metric (PM, FT, BT), the middle of five learners: how many evaluations per block buy most for the same cost.
+    """Return the most efficient number of evaluations per block by metric (PM, FT, BT): the median of five learners.
 
-    Of the separate learner it would be ever more of them.
+    The separate learner has no optimum: more evaluations always help.
     """
-    asked = scenario_of(family, layout)
-    tasks = len(asked["tasks"])
+    scenario = scenario_of(family, layout)
+    tasks = len(scenario["tasks"])
     # learning experiences for each evaluation block
-    each = asked["learn"] / (tasks * asked.get("superblocks", 1) + 1)
+    each = scenario["learn"] / (tasks * scenario.get("superblocks", 1) + 1)
     frame = results.components.filter(pl.col("learner") != "separate", family=family, layout=layout)
-    found = []
+    counts = []
     for metric in ("pm", "ft", "bt"):
         some = frame.filter(metric=metric)
         rest = np.maximum(some["seed"].to_numpy() + some["order"].to_numpy(), 1e-12)
-        found.append(float(np.median(np.sqrt(some["evaluation"].to_numpy() * asked["evaluate"] / rest * each))))
-    return found
+        counts.append(float(np.median(np.sqrt(some["evaluation"].to_numpy() * scenario["evaluate"] / rest * each))))
+    return counts
 
 
 def _beside(results: Results, metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """Cell by cell: an expert's part of the variance over a life's, and its experiences over a life's, all tasks."""
+    """Return by cell the variance and the experiences of experts, divided by those of a lifetime."""
     costs = []
     for family, layout in results.components.filter(metric=metric).select("family", "layout").iter_rows():
-        one = scenario_of(family, layout)
-        tasks = len(one["tasks"])
-        evaluations = (tasks * one.get("superblocks", 1) + 1) * tasks * one["evaluate"]
-        costs.append(tasks * one["learn"] / (tasks * one["learn"] + evaluations))
+        scenario = scenario_of(family, layout)
+        tasks = len(scenario["tasks"])
+        evaluations = (tasks * scenario.get("superblocks", 1) + 1) * tasks * scenario["evaluate"]
+        costs.append(tasks * scenario["learn"] / (tasks * scenario["learn"] + evaluations))
     return np.array(expert_share(results, metric)), np.array(costs)
 
 
 def next_expert(results: Results, metric: str, n: int = 11, k: int = 5, *, whole: bool = False) -> np.ndarray:
-    """How many times as much the next expert of each task takes off the variance as its experiences spent on lives.
+    """Return how much more the next expert per task reduces the variance than as many experiences spent on lifetimes.
 
-    Or, with `whole`, as one whole life more, which costs more.
+    With `whole`, the comparison is one more lifetime, which costs more.
     """
     ratio, cost = _beside(results, metric)
     lives = np.ones_like(cost) if whole else cost
@@ -163,13 +163,13 @@ def next_expert(results: Results, metric: str, n: int = 11, k: int = 5, *, whole
 
 
 def balance(results: Results, metric: str) -> np.ndarray:
-    """How many experts of each task for every life buy most for the same experiences."""
+    """Return the most efficient number of experts per task and lifetime."""
     ratio, cost = _beside(results, metric)
     return np.asarray(np.sqrt(ratio / cost))
 
 
 def group_means(results: Results, metric: str) -> dict[tuple[Any, ...], np.ndarray]:
-    """Of every cell the means of its groups of 30, which share experts, from the lives as they are kept."""
+    """Yield the means of groups of 30 lifetimes, which share experts, by cell."""
     from condense import STEPS
     from judging import groups_of
     from summaries import GROUP
@@ -179,7 +179,7 @@ def group_means(results: Results, metric: str) -> dict[tuple[Any, ...], np.ndarr
 
 
 def borne_out(results: Results, metric: str) -> list[float]:
-    """Cell by cell: how far means of 30 lives beside 5 experts vary, over what lives' and experts' parts say."""
+    """Return by cell the variance of means of 30 lifetimes with 5 experts, divided by the predicted one."""
     means = group_means(results, metric)
     return [
         float(means[row["family"], row["learner"], row["layout"]].var(ddof=1))
@@ -189,102 +189,102 @@ def borne_out(results: Results, metric: str) -> list[float]:
 
 
 def gaps(results: Results, metric: str) -> dict[tuple[str, str], dict[tuple[str, str], float]]:
-    """By family and layout, how many standard errors two learners lie apart over all lives.
+    """Return the difference of two learners in standard errors over all lifetimes, by family and layout.
 
-    Lives of the same seed and order are compared, and a group that shares experts counts once.
+    Lifetimes are paired by seed and order, and a group that shares experts counts once.
     """
     means = group_means(results, metric)
     learners = list(dict.fromkeys(learner for _, learner, _ in means))
-    found: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+    differences: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     for family in results.families:
         for layout in ("condensed", "dispersed"):
             for first, second in combinations(learners, 2):
                 apart = means[family, first, layout] - means[family, second, layout]
                 error = apart.std(ddof=1) / np.sqrt(len(apart))
-                found.setdefault((family, layout), {})[first, second] = float(apart.mean() / error)
-    return found
+                differences.setdefault((family, layout), {})[first, second] = float(apart.mean() / error)
+    return differences
 
 
 def reversed_pairs(results: Results, metric: str) -> tuple[int, int]:
-    """Pairs of learners that the layouts put in opposite orders, each beyond three standard errors; and all pairs."""
-    found = gaps(results, metric)
+    """Return the number of pairs that the layouts rank in opposite orders by over three standard errors, and of all."""
+    differences = gaps(results, metric)
     both = [
-        (gap, found[family, "dispersed"][two])
+        (gap, differences[family, "dispersed"][two])
         for family in results.families
-        for two, gap in found[family, "condensed"].items()
+        for two, gap in differences[family, "condensed"].items()
     ]
-    return sum(one * other < 0 and min(abs(one), abs(other)) > 3 for one, other in both), len(both)
+    return sum(first * second < 0 and min(abs(first), abs(second)) > 3 for first, second in both), len(both)
 
 
 def same_ends(results: Results) -> tuple[int, int, int]:
-    """In how many families and metrics both layouts have the same best learner, and the same worst; and of how many."""
+    """Return in how many families and metrics both layouts share the best learner, the worst one, and the total."""
     best = worst = count = 0
     for metric in NAMES:
         for family in results.families:
             frame = results.truth.filter(preset="standard", metric=metric, k=5, family=family)
-            ends = [frame.filter(layout=one).sort("mean")["learner"] for one in ("condensed", "dispersed")]
+            ends = [frame.filter(layout=layout).sort("mean")["learner"] for layout in ("condensed", "dispersed")]
             best, worst, count = best + (ends[0][-1] == ends[1][-1]), worst + (ends[0][0] == ends[1][0]), count + 1
     return best, worst, count
 
 
 def layouts_agree(results: Results, metric: str, family: str) -> float:
-    """Spearman's correlation of the six learners' means in condensed and in dispersed lives."""
+    """Return Spearman's correlation of the six learners' means in condensed and in dispersed lifetimes."""
     frame = results.truth.filter(preset="standard", metric=metric, k=5, family=family)
-    ranks = [frame.filter(layout=one)["mean"].rank().to_numpy() for one in ("condensed", "dispersed")]
+    ranks = [frame.filter(layout=layout)["mean"].rank().to_numpy() for layout in ("condensed", "dispersed")]
     return float(np.corrcoef(*ranks)[0, 1])
 
 
 def correlations(
     results: Results, first: str, second: str, preset: str = "standard"
 ) -> tuple[list[float], float, float]:
-    """Within each cell; over all lives; and over all lives, given the other metrics."""
+    """Return the correlations within each cell, over all lifetimes, and over all given the other metrics."""
     frame = results.correlations.filter(preset=preset, first=first, second=second)
-    whole = frame.filter(learner="all", family="all")
-    return frame.filter(pl.col("learner") != "all")["spearman"].to_list(), whole["spearman"][0], whole["partial"][0]
+    pooled = frame.filter(learner="all", family="all")
+    return frame.filter(pl.col("learner") != "all")["spearman"].to_list(), pooled["spearman"][0], pooled["partial"][0]
 
 
 def family_correlations(results: Results, first: str, second: str) -> list[float]:
-    """Over the lives of all learners in one family and layout."""
+    """Return correlations over the lifetimes of all learners in one family and layout."""
     frame = results.correlations.filter(preset="standard", first=first, second=second, learner="all")
     return frame.filter(pl.col("family") != "all")["spearman"].to_list()
 
 
-def seen(results: Results, metric: str, family: str | None = None) -> list[float]:
-    """Of each cell and side: how often eleven lives see an effect of one standard deviation."""
+def detected(results: Results, metric: str, family: str | None = None) -> list[float]:
+    """Return how often eleven lifetimes detect an effect of one standard deviation, by cell and side."""
     frame = results.planned.filter(metric=metric)
     frame = frame if family is None else frame.filter(family=family)
     return (frame["above"] / frame["groups"]).to_list() + (frame["below"] / frame["groups"]).to_list()
 
 
-def seen_one_tailed(results: Results, metric: str) -> list[float]:
-    """As `seen`, by a one-tailed test at .05, as Baker et al. test; of what is not held against experts."""
+def detected_one_tailed(results: Results, metric: str) -> list[float]:
+    """Return `detected` for the one-tailed test at .05 of Baker et al.; only for metrics without experts."""
     from condense import STEPS
     from judging import interval
 
-    found = []
+    shares = []
     for _, some in results.lives.group_by("family", "learner", "layout", maintain_order=True):
         values = some[metric].to_numpy() * STEPS[metric]
         mean, half = interval(values[: len(values) // 11 * 11].reshape(-1, 11), None, 0, 0.90)
         true, sd = values.mean(), values.std()
-        found += [float((mean - half > true - sd).mean()), float((mean + half < true + sd).mean())]
-    return found
+        shares += [float((mean - half > true - sd).mean()), float((mean + half < true + sd).mean())]
+    return shares
 
 
 def wrong_by_own(results: Results, preset: str, metric: str, n: int, k: int = 5) -> float:
-    """Of the other five learners: how often a verdict is wrong by the preset's own mean over all lives."""
-    return share(told(results, preset, metric, n, k).filter(pl.col("learner") != "separate"), "wrong")
+    """Return how often verdicts on the other five learners contradict the preset's mean over all lifetimes."""
+    return share(rates_of(results, preset, metric, n, k).filter(pl.col("learner") != "separate"), "wrong")
 
 
 def verdicts(results: Results, preset: str, metric: str, n: int, k: int = 5) -> tuple[float, float]:
-    """Of learners for which something is true: how often a verdict says so, and how often it says the opposite.
+    """Return how often verdicts are right and opposite, for learners whose true side is known.
 
-    True is what the mean over all lives says, of ratios the mean logarithm, where it lies beyond three standard errors.
+    The true side is that of the mean over all lifetimes (of logarithms for ratios), beyond three standard errors.
     """
     level = -5.0 if (preset, metric) == ("standard", "pm") else 0.0
     frame = results.truth.filter(pl.col("preset") == "standard", pl.col("k") == 5, pl.col("metric") == metric)
     known = frame.filter(pl.col("learner") != "separate").with_columns((pl.col("mean") - level).alias("beyond"))
     known = known.filter(pl.col("beyond").abs() > 3 * pl.col("sd") / pl.col("lives").sqrt())
-    both = told(results, preset, metric, n, k).join(known, on=["family", "learner", "layout"])
+    both = rates_of(results, preset, metric, n, k).join(known, on=["family", "learner", "layout"])
     up = pl.col("beyond") > 0
     sums = both.select(
         pl.when(up).then("met").otherwise("not_met").sum().alias("right"),
@@ -294,11 +294,11 @@ def verdicts(results: Results, preset: str, metric: str, n: int, k: int = 5) -> 
     return float(sums["right"][0] / sums["groups"][0]), float(sums["wrong"][0] / sums["groups"][0])
 
 
-# --- what a plan carries ---------------------------------------------------------------------------
+# --- priors of plans ------------------------------------------------------------------------------
 
 
 def priors(results: Results) -> dict[str, dict[str, tuple[float, float]]]:
-    """By metric, how much lives, differences of pairs, and experts of a task differ, in half and nine in ten cells."""
+    """Return the spread of lifetimes, paired differences and experts by metric: the median and the 90th percentile."""
     return {
         metric: {
             "lives": _usual(_spreads(results, metric)),
@@ -310,7 +310,7 @@ def priors(results: Results) -> dict[str, dict[str, tuple[float, float]]]:
 
 
 def _spreads(results: Results, metric: str) -> list[float]:
-    """In each cell, the standard deviation among the lives of a group, as they are kept."""
+    """Return the standard deviation among the lifetimes of a group, by cell."""
     from condense import STEPS
     from judging import among_lives
 

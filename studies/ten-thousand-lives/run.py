@@ -1,10 +1,10 @@
-"""Live the study: 10 000 lives per learner and layout of one family, and what is to be kept of them.
+"""Run the study: 10 000 lifetimes per learner and layout of one family; store their summaries.
 
 python studies/ten-thousand-lives/run.py gaussians --out DIR          everything; on a GPU a few minutes
 python studies/ten-thousand-lives/run.py gaussians --out DIR --lives 60 --size 30 --learners naive,separate
 
-Needs JAX, NumPy and Perdure's source (`PYTHONPATH=src`). Each learner is lived by a process of its own, and leaves one
-file of arrays, `DIR/<family>-<learner>.npz`; records are not kept. `condense.py` makes the study's tables of them.
+Needs JAX, NumPy and Perdure's source (`PYTHONPATH=src`). Each learner runs in a separate process, which writes one file
+of arrays, `DIR/<family>-<learner>.npz`, without records. `condense.py` makes the study's tables from them.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ SIZE = 5010
 
 
 def document_of(family: str, learner: str, lives: int | None = None) -> dict[str, Any]:
-    """The family's protocol for one learner, with fewer lives if asked for."""
+    """Return the family's protocol for one learner, with fewer lifetimes if `lives` is given."""
     from summaries import GROUP, MOST
 
-    found = tomllib.loads((HERE / f"{family}.toml").read_text(encoding="utf-8"))
-    found["learner"]["params"] = {**found["learner"].get("params", {}), "method": learner}
+    content = tomllib.loads((HERE / f"{family}.toml").read_text(encoding="utf-8"))
+    content["learner"]["params"] = {**content["learner"].get("params", {}), "method": learner}
     if lives is not None:
-        found |= {"lifetimes": lives, "experts": MOST * -(-lives // GROUP)}
-    return found
+        content |= {"lifetimes": lives, "experts": MOST * -(-lives // GROUP)}
+    return content
 
 
 def live_one(family: str, learner: str, out: Path, lives: int | None, size: int) -> None:
-    """One learner of a family, lived and summed up."""
+    """Run one learner of a family and write its summaries."""
     from living import live_all
     from summaries import summaries
 
@@ -49,18 +49,18 @@ def live_one(family: str, learner: str, out: Path, lives: int | None, size: int)
     document = document_of(family, learner, lives)
     (task,) = document["tasks"].values()
     start = time.monotonic()
-    found, experts, seconds = live_all(parse_protocol(document), size)
+    layouts, experts, seconds = live_all(parse_protocol(document), size)
     summed = time.monotonic()
-    kept = {}
-    for layout, one in found.items():
-        made = summaries(one.order, one.learned, one.evaluated, experts, tuple(task["bounds"]))
-        kept |= {f"{layout}/{name}": values for name, values in made.items()}
-        kept[f"{layout}/sound"] = one.sound
+    arrays = {}
+    for layout, one in layouts.items():
+        summary = summaries(one.order, one.learned, one.evaluated, experts, tuple(task["bounds"]))
+        arrays |= {f"{layout}/{name}": values for name, values in summary.items()}
+        arrays[f"{layout}/sound"] = one.sound
     seconds |= {"sum up": time.monotonic() - summed, "in all": time.monotonic() - start}
     import jax
 
     device = jax.devices()[0]
-    about = {
+    conditions = {
         "family": family,
         "learner": learner,
         "lives": document["lifetimes"],
@@ -70,35 +70,39 @@ def live_one(family: str, learner: str, out: Path, lives: int | None, size: int)
         "versions": {"jax": jax.__version__, "numpy": np.__version__},
         "seconds": {name: round(value, 1) for name, value in seconds.items()},
     }
-    kept["about"] = np.array(json.dumps(about))
+    arrays["about"] = np.array(json.dumps(conditions))
     out.mkdir(parents=True, exist_ok=True)
     part = out / f".{family}-{learner}.npz"
-    np.savez_compressed(part, **kept)
+    np.savez_compressed(part, **arrays)
     part.replace(out / f"{family}-{learner}.npz")
-    print(json.dumps(about), flush=True)
+    print(json.dumps(conditions), flush=True)
 
 
-def live_family(given: argparse.Namespace) -> int:
-    """All learners, so many processes at once; those whose file is there already are left alone."""
+def live_family(options: argparse.Namespace) -> int:
+    """Run all learners without a file, `at_once` processes at a time."""
     environment = {**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    missing = [one for one in given.learners.split(",") if not (given.out / f"{given.family}-{one}.npz").exists()]
+    missing = [
+        learner
+        for learner in options.learners.split(",")
+        if not (options.out / f"{options.family}-{learner}.npz").exists()
+    ]
     waiting, running, failed = list(missing), {}, 0
     while waiting or running:
-        while waiting and len(running) < given.at_once:
+        while waiting and len(running) < options.at_once:
             learner = waiting.pop(0)
-            command = [sys.executable, __file__, given.family, "--out", str(given.out), "--one", learner]
-            command += ["--size", str(given.size), *(["--lives", str(given.lives)] if given.lives else [])]
+            command = [sys.executable, __file__, options.family, "--out", str(options.out), "--one", learner]
+            command += ["--size", str(options.size), *(["--lives", str(options.lives)] if options.lives else [])]
             running[learner] = subprocess.Popen(command, env=environment)
         time.sleep(0.2)
         for learner in [name for name, process in running.items() if process.poll() is not None]:
             if code := running.pop(learner).returncode:
                 failed += 1
-                print(f"{given.family} {learner}: ended with {code}", file=sys.stderr, flush=True)
+                print(f"{options.family} {learner}: ended with {code}", file=sys.stderr, flush=True)
     return 1 if failed else 0
 
 
 def main() -> int:
-    """Live what is asked for; the exit status."""
+    """Run the chosen family; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("family", choices=FAMILIES)
     parser.add_argument("--out", type=Path, required=True)
@@ -107,10 +111,10 @@ def main() -> int:
     parser.add_argument("--learners", default=",".join(reversed(LEARNERS)), help="the longest first")
     parser.add_argument("--at-once", type=int, default=len(LEARNERS), help="learners that share the device")
     parser.add_argument("--one", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.one is None:
-        return live_family(given)
-    live_one(given.family, given.one, given.out, given.lives, given.size)
+    options = parser.parse_args()
+    if options.one is None:
+        return live_family(options)
+    live_one(options.family, options.one, options.out, options.lives, options.size)
     return 0
 
 

@@ -1,14 +1,14 @@
-"""What leaves the device of each life: its headline metrics, by `standard` and by the papers' presets. NumPy alone.
+"""Summaries of lifetimes: the headline metrics by `standard` and by the papers' presets. Needs only NumPy.
 
-All lives of a layout went through blocks of the same modes and lengths, and are read as arrays:
+All lifetimes of a layout have blocks of the same modes and lengths, and are read as arrays:
 
 order       lives × learning blocks                      which task, by its number
 learned     lives × learning blocks × experiences
 evaluated   lives × evaluations × tasks × experiences    evaluation p + 1 follows learning block p
 experts     tasks × experts × experiences
 
-Lives 30 g … 30 g + 29 are one group, as a paper has one, and are held against the group's own experts, 10 g … 10 g + 9
-of each task, or the first k of them. `standard` is given the tasks' bounds; the papers scale by what they see.
+Lifetimes 30 g … 30 g + 29 are one group, as in a paper, and are compared with the group's experts, 10 g … 10 g + 9 of
+each task, or the first k of them. `standard` knows the tasks' bounds; the papers scale by the data.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 __all__ = ["EXPERTS", "GROUP", "LIVES", "summaries"]
 
 GROUP, MOST = 30, 10
-"""Lives of a group, and experts per task beside it."""
+"""Numbers of lifetimes in a group, and of its experts per task."""
 LIVES, EXPERTS = (3, 5, 11, 30), (1, 2, 5, 10)
 """How many of them a paper might have had."""
 _SCALED, _LOWEST = 100.0, 1.0
@@ -29,53 +29,53 @@ Array = Any
 
 
 def summaries(order: Array, learned: Array, evaluated: Array, experts: Array, bounds: tuple[float, float]) -> Any:
-    """Columns by name, a row per life; `se_spread` and `experts` are of the groups."""
+    """Return columns by name with a row per lifetime; `se_spread` and `experts` have a row per group."""
     parts = [
-        _some(order[at], learned[at], evaluated[at], experts, bounds, first)
+        _some(order[part], learned[part], evaluated[part], experts, bounds, first)
         for first in range(0, len(order), _AT_ONCE)
-        for at in [slice(first, first + _AT_ONCE)]
+        for part in [slice(first, first + _AT_ONCE)]
     ]
-    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    spread = found.pop("se_table")
-    whole = len(order) // GROUP
-    found["se_spread"] = _spreads(spread[: whole * GROUP].reshape(whole, GROUP, *spread.shape[1:]))
-    found["experts"] = np.log(_bounded(_smooth(np.float64(experts)), bounds).mean(axis=-1))
-    return {name: one.astype(np.int8 if name == "order" else np.float32) for name, one in found.items()}
+    arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    spread = arrays.pop("se_table")
+    count = len(order) // GROUP
+    arrays["se_spread"] = _spreads(spread[: count * GROUP].reshape(count, GROUP, *spread.shape[1:]))
+    arrays["experts"] = np.log(_bounded(_smooth(np.float64(experts)), bounds).mean(axis=-1))
+    return {name: values.astype(np.int8 if name == "order" else np.float32) for name, values in arrays.items()}
 
 
 def _some(order: Array, learned: Array, evaluated: Array, experts: Array, bounds: Any, first: int) -> dict[str, Array]:
     learned, evaluated, experts = np.float64(learned), np.float64(evaluated), np.float64(experts)
     groups = (first + np.arange(len(order))) // GROUP
     tasks = evaluated.shape[2]
-    beside = np.stack(
-        [experts[:, (groups * MOST + at)] for at in range(MOST)], axis=2
+    expert_curves = np.stack(
+        [experts[:, (groups * MOST + expert)] for expert in range(MOST)], axis=2
     )  # tasks × lives × k × experiences
     joined = _joined(order, learned, tasks)
-    found = {"order": order}
-    found |= _from_evaluations("", order, _bounded(evaluated, bounds).mean(axis=-1))
+    arrays = {"order": order}
+    arrays |= _from_evaluations("", order, _bounded(evaluated, bounds).mean(axis=-1))
     for half in (0, 1):
-        found |= _from_evaluations(f"half_{half}_", order, _bounded(evaluated[..., half::2], bounds).mean(axis=-1))
-    found |= _matrix(order, evaluated.mean(axis=-1))
+        arrays |= _from_evaluations(f"half_{half}_", order, _bounded(evaluated[..., half::2], bounds).mean(axis=-1))
+    arrays |= _matrix(order, evaluated.mean(axis=-1))
     curves = _bounded(_smooth(joined), bounds)
-    others = _bounded(_smooth(beside), bounds)
-    found["learned"] = np.log(np.maximum(curves.mean(axis=-1), _LOWEST)).T
+    others = _bounded(_smooth(expert_curves), bounds)
+    arrays["learned"] = np.log(np.maximum(curves.mean(axis=-1), _LOWEST)).T
     for k in EXPERTS:
         table = _efficiency(curves, others[:, :, :k])  # lives × tasks × k
-        found[f"se_{k}"] = table.mean(axis=(1, 2))
+        arrays[f"se_{k}"] = table.mean(axis=(1, 2))
         if k == MOST // 2:
             half_table = table
-    found["se_table"] = np.concatenate([half_table, table], axis=2)
+    arrays["se_table"] = np.concatenate([half_table, table], axis=2)
     by_block = _joined(order, _smooth(learned), tasks)
     for k in EXPERTS:
-        found |= _papers(k, order, by_block, evaluated, _smooth(beside[:, :, :k]))
-    return found
+        arrays |= _papers(k, order, by_block, evaluated, _smooth(expert_curves[:, :, :k]))
+    return arrays
 
 
 # --- standard -------------------------------------------------------------------------------------
 
 
 def _from_evaluations(name: str, order: Array, means: Array) -> dict[str, Array]:
-    """Maintenance in points, transfer as logarithms, from block means on the scale of 1 … 101."""
+    """Return maintenance in points and transfer as logarithms, from block means on the scale 1 … 101."""
     sites, changes = _kept(order, means)
     forward, backward = _around(order, means, lambda after, before: np.log(after / before))
     return {
@@ -86,59 +86,59 @@ def _from_evaluations(name: str, order: Array, means: Array) -> dict[str, Array]
 
 
 def _kept(order: Array, means: Array) -> tuple[Array, Array]:
-    """Of every evaluation and task, whether it is a site of maintenance, and the change since the reference."""
+    """Return whether each evaluation of a task is a site of maintenance, and the change since the reference."""
     lives, evaluations, tasks = means.shape
     reference = np.zeros((lives, tasks))
     since = np.zeros((lives, tasks), int)
-    """How many evaluations ago the reference was; 0 where there is none yet."""
+    """Number of evaluations since the reference; 0 if there is no reference yet."""
     sites, changes = np.zeros(means.shape, bool), np.zeros(means.shape)
-    for at in range(1, evaluations):
-        now = order[:, at - 1, None] == np.arange(tasks)
-        changes[:, at] = means[:, at] - reference
-        sites[:, at] = ~now & (since > 0)
-        reference = np.where(now, means[:, at], reference)
+    for index in range(1, evaluations):
+        now = order[:, index - 1, None] == np.arange(tasks)
+        changes[:, index] = means[:, index] - reference
+        sites[:, index] = ~now & (since > 0)
+        reference = np.where(now, means[:, index], reference)
         since = np.where(now, 1, since + (since > 0))
     return sites, changes
 
 
 def _around(order: Array, means: Array, compared: Any) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Forward and backward: of each pair of tasks its first value, and whether it has one."""
+    """Return forward and backward transfer: the first value of each pair of tasks, and whether it has one."""
     lives, evaluations, tasks = means.shape
     known = np.zeros((lives, tasks), bool)
     values = [np.zeros((lives, tasks, tasks)) for _ in range(2)]
-    there = [np.zeros((lives, tasks, tasks), bool) for _ in range(2)]
-    for at in range(1, evaluations):
-        now = order[:, at - 1, None] == np.arange(tasks)
-        value = compared(means[:, at], means[:, at - 1])
-        for which, open_ in enumerate((~known, known)):
-            new = now[:, :, None] & (open_ & ~now)[:, None, :] & ~there[which]
-            values[which] = np.where(new, value[:, None, :], values[which])
-            there[which] |= new
+    known_cells = [np.zeros((lives, tasks, tasks), bool) for _ in range(2)]
+    for index in range(1, evaluations):
+        now = order[:, index - 1, None] == np.arange(tasks)
+        value = compared(means[:, index], means[:, index - 1])
+        for direction, open_ in enumerate((~known, known)):
+            new = now[:, :, None] & (open_ & ~now)[:, None, :] & ~known_cells[direction]
+            values[direction] = np.where(new, value[:, None, :], values[direction])
+            known_cells[direction] |= new
         known |= now
-    return (values[0], there[0]), (values[1], there[1])
+    return (values[0], known_cells[0]), (values[1], known_cells[1])
 
 
 def _matrix(order: Array, means: Array) -> dict[str, Array]:
-    """The five numbers of the accuracy matrix, as measured; the tasks in the order in which they were first learned."""
+    """Return the five numbers of the accuracy matrix, with tasks in the order of their first learning."""
     tasks = means.shape[2]
     first = np.argsort([[list(row).index(task) for task in range(tasks)] for row in order], axis=1)
     columns = [*range(tasks), means.shape[1] - 1]
     cells = np.take_along_axis(means[:, columns], first[:, None, :], axis=2).transpose(0, 2, 1)  # lives × i × 0…T
-    own = np.stack([cells[:, at, at + 1] for at in range(tasks)], axis=1)
+    diagonal = np.stack([cells[:, task, task + 1] for task in range(tasks)], axis=1)
     last = cells[:, :, -1]
-    best = np.stack([cells[:, at, at + 1 :].max(axis=1) for at in range(tasks)], axis=1)
-    ahead = np.stack([cells[:, at, at] - cells[:, at, 0] for at in range(1, tasks)], axis=1)
+    best = np.stack([cells[:, task, task + 1 :].max(axis=1) for task in range(tasks)], axis=1)
+    ahead = np.stack([cells[:, task, task] - cells[:, task, 0] for task in range(1, tasks)], axis=1)
     return {
         "average_accuracy": last.mean(axis=1),
-        "learning_accuracy": own.mean(axis=1),
-        "bwt": (last - own)[:, :-1].mean(axis=1),
+        "learning_accuracy": diagonal.mean(axis=1),
+        "bwt": (last - diagonal)[:, :-1].mean(axis=1),
         "forgetting": (best - last)[:, :-1].mean(axis=1),
         "fwt": ahead.mean(axis=1),
     }
 
 
 def _efficiency(curves: Array, others: Array) -> Array:
-    """Of each life (tasks × lives × experiences) beside each of its experts (one axis more): ln SE."""
+    """Return ln SE of each lifetime (tasks × lives × experiences) and each of its experts (one more axis)."""
     length = curves.shape[-1]
     tenth, last = max(1, length // 10), 9 * length // 10
     share = others.shape[2] + 1
@@ -146,13 +146,15 @@ def _efficiency(curves: Array, others: Array) -> Array:
     end, start = curves[..., last:].mean(axis=-1), curves[..., :tenth].mean(axis=-1)
     height, base = (end + ends.sum(axis=-1)) / share, (start + starts.sum(axis=-1)) / share
     target = base + 0.9 * (height - base)
-    own, theirs = _reached(curves, target), _reached(others, target[..., None])
-    found = np.log(np.maximum(end, _LOWEST)[..., None] / np.maximum(ends, _LOWEST) * theirs / own[..., None])
-    return found.transpose(1, 0, 2)
+    learner_time, expert_time = _reached(curves, target), _reached(others, target[..., None])
+    efficiency = np.log(
+        np.maximum(end, _LOWEST)[..., None] / np.maximum(ends, _LOWEST) * expert_time / learner_time[..., None]
+    )
+    return efficiency.transpose(1, 0, 2)
 
 
 def _spreads(table: Array) -> Array:
-    """Groups × numbers of lives × (5 and 10 experts) × tasks: the variance of the experts' means over the lives."""
+    """Return the variance of the experts' means: groups × numbers of lifetimes × (5 and 10 experts) × tasks."""
     half = MOST // 2
     parts = (table[..., :half], table[..., half:])
     cut = [[part[:, :count].mean(axis=1).var(axis=-1, ddof=1) for part in parts] for count in LIVES]
@@ -163,12 +165,12 @@ def _spreads(table: Array) -> Array:
 
 
 def _papers(k: int, order: Array, curves: Array, evaluated: Array, others: Array) -> dict[str, Array]:
-    """Baker et al. 2023 and New et al. 2022 to the letter, with k experts, which also decide on the scale."""
+    """Return the metrics of Baker et al. 2023 and New et al. 2022 with k experts, whose data also set the scale."""
     tasks, lives = curves.shape[:2]
     low, high = np.zeros((lives, tasks)), np.zeros((lives, tasks))
     for task in range(tasks):
-        seen = (curves[task], evaluated[:, :, task].reshape(lives, -1), others[task].reshape(lives, -1))
-        low[:, task], high[:, task] = np.percentile(np.concatenate(seen, axis=1), (10, 90), axis=1)
+        inputs = (curves[task], evaluated[:, :, task].reshape(lives, -1), others[task].reshape(lives, -1))
+        low[:, task], high[:, task] = np.percentile(np.concatenate(inputs, axis=1), (10, 90), axis=1)
     informs = high - low > 1e-12 * np.maximum(np.abs(low), np.abs(high))
 
     def prepared(values: Array, shape: tuple[int, ...]) -> Array:
@@ -179,47 +181,52 @@ def _papers(k: int, order: Array, curves: Array, evaluated: Array, others: Array
     means = prepared(evaluated, (lives, 1, tasks, 1)).mean(axis=-1)
     sites, changes = _kept(order, means)
     sites &= informs[:, None, :]
-    found = {
+    arrays = {
         f"baker_{k}_pm": _mean(_mean(changes, sites, 1), sites.any(axis=1), 1),
         f"new_{k}_pm": _mean(changes, sites, (1, 2)),
     }
-    told = informs[:, None, :]
+    informing = informs[:, None, :]
     ratios = _around(order, means, lambda after, before: after / before)
     contrasts = _around(order, means, lambda after, before: (after - before) / (after + before))
-    for name, (values, there), (others_, _) in zip(("ft", "bt"), ratios, contrasts, strict=True):
-        found[f"baker_{k}_{name}"] = _mean(values, there & told, (1, 2))
-        found[f"new_{k}_{name}"] = _mean(others_, there & told, (1, 2))
+    for name, (values, known), (others_, _) in zip(("ft", "bt"), ratios, contrasts, strict=True):
+        arrays[f"baker_{k}_{name}"] = _mean(values, known & informing, (1, 2))
+        arrays[f"new_{k}_{name}"] = _mean(others_, known & informing, (1, 2))
     low, high = low.T, high.T
     learners, experts = prepared(curves, (tasks, lives, 1)), prepared(others, (tasks, lives, 1, 1))
-    beside = learners.sum(axis=-1)[..., None] / experts.sum(axis=-1)
-    found[f"baker_{k}_rp"] = _mean(beside.mean(axis=-1).T, informs, 1)
-    found[f"new_{k}_se"] = _saturated(learners, experts, informs)
-    found[f"baker_{k}_se"] = _saturated(_smooth(learners), _smooth(experts), informs)
-    return found
+    ratio = learners.sum(axis=-1)[..., None] / experts.sum(axis=-1)
+    arrays[f"baker_{k}_rp"] = _mean(ratio.mean(axis=-1).T, informs, 1)
+    arrays[f"new_{k}_se"] = _saturated(learners, experts, informs)
+    arrays[f"baker_{k}_se"] = _saturated(_smooth(learners), _smooth(experts), informs)
+    return arrays
 
 
 def _saturated(learners: Array, experts: Array, informs: Array) -> Array:
-    """Highest values and where they are; who falls, fails or is best at once is left out."""
+    """Return sample efficiency from peaks; learners that fall, fail or peak at once are left out."""
     length = learners.shape[-1]
     index = np.arange(length) - (length - 1) / 2
     above = learners - learners[..., :1]
     slope = (above * index).sum(axis=-1) * 12 / (length * (length * length - 1))
     peak, peaks = learners.max(axis=-1), experts.max(axis=-1)
-    own, theirs = _reached(learners, peak), _reached(experts, peaks)
+    learner_time, expert_time = _reached(learners, peak), _reached(experts, peaks)
     height = peak[..., None] / peaks
-    sound = (slope * length >= -1e-9 * _SCALED)[..., None] & (own > 1)[..., None] & (theirs > 1) & (height >= 0.2)
-    found = _mean(height * theirs / own[..., None], sound, -1)
-    return _mean(found.T, sound.any(axis=-1).T & informs, 1)
+    sound = (
+        (slope * length >= -1e-9 * _SCALED)[..., None]
+        & (learner_time > 1)[..., None]
+        & (expert_time > 1)
+        & (height >= 0.2)
+    )
+    efficiency = _mean(height * expert_time / learner_time[..., None], sound, -1)
+    return _mean(efficiency.T, sound.any(axis=-1).T & informs, 1)
 
 
 # --- curves ---------------------------------------------------------------------------------------
 
 
 def _joined(order: Array, learned: Array, tasks: int) -> Array:
-    """Tasks × lives × experiences: the learning blocks of each task one behind the other."""
+    """Return the joined learning blocks of each task: tasks × lives × experiences."""
     rounds = order.shape[1] // tasks
     places = np.stack([np.argsort(order != task, axis=1, kind="stable")[:, :rounds] for task in range(tasks)])
-    return np.stack([np.take_along_axis(learned, at[..., None], axis=1).reshape(len(order), -1) for at in places])
+    return np.stack([np.take_along_axis(learned, place[..., None], axis=1).reshape(len(order), -1) for place in places])
 
 
 def _bounded(values: Array, bounds: tuple[float, float]) -> Array:
@@ -228,7 +235,7 @@ def _bounded(values: Array, bounds: tuple[float, float]) -> Array:
 
 
 def _smooth(values: Array) -> Array:
-    """A flat centred window of a fifth, at most 100; for even widths the two half-shifted ones are averaged."""
+    """Smooth with a flat centred window of a fifth, at most 100; even widths average two half-shifted windows."""
     width = min(values.shape[-1] // 5, 100)
     if width < 3:
         return values
@@ -244,13 +251,13 @@ def _smooth(values: Array) -> Array:
 
 
 def _reached(curves: Array, target: Array) -> Array:
-    """Counted from 1; one more than there are where it is never reached."""
-    there = curves >= (target - 1e-9 * np.maximum(1.0, np.abs(target)))[..., None]
-    return np.where(there.any(axis=-1), there.argmax(axis=-1), curves.shape[-1]) + 1
+    """Return the experience that reaches the target, from 1; one more than the last if none does."""
+    reached = curves >= (target - 1e-9 * np.maximum(1.0, np.abs(target)))[..., None]
+    return np.where(reached.any(axis=-1), reached.argmax(axis=-1), curves.shape[-1]) + 1
 
 
-def _mean(values: Array, there: Array, axis: Any) -> Array:
-    """The mean of those that are there; not a number where there is none."""
-    count = there.sum(axis=axis)
-    total = np.where(there, values, 0.0).sum(axis=axis)
+def _mean(values: Array, known: Array, axis: Any) -> Array:
+    """Return the mean of known values; NaN without any."""
+    count = known.sum(axis=axis)
+    total = np.where(known, values, 0.0).sum(axis=axis)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)

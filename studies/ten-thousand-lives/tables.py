@@ -1,4 +1,4 @@
-"""The page's tables, and how numbers are printed on it; from `results/` alone."""
+"""The tables of the pages, and the format of their numbers; from `results/`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from readings import (
     expert_share,
     family_correlations,
     parts,
+    rates_of,
     share,
-    told,
     verdicts,
 )
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def truth_table(results: Results) -> str:
-    """The means over all lives, condensed: maintenance in points, the others as ratios."""
+    """Return means over all condensed lifetimes: maintenance in points, the others as ratios."""
     frame = results.truth.filter(preset="standard", layout="condensed", k=5)
     rows = ["| family | learner | PM | FT | BT | RP | SE |", "|---|---|---|---|---|---|---|"]
     for (family, learner), some in frame.group_by("family", "learner", maintain_order=True):
@@ -50,25 +50,25 @@ def truth_table(results: Results) -> str:
 
 
 def null_table(results: Results) -> str:
-    """False verdicts on the null, better and worse, for every metric, preset and number of lives."""
+    """Return false verdicts on the null, better and worse, by metric, preset and number of lifetimes."""
     rows = ["| | preset | k | n = 3 | 5 | 11 | 30 |", "|---|---|---|---|---|---|---|"]
     for metric, name in NAMES.items():
         for preset in PRESETS:
-            alone = preset == "standard" and metric in ("pm", "ft", "bt")
-            for k in (5,) if alone else (5, 10) if preset == "standard" else EXPERTS:
-                found = [errors(results, preset, metric, n, k) for n in LIVES]
-                cells = [f"{100 * better:.1f} / {100 * worse:.1f}" for better, worse in found]
-                rows.append(f"| {name} | {preset} | {'–' if alone else k} | {' | '.join(cells)} |")
+            without_experts = preset == "standard" and metric in ("pm", "ft", "bt")
+            for k in (5,) if without_experts else (5, 10) if preset == "standard" else EXPERTS:
+                by_count = [errors(results, preset, metric, n, k) for n in LIVES]
+                cells = [f"{100 * better:.1f} / {100 * worse:.1f}" for better, worse in by_count]
+                rows.append(f"| {name} | {preset} | {'–' if without_experts else k} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
 def coverage_table(results: Results) -> str:
-    """How often an interval holds the truth, over all cells; and the least of any cell at 11 lives."""
+    """Return how often intervals contain the truth over all cells, and the minimum of a cell at 11 lifetimes."""
     rows = ["| | preset | level | n = 3 | 5 | 11 | 30 | worst of 36, n = 11 |", "|---|---|---|---|---|---|---|---|"]
     for metric, name in NAMES.items():
         for preset in PRESETS:
-            frames = [told(results, preset, metric, n, 5) for n in LIVES]
-            cells = [percent(share(one, "covered", "with_interval")) for one in frames]
+            frames = [rates_of(results, preset, metric, n, 5) for n in LIVES]
+            cells = [percent(share(frame, "covered", "with_interval")) for frame in frames]
             least = float((frames[2]["covered"] / frames[2]["with_interval"]).min())  # type: ignore[arg-type]
             level = "95 %" if preset == "standard" else "90 %"
             rows.append(f"| {name} | {preset} | {level} | {' | '.join(cells)} | {percent(least)} |")
@@ -76,61 +76,68 @@ def coverage_table(results: Results) -> str:
 
 
 def parts_table(results: Results) -> str:
-    """Shares of the variance of a life's value: the median over learners and layouts, and how far they range."""
+    """Return the components of a lifetime's variance: median and range over learners and layouts."""
     rows = ["| family | | seed | order | evaluations | an expert beside a life |", "|---|---|---|---|---|---|"]
     for family in results.families:
         for metric, name in NAMES.items():
-            found = parts(results, family, metric)
-            cells = [f"{percent(median(one))} ({percent(min(one))}–{percent(max(one))})" for one in found.values()]
-            beside = expert_share(results, metric, family)
-            ratio = f"{median(beside):.2f} ({min(beside):.2f}–{max(beside):.2f})" if metric in ("rp", "se") else "–"
+            shares = parts(results, family, metric)
+            cells = [
+                f"{percent(median(values))} ({percent(min(values))}–{percent(max(values))})"
+                for values in shares.values()
+            ]
+            expert_shares = expert_share(results, metric, family)
+            ratio = (
+                f"{median(expert_shares):.2f} ({min(expert_shares):.2f}–{max(expert_shares):.2f})"
+                if metric in ("rp", "se")
+                else "–"
+            )
             rows.append(f"| {family} | {name} | {' | '.join(cells)} | {ratio} |")
     return "\n".join(rows)
 
 
 def correlation_table(results: Results) -> str:
-    """Ours beside the paper's."""
+    """Return the study's correlations next to the paper's."""
     rows = [
         "| | all lives | given the others | one family and layout | one learner | by `baker-2023` | Baker | 48 |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for (first, second), printed in TABLE_15.items():
-        cells, whole, partial = correlations(results, first, second)
+        cells, pooled, partial = correlations(results, first, second)
         within = [
             f"{number(median(some))} ({number(min(some))} to {number(max(some))})"
             for some in (family_correlations(results, first, second), cells)
         ]
         paper = number(correlations(results, first, second, "baker-2023")[1])
-        row = [f"{NAMES[first]}, {NAMES[second]}", number(whole), number(partial), *within, paper]
+        row = [f"{NAMES[first]}, {NAMES[second]}", number(pooled), number(partial), *within, paper]
         row += [number(printed), number(PUBLISHED_48[first, second])]
         rows.append(f"| {' | '.join(row)} |")
     return "\n".join(rows)
 
 
 def verdict_table(results: Results) -> str:
-    """Right and wrong verdicts on the other five learners; the rest is undecided."""
+    """Return right and wrong verdicts on the other five learners; the rest is undecided."""
     rows = ["| | preset | n = 3 | 5 | 11 | 30 |", "|---|---|---|---|---|---|"]
     for metric, name in NAMES.items():
         for preset in PRESETS:
-            found = [verdicts(results, preset, metric, n) for n in LIVES]
-            cells = [f"{100 * right:.0f} / {100 * wrong:.1f}" for right, wrong in found]
+            by_count = [verdicts(results, preset, metric, n) for n in LIVES]
+            cells = [f"{100 * right:.0f} / {100 * wrong:.1f}" for right, wrong in by_count]
             rows.append(f"| {name} | {preset} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
 def percent(value: float, places: int = 0) -> str:
-    """`5 %`."""
+    """Format a share as `5 %`."""
     return f"{100 * value:.{places}f} %"
 
 
 def number(value: float) -> str:
-    """`−.25`: a correlation as papers print it."""
+    """Format a correlation as papers print it: `−.25`."""
     text = f"{value:.2f}"
     return ("0" if float(text) == 0 else text).replace("0.", ".").replace("-", "−")
 
 
 def between(ends: Sequence[str]) -> str:
-    """`33 to 80 %`; once where both are the same."""
+    """Format a range as `33 to 80 %`, or one number if both are equal."""
     low, high = ends
     if low == high:
         return low

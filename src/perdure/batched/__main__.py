@@ -31,11 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_true",
         help="continue lifetimes although the learner's code changed",
     )
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        protocol = read_protocol(given.protocol)
+        protocol = read_protocol(options.protocol)
         protocol = protocol if "experts" in protocol.document else protocol.with_experts(protocol.experts)
-        run_protocol(protocol, given.into, given.lives_at_once, accept_changed_learner=given.accept_changed_learner)
+        run_protocol(
+            protocol, options.into, options.lives_at_once, accept_changed_learner=options.accept_changed_learner
+        )
     except (PerdureError, OSError) as problem:
         print(f"perdure: {problem}", file=sys.stderr)  # noqa: T201
         return 2

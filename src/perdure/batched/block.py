@@ -75,13 +75,13 @@ def block_of(
 
     def learn(state: LearnerState, spec: Spec) -> tuple[LearnerState, Any]:
         keys = _block_keys(spec.learner_key, spec.number)
-        state = jax.vmap(learner.begin)(state, spec.task, _folded(keys, 0))
+        state = jax.vmap(learner.begin)(state, spec.task, _fold(keys, 0))
         position = None
         if learner.has_halfway:
             state, _, position = run(state, spec, (spec.length + 1) // 2, position)
-            state = jax.vmap(learner.halfway)(state, spec.task, _folded(keys, 1))
+            state = jax.vmap(learner.halfway)(state, spec.task, _fold(keys, 1))
         state, records, _ = run(state, spec, spec.length, position)
-        return jax.vmap(learner.end)(state, spec.task, _folded(keys, 2)), records
+        return jax.vmap(learner.end)(state, spec.task, _fold(keys, 2)), records
 
     return learn
 
@@ -117,7 +117,7 @@ def _block_keys(words: Any, number: Any) -> Any:
     return jax.vmap(under)(words, number)
 
 
-def _folded(keys: Any, data: int) -> Any:
+def _fold(keys: Any, data: int) -> Any:
     return jax.vmap(lambda key: under(key, data))(keys)
 
 
@@ -190,41 +190,43 @@ def _step(
     chance: Any,
 ) -> _Position:
     """Take one step of one lifetime, which changes nothing if the lifetime has reached `until`."""
-    on = now.experience < until
+    active = now.experience < until
     params = _params_of(spec, now.experience)
     key = under(own, 3 + now.clock)
     weights = learnt.weights if learning else learnt
     action = learner.act(weights, now.observation, key, learning)
-    state, seen, reward, terminated, truncated = tasks.step(
+    state, observation, reward, terminated, truncated = tasks.step(
         spec.which, under(chance, 1, now.clock), now.state, action, params
     )
-    over = terminated | truncated | (now.steps + 1 >= limit)
+    episode_ends = terminated | truncated | (now.steps + 1 >= limit)
     trace = now.trace
     if learning:
-        step = BatchedTransition(now.observation, action, reward, seen, terminated)
-        learnt, trace = learner.learn(learnt, trace, step, spec.task, on, under(key, 1))
-        trace = chosen(over, learner.core.empty_trace(learnt.weights), trace)
+        step = BatchedTransition(now.observation, action, reward, observation, terminated)
+        learnt, trace = learner.learn(learnt, trace, step, spec.task, active, under(key, 1))
+        trace = chosen(episode_ends, learner.core.empty_trace(learnt.weights), trace)
     total = now.reward + reward
-    ended = (jnp.arange(now.records["reward"].shape[0]) == now.experience) & over & on
+    ended = (jnp.arange(now.records["reward"].shape[0]) == now.experience) & episode_ends & active
     records = {
         "reward": jnp.where(ended, total, now.records["reward"]),
         "steps": jnp.where(ended, now.steps + 1, now.records["steps"]),
     }
-    following = now.experience + over
+    following = now.experience + episode_ends
     fresh, first = tasks.reset(spec.which, _episode_key(chance, following), _params_of(spec, following))
     after = _Position(
         None,
         (),
-        chosen(over, fresh, state),
-        jnp.where(over, first, seen),
+        chosen(episode_ends, fresh, state),
+        jnp.where(episode_ends, first, observation),
         following,
         now.clock + 1,
-        jnp.where(over, 0, now.steps + 1),
-        jnp.where(over, 0.0, total),
+        jnp.where(episode_ends, 0, now.steps + 1),
+        jnp.where(episode_ends, 0.0, total),
         {},
     )
-    position: _Position = chosen(on, after, now._replace(learner=None, trace=(), records={}))
-    return position._replace(learner=learnt if learning else None, trace=chosen(on, trace, now.trace), records=records)
+    position: _Position = chosen(active, after, now._replace(learner=None, trace=(), records={}))
+    return position._replace(
+        learner=learnt if learning else None, trace=chosen(active, trace, now.trace), records=records
+    )
 
 
 def _episode_key(chance: Any, number: Any) -> Any:
@@ -246,7 +248,7 @@ def _batches(
     keys = _block_keys(spec.learner_key, spec.number), _block_keys(spec.environment_key, spec.number)
     since = jnp.zeros_like(until) if position is None else position[0]
     records = jnp.zeros((until.shape[0], longest)) if position is None else position[1]
-    answer: Any = jax.vmap(partial(_answered, learner, tasks, learning), (0, 0, None, 0, 0, 0, 0, 0))
+    answer: Any = jax.vmap(partial(_answer, learner, tasks, learning), (0, 0, None, 0, 0, 0, 0, 0))
 
     def learned(number: Any, carried: Any) -> Any:
         return answer(*carried, number, spec, since, until, *keys)
@@ -260,7 +262,7 @@ def _batches(
     return state, {"accuracy": records}, (until, records)
 
 
-def _answered(
+def _answer(
     learner: BatchedLearner,
     tasks: FamilySwitch,
     learning: bool,
@@ -274,13 +276,13 @@ def _answered(
     chance: Any,
 ) -> tuple[Any, Any]:
     """Answer one batch of one lifetime and, if it learns, learn from it."""
-    on = (number >= since) & (number < until)
+    active = (number >= since) & (number < until)
     inputs, labels = tasks.draw(spec.which, under(chance, number), _params_of(spec, number), learning)
     key = under(own, 3 + number)
     weights = state.weights if learning else state
     right = (learner.act(weights, inputs, key, learning) == labels).mean()
-    records = jnp.where((jnp.arange(records.shape[0]) == number) & on, right, records)
+    records = jnp.where((jnp.arange(records.shape[0]) == number) & active, right, records)
     if learning:
         trace = learner.core.empty_trace(weights)
-        state, _ = learner.learn(state, trace, LabelledBatch(inputs, labels), spec.task, on, under(key, 1))
+        state, _ = learner.learn(state, trace, LabelledBatch(inputs, labels), spec.task, active, under(key, 1))
     return state, records

@@ -121,13 +121,13 @@ def _open_chunk(note: Callable[[str], None], accept: bool, into: Path, facts: Ch
     before = chunk.facts.learner_digest
     if chunk.is_whole or continues(before, digest):
         return chunk
-    who = facts.jobs[0] if len(facts.jobs) == 1 else f"{facts.jobs[0]} to {facts.jobs[-1]}"
+    jobs = facts.jobs[0] if len(facts.jobs) == 1 else f"{facts.jobs[0]} to {facts.jobs[-1]}"
     changed = f"the learner changed after {chunk.lived} blocks (from {before} to {digest})"
     if accept:
         chunk.state_facts(replace(facts, learner_digest=chained(before, digest)))
-        note(f"{who} continued although {changed}")
+        note(f"{jobs} continued although {changed}")
         return chunk
-    note(f"{who} started again from their seeds: {changed}; --accept-changed-learner continues instead")
+    note(f"{jobs} started again from their seeds: {changed}; --accept-changed-learner continues instead")
     chunk.remove()
     return Chunk.begun(into, facts)
 

@@ -28,9 +28,11 @@ class Program(Struct, frozen=True, dict=True):
     def __post_init__(self) -> None:
         protocol = self.plan.protocol
         if protocol.pre_deployment is not None or protocol.twin:
-            what = "pre-deployment" if protocol.pre_deployment is not None else "twins"
+            feature = "pre-deployment" if protocol.pre_deployment is not None else "twins"
             raise ProtocolError(
-                f"the batched engine does not support {what}", "remove it, or use --engine local", file=protocol.place
+                f"the batched engine does not support {feature}",
+                "remove it, or use --engine local",
+                file=protocol.place,
             )
         for job in self.plan.jobs:
             for index, block in enumerate(job.syllabus.scenario.blocks):
@@ -100,22 +102,22 @@ class Program(Struct, frozen=True, dict=True):
             params=params.astype(np.float32),
             length=np.array([block.length for block in blocks], dtype=np.int32),
         )
-        padded = Spec(*(_padded(array, size) for array in spec))
+        padded = Spec(*(_pad(array, size) for array in spec))
         padded.length[len(jobs) :] = 0
         return padded
 
     def keys(self, jobs: Sequence[Job], size: int) -> np.ndarray:
         """Return the learners' keys, padded to `size`."""
-        return _padded(np.array([words_of(job.seeds.learner) for job in jobs], dtype=np.uint32), size)
+        return _pad(np.array([words_of(job.seeds.learner) for job in jobs], dtype=np.uint32), size)
 
     @cached_property
     def _kinds_of_jobs(self) -> list[Job]:
         """One job of each scenario and order, which stands for the others."""
-        seen: dict[Any, Job] = {}
+        first_jobs: dict[Any, Job] = {}
         for job in self.plan.jobs:
             blocks = job.syllabus.scenario.blocks
-            seen.setdefault((job.role, tuple((block.mode, block.task, block.length) for block in blocks)), job)
-        return list(seen.values())
+            first_jobs.setdefault((job.role, tuple((block.mode, block.task, block.length) for block in blocks)), job)
+        return list(first_jobs.values())
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Mapping[str, Any]]]:
@@ -175,6 +177,6 @@ def is_learned(job: Job, index: int) -> bool:
     return job.syllabus.scenario.blocks[index].mode == "learn" and not disabled
 
 
-def _padded(rows: np.ndarray, size: int) -> np.ndarray:
+def _pad(rows: np.ndarray, size: int) -> np.ndarray:
     """Return `size` rows, filled up with copies of the first."""
     return np.concatenate([rows, np.repeat(rows[:1], size - len(rows), axis=0)])

@@ -173,8 +173,8 @@ def normalized_integral(learned: Curve, site: Site, life: Curves) -> Value:
     not.
     """
     smoothed = moving_average(learned.values, life.prep.width)
-    whole = len(learned) >= _window(len(learned), life.prep.width)
-    return _shown(float(smoothed.sum()) / (len(learned) if whole else 1), site, life)
+    has_window = len(learned) >= _window(len(learned), life.prep.width)
+    return _shown(float(smoothed.sum()) / (len(learned) if has_window else 1), site, life)
 
 
 @_continual(

@@ -51,13 +51,13 @@ def write_trees(log: str | Path, folder: Path, options: Options = _DEFAULTS, *, 
     place = locate(log)
     if not any(find(place, options)):
         raise NotALogError("no lifetime here", "expected a log, or a folder of logs", file=place)
-    found = find_lifetimes([log], options=options)
+    pool = find_lifetimes([log], options=options)
     logs = folder / "logs"
     known = {text: tree for tree, text in _trees(logs)}
     last: dict[str, int] = {}
     written: list[Path] = []
-    left_out = [] if finished else list(found.left_out)
-    for source in {source.path: source for source in found.lifetimes}.values():
+    left_out = [] if finished else list(pool.left_out)
+    for source in {source.path: source for source in pool.lifetimes}.values():
         try:
             for life in lifetimes(source.path, options):
                 is_life = life.role == "life" or (source.path == place and not life.inside)
@@ -66,7 +66,7 @@ def write_trees(log: str | Path, folder: Path, options: Options = _DEFAULTS, *, 
                 rows, manifest = tree_of(life)
                 if manifest not in known:
                     name = _syllabus(life) or _name(place, source.path, life.inside)
-                    moment = max(_started(life), last.get(name, 0) + 1)
+                    moment = max(_start_ms(life), last.get(name, 0) + 1)
                     while (tree := logs / files.folder_name(f"{name}-{moment}")).exists():
                         moment += 1
                     last[name] = moment
@@ -106,10 +106,10 @@ def write_run(run: Path, folder: Path, protocol: Mapping[str, str]) -> Written:
     file = taskinfo_file(folder)
     known = stated_in(file)
     changed = [task for task, value in stated.items() if known.get(task) != value]
-    mine: list[Path] = []
+    written: list[Path] = []
     for tree, text in _trees(folder / "logs"):
-        if _made_by(text) == protocol:
-            mine.append(tree)
+        if _provenance(text) == protocol:
+            written.append(tree)
             continue
         for task in changed:
             if any(tree.glob(f"*/*/{files.folder_name(task)}")):
@@ -119,7 +119,7 @@ def write_run(run: Path, folder: Path, protocol: Mapping[str, str]) -> Written:
                     file=folder,
                 )
     replaced = [task for task in changed if task in known]
-    if replaced and not mine:
+    if replaced and not written:
         raise LogError(
             f"states {known[replaced[0]]:g} for {replaced[0]}, and the experts of this run give "
             f"{stated[replaced[0]]:g}",
@@ -150,7 +150,7 @@ def _trees(logs: Path) -> Iterator[tuple[Path, bytes]]:
             yield tree, b""
 
 
-def _made_by(manifest: bytes) -> dict[str, str]:
+def _provenance(manifest: bytes) -> dict[str, str]:
     """Return the learner and the protocol's digest in a tree's manifest."""
     try:
         content = msgspec.json.decode(manifest)
@@ -164,7 +164,7 @@ def _syllabus(life: Lifetime) -> str:
     return str(scenario.get("name") or "") if isinstance(scenario, Mapping) else ""
 
 
-def _started(life: Lifetime) -> int:
+def _start_ms(life: Lifetime) -> int:
     """Return the start of a lifetime in milliseconds: from its manifest, its first record, or the age of its file."""
     try:
         return int(datetime.fromisoformat(str(life.manifest.get("started"))).timestamp() * 1000)

@@ -81,7 +81,7 @@ def _frames(passage: Passage) -> tuple[Any, Any]:
                 "block": np.repeat(np.arange(len(starts) - 1), np.diff(starts)),
                 "phase": phases(rows),
                 "task": rows["exp_num"],
-                **{theirs: rows[ours].cast(pl.String) for ours, theirs in _NAMES.items()},
+                **{name: rows[column].cast(pl.String) for column, name in _NAMES.items()},
                 **{name: rows[name] for name in measured},
             }
         )

@@ -186,9 +186,9 @@ def _transfers(scenario: Scenario, *, forward: bool) -> Iterator[Site]:
             continue
         if task in previous:
             before, count = previous[task]
-            own = first_learned.get(task, len(blocks))
+            learned_at = first_learned.get(task, len(blocks))
             between = [block for block in learning[count:] if blocks[block].task != task]
-            sources = {blocks[block].task for block in between if (block < own) == forward}
+            sources = {blocks[block].task for block in between if (block < learned_at) == forward}
             if sources:
                 source = max(sources, key=appearance.__getitem__)
                 yield Site((source, task), {"before": (before,), "after": (index,)})
@@ -226,70 +226,70 @@ _contrast_at = partial(_declared, combine=first_of_each, unit="contrast", thresh
 
 
 @_declared(sites.learning_again_and_again, unit="experiences per block", threshold=0)
-def performance_recovery(life: Regimes, at: Site) -> float:
+def performance_recovery(life: Regimes, site: Site) -> float:
     """Measure how much faster a task recovers each time it is learned again (minus the Theil–Sen slope)."""
-    blocks = at.blocks["learned"]
+    blocks = site.blocks["learned"]
     return -theil_sen([_recovery(life, previous, later) for previous, later in pairwise(blocks)]) + 0.0
 
 
 @_declared(recoveries, unit="experiences", better="lower")
-def recovery_time(life: Regimes, at: Site) -> float:
+def recovery_time(life: Regimes, site: Site) -> float:
     """Count the experiences until a task that is learned again is as good as before."""
-    return _recovery(life, at.blocks["previous"][0], at.blocks["later"][0])
+    return _recovery(life, site.blocks["previous"][0], site.blocks["later"][0])
 
 
 @_declared(learning_seen, unit="points")
-def mean_learning_performance(life: Regimes, at: Site) -> float:
+def mean_learning_performance(life: Regimes, site: Site) -> float:
     """Measure the mean performance in learning, over rows."""
-    return float(life.mean[at.blocks["at"][0]])
+    return float(life.mean[site.blocks["at"][0]])
 
 
 @_declared(evaluations_seen, unit="points")
-def mean_evaluation_performance(life: Regimes, at: Site) -> float:
+def mean_evaluation_performance(life: Regimes, site: Site) -> float:
     """Measure the mean performance in evaluations, over rows."""
-    return float(life.mean[at.blocks["at"][0]])
+    return float(life.mean[site.blocks["at"][0]])
 
 
 @_declared(maintained, unit="points", threshold=0, headline="log")
-def performance_maintenance(life: Regimes, at: Site) -> float:
+def performance_maintenance(life: Regimes, site: Site) -> float:
     """Measure how much of a task's evaluation performance is kept (mrlep)."""
-    return float(life.terminal[at.blocks["at"][0]] - life.terminal[at.blocks["reference"][0]])
+    return float(life.terminal[site.blocks["at"][0]] - life.terminal[site.blocks["reference"][0]])
 
 
 @_declared(maintained, unit="points", threshold=0, variant_of=performance_maintenance)
-def performance_maintenance_terminal(life: Regimes, at: Site) -> float:
+def performance_maintenance_terminal(life: Regimes, site: Site) -> float:
     """Measure how much of the performance at the end of learning is kept (mrtlp)."""
-    return float(life.terminal[at.blocks["at"][0]] - life.terminal[at.blocks["learning"][0]])
+    return float(life.terminal[site.blocks["at"][0]] - life.terminal[site.blocks["learning"][0]])
 
 
-def _transfer_ratio(life: Regimes, at: Site) -> float:
+def _transfer_ratio(life: Regimes, site: Site) -> float:
     """Measure how much learning one task lifts another: the evaluation after divided by the one before.
 
     Weakness: of several tasks learned in between, one takes the value, and an evaluation from before the task was
     learned may be the one before.
     """
-    before, after = (life.terminal[at.blocks[name][0]] for name in ("before", "after"))
+    before, after = (life.terminal[site.blocks[name][0]] for name in ("before", "after"))
     if before == 0:
         raise NoValue("the evaluation before is 0")
     return float(after / before)
 
 
-def _transfer_contrast(life: Regimes, at: Site) -> float:
+def _transfer_contrast(life: Regimes, site: Site) -> float:
     """Measure how much learning one task lifts another, as a contrast from −1 to 1.
 
     Weakness: of several tasks learned in between, one takes the value, and an evaluation from before the task was
     learned may be the one before.
     """
-    before, after = (life.terminal[at.blocks[name][0]] for name in ("before", "after"))
+    before, after = (life.terminal[site.blocks[name][0]] for name in ("before", "after"))
     if before + after == 0:
         raise NoValue("the evaluations before and after add up to 0")
     return float((after - before) / (before + after))
 
 
 @_declared(sites.each_task_learned, unit="ratio", threshold=1, headline="log")
-def relative_performance(life: Regimes, at: Site, expert: Expert) -> float:
+def relative_performance(life: Regimes, site: Site, expert: Expert) -> float:
     """Measure the performance while learning a task, relative to an expert, sleep included."""
-    learned = life.curves.over(at.blocks["learned"]).values
+    learned = life.curves.over(site.blocks["learned"]).values
     shared = min(len(learned), len(expert.all_learning))
     reference = expert.all_learning.values[:shared].sum()
     if not shared or reference == 0:
@@ -298,7 +298,7 @@ def relative_performance(life: Regimes, at: Site, expert: Expert) -> float:
 
 
 @_declared(sites.each_task_learned, unit="ratio", threshold=1, headline="log")
-def sample_efficiency(life: Regimes, at: Site, expert: Expert) -> float:
+def sample_efficiency(life: Regimes, site: Site, expert: Expert) -> float:
     r"""Measure how high and how soon a task's learning saturates, smoothed twice and counted from 0.
 
     $$\frac{\max_k L_k}{\max_k E_k} \cdot \frac{\operatorname{argmax}_k E_k}{\operatorname{argmax}_k L_k}$$
@@ -308,7 +308,7 @@ def sample_efficiency(life: Regimes, at: Site, expert: Expert) -> float:
     """
     if not len(expert.all_learning):
         raise NoValue("a stated saturation is no learning curve; the task needs the log of an expert")
-    values, numbers = life.rows(at.blocks["learned"])
+    values, numbers = life.rows(site.blocks["learned"])
     peak, index = saturation_of(by_experience(values, numbers))
     if index == 0:
         raise NoValue("saturation is not achieved")

@@ -106,7 +106,7 @@ class _Learnkit:
             _require(table, ("class_name", "block", "task"))
         for table in reports:
             _require(table, ("class_name", "block", "params"))
-        measurable = _inferred(logs, reports)
+        measurable = _infer(logs, reports)
         measures = dict(options.measures or _declared(manifest, path / MANIFEST) or measurable)
         if not measures:
             raise LogError(
@@ -148,14 +148,14 @@ def _tables(root: Path, name: str, notes: list[str]) -> list[TextTable]:
             raise LogError(
                 f"not at <worker>/<phase>/<task>/{name}", "move it there, or out of this log", file=source.name
             )
-    return [_placed(table, root) for table in tables(files, "\t", notes)]
+    return [_place_blocks(table, root) for table in tables(files, "\t", notes)]
 
 
 def _columns(logs: Sequence[TextTable]) -> list[str]:
     return list(dict.fromkeys(name for table in logs for name in table.rows.columns if name != _FOLDER))
 
 
-def _placed(table: TextTable, root: Path) -> TextTable:
+def _place_blocks(table: TextTable, root: Path) -> TextTable:
     heights = np.diff([*(part.start for part in table.parts), table.rows.height])
     owner = np.repeat(np.arange(len(table.parts)), heights)
     places = [part.path.relative_to(root).parts for part in table.parts]
@@ -185,7 +185,7 @@ def _declared(manifest: Mapping[str, Any], file: Path) -> Mapping[str, Direction
     return {name: direction_of(name, direction, file) for name, direction in declared.items()}
 
 
-def _inferred(logs: Sequence[TextTable], reports: Sequence[TextTable]) -> dict[str, Direction]:
+def _infer(logs: Sequence[TextTable], reports: Sequence[TextTable]) -> dict[str, Direction]:
     """Return reward if it was logged; else every column of numbers that is neither bookkeeping nor a parameter."""
     columns = _columns(logs)
     if "reward" in columns:
@@ -264,30 +264,30 @@ def _standard(
     table: TextTable, phases: Mapping[str, tuple[int, str]], measures: Mapping[str, Direction]
 ) -> pl.DataFrame:
     """Return a table in Perdure's columns; other columns stay text."""
-    given = table.rows
+    rows = table.rows
     modes = {text: mode for text, (_, mode) in phases.items()}
     columns: dict[str, pl.Series | pl.Expr] = {
         **_key(table, phases),
         "exp_num": cells.counts(table, "task"),
-        "block_type": given["phase"].replace_strict(modes, return_dtype=STANDARD_COLUMNS["block_type"]),
+        "block_type": rows["phase"].replace_strict(modes, return_dtype=STANDARD_COLUMNS["block_type"]),
         "block_subtype": pl.lit("wake", STANDARD_COLUMNS["block_subtype"]),
         "task_params": pl.lit(None, pl.String()),
         "exp_status": pl.lit("complete", STANDARD_COLUMNS["exp_status"]),
         "timestamp": pl.lit(None, pl.String()),
     }
     columns |= {name: cells.numbers(table, name) for name in measures}
-    if "block_subtype" in given.columns:
+    if "block_subtype" in rows.columns:
         columns["block_subtype"] = cells.words(table, "block_subtype", {"wake": "wake", "sleep": "sleep"}, "wake")
-    if "task_params" in given.columns:
+    if "task_params" in rows.columns:
         columns["task_params"] = cells.objects(table, "task_params")
-    if "termination_status" in given.columns:
+    if "termination_status" in rows.columns:
         done = pl.col("termination_status").str.strip_chars().str.to_uppercase() == "DONE"
         status = pl.when(done.fill_null(False)).then(pl.lit("complete")).otherwise(pl.lit("incomplete"))
         columns["exp_status"] = status.cast(STANDARD_COLUMNS["exp_status"])
-    if "timestamp" in given.columns:
+    if "timestamp" in rows.columns:
         columns["timestamp"] = pl.col("timestamp")
-    others = [name for name in given.columns if name not in (*_RENAMED, *measures, *_WORKING)]
-    return given.select(
+    others = [name for name in rows.columns if name not in (*_RENAMED, *measures, *_WORKING)]
+    return rows.select(
         *(pl.col(name).alias(f"{name}_in_file" if name in STANDARD_COLUMNS else name) for name in others),
         *(column.alias(name) for name, column in columns.items()),
     )
@@ -312,11 +312,11 @@ def _with_parameters(
         reported = rows[_REPORTED].fill_null("{}")
     else:
         reported = pl.repeat("{}", rows.height, dtype=pl.String, eager=True)
-    merged = _merged(reported, [rows[name] for name in columns]) if columns else reported
+    merged = _merge(reported, [rows[name] for name in columns]) if columns else reported
     return rows.with_columns(rows["task_params"].fill_null(merged).alias("task_params"))
 
 
-def _merged(reported: pl.Series, columns: Sequence[pl.Series]) -> pl.Series:
+def _merge(reported: pl.Series, columns: Sequence[pl.Series]) -> pl.Series:
     """Return the reported parameters of each row's block and the row's own cells as one JSON object."""
     known = {text: parameters(text) for text in reported.unique()}
     pieces: list[pl.Series] = []

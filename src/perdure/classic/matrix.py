@@ -70,8 +70,8 @@ class ContinualLearningMetrics:
             rows = None if evidence.rows or evidence.either else "evaluated"  # as S002 writes it
         lifetime = matrix_lifetime(cells, tasks, Options(rows=rows, unit=unit), "accuracy_matrix")
         if random_init_accuracies is not None:
-            given = random_init_accuracies
-            plain = given.tolist() if isinstance(given, np.ndarray) else given
+            accuracies = random_init_accuracies
+            plain = accuracies.tolist() if isinstance(accuracies, np.ndarray) else accuracies
             matrix = with_baselines(lifetime.matrix, random_init=plain, unit=unit, source="random_init_accuracies")
             lifetime = lifetime_of(matrix, lifetime.id)
         self.lifetime: MatrixLifetime = lifetime
@@ -159,12 +159,12 @@ class ContinualLearningMetrics:
 
         sign = _UNITS[self.lifetime.matrix.unit]
         rows = [
-            ("Average Accuracy (AA)", _shown(self.average_accuracy, sign)),
-            ("Learning Accuracy (LA)", _shown(self.learning_accuracy, sign)),
-            ("Backward Transfer (BWT)", _shown(self.backward_transfer, sign, signed=True)),
-            ("Forward Transfer (FWT)", _shown(self.forward_transfer, sign, signed=True)),
-            ("Forgetting Measure (FM)", _shown(self.forgetting_measure, sign)),
-            ("Memory Stability (MS)", _shown(self.memory_stability, "")),
+            ("Average Accuracy (AA)", _format(self.average_accuracy, sign)),
+            ("Learning Accuracy (LA)", _format(self.learning_accuracy, sign)),
+            ("Backward Transfer (BWT)", _format(self.backward_transfer, sign, signed=True)),
+            ("Forward Transfer (FWT)", _format(self.forward_transfer, sign, signed=True)),
+            ("Forgetting Measure (FM)", _format(self.forgetting_measure, sign)),
+            ("Memory Stability (MS)", _format(self.memory_stability, "")),
         ]
         lost = zip(self.lifetime.matrix.tasks, self.per_task_forgetting, strict=False)
         criteria = {name: metric.criterion for name, metric in self._declared.items()}
@@ -172,7 +172,7 @@ class ContinualLearningMetrics:
         lines = [plural(self.T, "task")]
         lines += [f"  {name:26}{value:>10}" for name, value in rows if value]
         lines += ["Forgetting by task"] if self.T > 1 else []
-        lines += [f"  {task:26}{_shown(loss, sign, signed=True) or '–':>10}" for task, loss in lost]
+        lines += [f"  {task:26}{_format(loss, sign, signed=True) or '–':>10}" for task, loss in lost]
         return "\n".join([*lines, *meaning, *(f"note: {note}" for note in self.notes)])
 
     def plot_metrics(self, save_path: str | os.PathLike[str] | None = None) -> Figure:
@@ -193,7 +193,7 @@ class ContinualLearningMetrics:
         return 0.0 if self.T == 1 else self.score[metric]
 
 
-def _shown(value: float | None, sign: str, *, signed: bool = False) -> str:
+def _format(value: float | None, sign: str, *, signed: bool = False) -> str:
     if value is None:
         return ""
     digits = 2 if sign or abs(value) > 1 else 4

@@ -81,8 +81,8 @@ def _refuse_overwriting(values: Mapping[str, Any], parameters: Sequence[Any]) ->
         return
     from perdure.log.read import refuse_overwriting
 
-    given = [value for name, value in values.items() if name not in outputs]
-    words = [word for value in given for word in (value if isinstance(value, list | tuple) else [value])]
+    inputs = [value for name, value in values.items() if name not in outputs]
+    words = [word for value in inputs for word in (value if isinstance(value, list | tuple) else [value])]
     paths = [word for word in words if isinstance(word, str | Path) and os.path.exists(word)]
     for target in targets:
         refuse_overwriting(target, paths)

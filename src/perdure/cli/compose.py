@@ -15,7 +15,7 @@ from perdure.text import join_words
 EXAMPLE = "perdure compose dispersed --task pong:narrow pong:wide breakout --learn 300 --evaluate 10"
 
 
-_ROUNDS = join_words((one.name for one in LAYOUTS.values() if one.in_rounds), "or")
+_ROUNDS = join_words((layout.name for layout in LAYOUTS.values() if layout.in_rounds), "or")
 
 Name = Annotated[
     str,
@@ -62,18 +62,18 @@ def compose(
     tasks = composers.chosen_tasks(source, task or ())
     if layout == "single" and source and learn is None:
         label = composers.only_task(tasks).label
-        made = composers.single_task_syllabus(source, label, evaluate=evaluate, name=name)
+        syllabus = composers.single_task_syllabus(source, label, evaluate=evaluate, name=name)
     else:
         if layout not in LAYOUTS:
             raise UnknownNameError("layout", layout, LAYOUTS)
         if learn is None:
             raise PerdureError("the number of learning experiences per variant is missing", "add --learn N")
-        made = composers.compose(
+        syllabus = composers.compose(
             layout, tasks, learn=learn, evaluate=evaluate, superblocks=superblocks, seed=seed, name=name
         )
     if json == "-":
-        echo(syllabus_text(made), end="")
+        echo(syllabus_text(syllabus), end="")
         return
-    write_syllabus(made, json)
+    write_syllabus(syllabus, json)
     if not quiet:
-        echo(f"{json}: {len(made.scenario.blocks):,} blocks", err=True)
+        echo(f"{json}: {len(syllabus.scenario.blocks):,} blocks", err=True)

@@ -86,28 +86,33 @@ def figure(
     chosen, canvas, css = figure_kind(kind), canvas_of(size, title), read_style(style)
     if not logs:
         raise PerdureError(f"perdure figure {kind} needs a log", f"give folders of lifetimes, as in: {EXAMPLE}")
-    found = group_survey(survey_logs(logs, experts, settings, quiet, look=partial(thin_lifetime, columns=1500)))
-    view = view_of(found, of, FigureView(axis=axis, values=values, metrics=settings.ids))
-    drawn = chosen.draw(found, view, canvas)
+    survey = group_survey(survey_logs(logs, experts, settings, quiet, look=partial(thin_lifetime, columns=1500)))
+    view = view_of(survey, of, FigureView(axis=axis, values=values, metrics=settings.ids))
+    picture = chosen.draw(survey, view, canvas)
     target = to or Path(f"{kind}.svg")
-    save_figure(drawn, target, style=css)
+    save_figure(picture, target, style=css)
     if json:
-        emit_json(_facts(kind, target, found, drawn, settings), json)
+        emit_json(_facts(kind, target, survey, picture, settings), json)
     if not quiet and json != "-":
         echo(str(target))
-    leave(found.left_out, found.survey.faults)
+    leave(survey.left_out, survey.survey.faults)
 
 
-def _facts(kind: str, target: Path, found: GroupedSurvey, drawn: Figure, settings: Settings) -> dict[str, Any]:
-    left_out = left_out_facts(found.survey.left_out)
-    facts = {"figure": kind, "to": str(target), "lifetimes": [one.id for one in found.lifetimes], "left_out": left_out}
-    return {**facts, "data": drawn.as_json(), **settings_facts(found.survey, settings)}
+def _facts(kind: str, target: Path, survey: GroupedSurvey, picture: Figure, settings: Settings) -> dict[str, Any]:
+    left_out = left_out_facts(survey.survey.left_out)
+    facts = {
+        "figure": kind,
+        "to": str(target),
+        "lifetimes": [lifetime.id for lifetime in survey.lifetimes],
+        "left_out": left_out,
+    }
+    return {**facts, "data": picture.as_json(), **settings_facts(survey.survey, settings)}
 
 
 def _list(json: str | None) -> None:
     from perdure.reports.figures import FIGURES
 
     if json:
-        emit_json({"figures": [{"name": one.name, "summary": one.summary} for one in FIGURES.values()]}, json)
-    for one in FIGURES.values() if json != "-" else ():
-        echo(f"{one.name:24}{one.summary}")
+        emit_json({"figures": [{"name": figure.name, "summary": figure.summary} for figure in FIGURES.values()]}, json)
+    for declared in FIGURES.values() if json != "-" else ():
+        echo(f"{declared.name:24}{declared.summary}")

@@ -45,5 +45,5 @@ def info(
     else:
         echo(f"Perdure v{__version__}")
         echo(f"L2 data folder:\n    {facts['datadir']}\nL2 logs folder:\n    {facts['logdir']}")
-        found = f"    {latest}\n    created on {when}" if latest else "    none yet"
-        echo(f"Most recent log folder:\n{found}")
+        saved = f"    {latest}\n    created on {when}" if latest else "    none yet"
+        echo(f"Most recent log folder:\n{saved}")

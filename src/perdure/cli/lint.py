@@ -76,7 +76,7 @@ def _show(report: LintReport, quiet: bool, of_2019: bool, every: bool) -> None:
 
     console = Console(highlight=False)
     scenario = report.syllabus.scenario
-    with console.capture() as drawn:
+    with console.capture() as capture:
         if not quiet:
             console.print(_heading(report), markup=False)
         if scenario.blocks and not quiet:
@@ -91,7 +91,7 @@ def _show(report: LintReport, quiet: bool, of_2019: bool, every: bool) -> None:
         if not quiet:
             console.print(_verdict(report))
     # Rich pads tables with spaces, which would be copied along.
-    show("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+    show("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
 def _verdict(report: LintReport) -> str:
@@ -139,14 +139,14 @@ def _show_metrics(report: LintReport, console: Console, every: bool) -> None:
     table.add_column("measured for, or what is missing")
     with_question = {metric.name for metric in METRICS if metric.question}
     few = {name: metric for name, metric in report.metrics.items() if name in with_question}
-    shown = report.metrics if every or not few or len(report.metrics) <= _SCREEN else few
+    listed = report.metrics if every or not few or len(report.metrics) <= _SCREEN else few
     previous = ""
-    for name, metric in sorted(shown.items(), key=lambda item: (item[1].sites == 0, item[1].why or "")):
+    for name, metric in sorted(listed.items(), key=lambda item: (item[1].sites == 0, item[1].why or "")):
         text, style = metric.why or _keys(metric), "" if metric.sites else "dim"
         table.add_row(Text(name, style), Text(str(metric.sites), style), Text("″" if text == previous else text, style))
         previous = text
     console.print(table)
-    if len(shown) < len(report.metrics):
+    if len(listed) < len(report.metrics):
         able = sum(metric.sites > 0 for metric in report.metrics.values())
         console.print(f"In all, {able} of {len(report.metrics)} metrics can be measured; --all lists them.")
 

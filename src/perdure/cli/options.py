@@ -90,10 +90,10 @@ def with_settings(
         @functools.wraps(verb)
         def called(**arguments: Any) -> None:
             arguments.pop("help_all", None)
-            given = _read(declared, {name: arguments.pop(name) for name in options})
+            values = _read(declared, {name: arguments.pop(name) for name in options})
             logs = (arguments.get(of) or ()) if of else ()
             logs = (logs,) if isinstance(logs, Path) else logs
-            verb(**arguments, settings=_settings(logs, given, quiet=bool(arguments.get("quiet"))))
+            verb(**arguments, settings=_settings(logs, values, quiet=bool(arguments.get("quiet"))))
 
         hints = get_type_hints(verb, include_extras=True, localns={"Settings": Settings})
         parameters: list[inspect.Parameter] = []
@@ -112,8 +112,8 @@ def with_settings(
     return decorated
 
 
-def _print_full_help(context: typer.Context, given: bool) -> None:
-    if given:
+def _print_full_help(context: typer.Context, requested: bool) -> None:
+    if requested:
         for parameter in context.command.params:
             if getattr(parameter, "rich_help_panel", None):
                 parameter.hidden = False  # type: ignore[attr-defined]
@@ -136,7 +136,7 @@ def _parameters(declared: Mapping[str, Option], hidden: Collection[str]) -> dict
     """Return the parameters that become Typer's options. Help never lists the further flags of a setting."""
     parameters: dict[str, inspect.Parameter] = {}
     for name, option in declared.items():
-        shown = typer.Option(
+        typer_option = typer.Option(
             option.flag,
             metavar=option.placeholder,
             help=option.help,
@@ -145,7 +145,7 @@ def _parameters(declared: Mapping[str, Option], hidden: Collection[str]) -> dict
             show_default=False,
             autocompletion=_COMPLETIONS.get(name),
         )
-        parameters[name] = _parameter(name, option.word_type, shown)
+        parameters[name] = _parameter(name, option.word_type, typer_option)
         for flag in option.further_flags:
             also = typer.Option(flag, help=option.help, hidden=True)
             parameters[_name(flag)] = _parameter(_name(flag), bool, also)
@@ -162,28 +162,28 @@ def _name(flag: str) -> str:
     return flag.removeprefix("--").replace("-", "_")
 
 
-def _complete_presets(begun: str) -> list[str]:
+def _complete_presets(prefix: str) -> list[str]:
     from perdure.metrics.presets import PRESETS
 
-    return [name for name in PRESETS.names() if name.startswith(begun)]
+    return [name for name in PRESETS.names() if name.startswith(prefix)]
 
 
-def _complete_metrics(begun: str) -> list[str]:
+def _complete_metrics(prefix: str) -> list[str]:
     from perdure.metrics import METRICS
 
-    return [name for name in METRICS.names() if name.startswith(begun)]
+    return [name for name in METRICS.names() if name.startswith(prefix)]
 
 
 _COMPLETIONS: Mapping[str, Callable[[str], list[str]]] = {"preset": _complete_presets, "metrics": _complete_metrics}
 
 
-def _read(declared: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
+def _read(declared: Mapping[str, Option], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings on the command line, by name."""
     settings: dict[str, Any] = {}
     for name, option in declared.items():
-        value = given[name]
+        value = values[name]
         for flag, stands_for in option.further_flags.items():
-            if given[_name(flag)]:
+            if values[_name(flag)]:
                 if value not in (None, stands_for):
                     raise typer.BadParameter(f"{flag} and {option.flag} contradict each other; leave one out")
                 value = stands_for
@@ -214,13 +214,13 @@ def _is_percent(option: Option, word: Any) -> bool:
         return False
 
 
-def _settings(logs: Sequence[Path], given: Mapping[str, Any], *, quiet: bool) -> Settings:
+def _settings(logs: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> Settings:
     """Return the settings, with those of files beside the logs, which are reported because nobody typed them."""
     if not logs:
-        return Settings(**given, origins=dict.fromkeys(given, "command line"))
+        return Settings(**options, origins=dict.fromkeys(options, "command line"))
     from perdure.metrics.settings import settings_for
 
-    settings = settings_for(logs, given, source="command line")
+    settings = settings_for(logs, options, source="command line")
     from_files = {name: source for name, source in settings.origins.items() if source != "command line"}
     if from_files and not quiet:
         values = {name: getattr(settings, name) for name in from_files} | settings.given

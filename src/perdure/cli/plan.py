@@ -141,7 +141,7 @@ def _draw(plan: Plan, file: Path) -> None:
     from perdure.reports.figures.groups import draw_power
 
     effect = f"{plan.k:g} sd"
-    lifetimes, power = zip(*((at.lifetimes, at.power) for at in plan.curve), strict=True)
+    lifetimes, power = zip(*((point.lifetimes, point.power) for point in plan.curve), strict=True)
     curve = {
         "metric": effect,
         "effect": plan.k,
@@ -224,8 +224,8 @@ def _show_numbers(console: Console, plan: Plan, quiet: bool) -> None:
     console.print("\n".join(lines), markup=False)
     if not quiet:
         console.print("\nlifetimes  power", markup=False, style="bright_black")
-        for at in plan.curve[:: max(1, len(plan.curve) // 12)]:
-            console.print(f"{at.lifetimes:>9}  {_bar(at.power)} {at.power:>5.1%}", markup=False)
+        for point in plan.curve[:: max(1, len(plan.curve) // 12)]:
+            console.print(f"{point.lifetimes:>9}  {_bar(point.power)} {point.power:>5.1%}", markup=False)
     if plan.grid:
         _show_grid(console, plan.grid, 1 - plan.beta)
     if not quiet:
@@ -288,13 +288,13 @@ def _show_metrics(console: Console, plan: Plan) -> None:
     n = plan.power_at.lifetimes
     heads = ("sd", "upper sd", "to see", "by sd", "by upper sd", "resampled", "needed", f"power of {n}", f"{n} can see")
     table = Table(title, (Column(""), *(Column(head, "number") for head in heads)), tuple(rows))
-    every = [at for at in range(len(heads) + 1) if not (plan.prior and at == 6)]  # a study is not resampled
+    every = [index for index in range(len(heads) + 1) if not (plan.prior and index == 6)]  # a study is not resampled
     layouts = (every, [0, 1, 2, 3, 7, 8, 9], [0, 3, 7, 8, 9], [0, 3, 7, 9], [0, 3, 7])
     print_table(console, *map(table.select, layouts))
     for name, metric in plan.metrics.items():
         if metric.why:
             console.print(f"{name}: {metric.why}", markup=False, style="bright_black")
-    if without := [name for name, one in plan.metrics.items() if one.detect is None and one.sees is not None]:
+    if without := [name for name, result in plan.metrics.items() if result.detect is None and result.sees is not None]:
         example = next((name for name in without if plan.metrics[name].scale == "log"), without[0])
         factor = "=1.2" if plan.metrics[example].scale == "log" else "=5"
         console.print(
@@ -381,5 +381,5 @@ def _time(seconds: float) -> str:
 
 def _bar(power: float) -> str:
     """Return a power as a bar of 20 characters."""
-    whole, eighths = divmod(round(power * 160), 8)
-    return ("█" * whole + " ▏▎▍▌▋▊▉"[eighths] * (eighths > 0)).ljust(20)
+    full, eighths = divmod(round(power * 160), 8)
+    return ("█" * full + " ▏▎▍▌▋▊▉"[eighths] * (eighths > 0)).ljust(20)

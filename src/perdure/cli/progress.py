@@ -161,7 +161,7 @@ class _Bars:
         self._began = time.monotonic()
         self._first: tuple[float, int] | None = None  # time and experiences when the workers had started
         self._step = 0
-        self._all = bar.add_task(self._finished(), total=self._total)
+        self._all = bar.add_task(self._finished_text(), total=self._total)
         self._workers = [bar.add_task("", total=None, visible=False) for _ in range(max(1, min(workers, len(jobs))))]
 
     def tell(self, event: Event) -> None:
@@ -186,16 +186,16 @@ class _Bars:
             total=job.experiences,
             visible=True,
         )
-        self._bar.update(self._all, completed=sum(self._done.values()), description=self._finished())
+        self._bar.update(self._all, completed=sum(self._done.values()), description=self._finished_text())
         if self._bar.disable:
             self._print_step()
 
     def end(self) -> None:
         failures = sum(end == "failed" for end in self._ends.values())
         failed = f", {failures:,} failed" if failures else ""
-        self._console.print(f"{self._finished()}{failed}, {duration(time.monotonic() - self._began)}")
+        self._console.print(f"{self._finished_text()}{failed}, {duration(time.monotonic() - self._began)}")
 
-    def _finished(self) -> str:
+    def _finished_text(self) -> str:
         return f"{sum(end == 'done' for end in self._ends.values()):,} of {len(self._jobs):,} finished"
 
     def _print_step(self) -> None:
@@ -207,7 +207,7 @@ class _Bars:
         if step > self._step and passed >= _ENOUGH_S and progress and done < self._total:
             self._step = step
             left = duration((self._total - done) * passed / progress)
-            self._console.print(f"{self._finished()}, {100 * done / self._total:.0f} %, about {left} left")
+            self._console.print(f"{self._finished_text()}, {100 * done / self._total:.0f} %, about {left} left")
 
 
 def show_groups(console: Console, groups: Sequence[Group], metrics: Sequence[str] = ()) -> None:
@@ -229,13 +229,13 @@ def show_groups(console: Console, groups: Sequence[Group], metrics: Sequence[str
     print_table(console, *tables)
 
 
-def _cell(one: Estimate) -> str:
+def _cell(estimate: Estimate) -> str:
     from perdure.stats.sentences import MARKS
     from perdure.text import interval, number
 
-    mark = f" {MARKS[one.verdict]}" if one.verdict else ""
-    spread = "" if one.low is None else f" [{interval(one.low, one.high, ', ')}]"
-    return number(one.mean, one.width) + spread + mark
+    mark = f" {MARKS[estimate.verdict]}" if estimate.verdict else ""
+    spread = "" if estimate.low is None else f" [{interval(estimate.low, estimate.high, ', ')}]"
+    return number(estimate.mean, estimate.width) + spread + mark
 
 
 def duration(seconds: float) -> str:

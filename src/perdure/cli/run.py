@@ -104,7 +104,7 @@ def run(
     from perdure.cli.progress import run_with_progress, show_plan, show_removed
 
     console, talks = Console(highlight=False, quiet=json == "-"), not quiet and json != "-"
-    on = "ray" if ray or (address is not None and engine == "local") else engine
+    engine_name = "ray" if ray or (address is not None and engine == "local") else engine
     prepared = prepare_protocol(
         protocol,
         into,
@@ -112,7 +112,7 @@ def run(
         workers=workers,
         only=only or (),
         shard=shard,
-        engine=on,
+        engine=engine_name,
         address=address,
         accept_changed_learner=accept_changed_learner,
     )
@@ -121,8 +121,8 @@ def run(
         if not dry_run:
             results.append(run_with_progress(console, planned, quiet=quiet, brief=index > 0, prepared=prepared))
             # A data folder holds one number per task, but each learner has its own experts.
-            own = l2data / planned.plan.protocol.title if l2data and len(prepared) > 1 else l2data
-            written = _as_in_2019(results[-1], own, quiet=not talks) and written
+            tree = l2data / planned.plan.protocol.title if l2data and len(prepared) > 1 else l2data
+            written = _as_in_2019(results[-1], tree, quiet=not talks) and written
         elif talks:
             show_plan(console, planned, brief=index > 0, prepared=prepared)
     evaluation = prepared.evaluated(results)

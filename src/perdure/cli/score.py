@@ -82,25 +82,25 @@ def score(
     engine = "ray" if address is not None else engine
     look = prepared_table if out else None
     how = {"jobs": jobs, "look": look, "learning": False, "engine": engine, "address": address}
-    found = group_survey(survey_logs(logs, experts, settings, quiet, **how))
+    survey = group_survey(survey_logs(logs, experts, settings, quiet, **how))
     if json:
-        emit_json(found.as_json(), json)
+        emit_json(survey.as_json(), json)
     if out:
         from perdure.gather.output_files import write_outputs
 
-        write_outputs(found.survey, out, for_spreadsheets=for_spreadsheets)
+        write_outputs(survey.survey, out, for_spreadsheets=for_spreadsheets)
     if json != "-":
-        _show(found, settings, Depth(every, why, settings.ids, quiet), over_time=over_time)
-    end_with_gate(gate_groups(found.groups, Gate(fail_if, unless, if_undecided)), 0 if found.whole else 1, quiet)
+        _show(survey, settings, Depth(every, why, settings.ids, quiet), over_time=over_time)
+    end_with_gate(gate_groups(survey.groups, Gate(fail_if, unless, if_undecided)), 0 if survey.whole else 1, quiet)
 
 
-def _show(found: GroupedSurvey, settings: Settings, depth: Depth, *, over_time: bool) -> None:
+def _show(grouped: GroupedSurvey, settings: Settings, depth: Depth, *, over_time: bool) -> None:
     from perdure.stats.groups import alone
 
-    survey = found.survey
+    survey = grouped.survey
     several = len(survey.lifetimes) > 1 or settings.group is not None
-    show_answers(survey, found.groups if several else (alone(survey, survey.scores[0], found.groups),), depth)
+    show_answers(survey, grouped.groups if several else (alone(survey, survey.scores[0], grouped.groups),), depth)
     if over_time:
         show_over_time(survey, settings.ids)
-    if found.apart:
-        echo(f"not grouped: {found.apart}", err=True)
+    if grouped.apart:
+        echo(f"not grouped: {grouped.apart}", err=True)

@@ -30,7 +30,7 @@ def clean(text: str) -> str:
     """Return `text` with each control character written as JSON does, so that a terminal shows it."""
     if text.replace("\n", "").isprintable():
         return text
-    return re.sub(_CONTROLS, lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub(_CONTROLS, lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _written_out(problem: UnicodeError) -> tuple[str, int]:
@@ -38,7 +38,7 @@ def _written_out(problem: UnicodeError) -> tuple[str, int]:
     if not isinstance(problem, UnicodeEncodeError):
         raise problem
     pairs = problem.object[problem.start : problem.end].encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{pairs[at : at + 2].hex()}" for at in range(0, len(pairs), 2)), problem.end
+    return "".join(f"\\u{pairs[index : index + 2].hex()}" for index in range(0, len(pairs), 2)), problem.end
 
 
 def guard() -> None:
@@ -50,8 +50,8 @@ def guard() -> None:
         if not isinstance(stream, _Clean):
             if isinstance(stream, io.TextIOWrapper):
                 # Programs read files and pipes and expect UTF-8, which is not the default on Windows.
-                asked = stream.isatty() or "PYTHONIOENCODING" in os.environ
-                stream.reconfigure(encoding=stream.encoding if asked else "utf-8", errors=_AS_JSON)
+                supported = stream.isatty() or "PYTHONIOENCODING" in os.environ
+                stream.reconfigure(encoding=stream.encoding if supported else "utf-8", errors=_AS_JSON)
             setattr(sys, name, _Clean(stream))
 
 

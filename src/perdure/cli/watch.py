@@ -52,7 +52,7 @@ def watch(
     elif terminal:
         _in_terminal(monitor)
     else:
-        _served(monitor, host, port, token, open_page, quiet)
+        _serve(monitor, host, port, token, open_page, quiet)
 
 
 def _once(monitor: Monitor, json: str | None, quiet: bool) -> None:
@@ -86,7 +86,7 @@ def _in_terminal(monitor: Monitor) -> None:
         return
 
 
-def _served(monitor: Monitor, host: str, port: int, token: str | None, open_page: bool, quiet: bool) -> None:
+def _serve(monitor: Monitor, host: str, port: int, token: str | None, open_page: bool, quiet: bool) -> None:
     from perdure.watch.server import serve
 
     def started(address: str) -> None:

@@ -64,8 +64,8 @@ def gradient(network: Network, inputs: Array, labels: Labels) -> Network:
     error /= error.sum(axis=1, keepdims=True)
     error[np.arange(labels.size), labels] -= 1.0
     error /= labels.size
-    back = (error @ network.output.T) * (active > 0.0)
-    return Network(inputs.T @ back, back.sum(axis=0), active.T @ error, error.sum(axis=0))
+    hidden_error = (error @ network.output.T) * (active > 0.0)
+    return Network(inputs.T @ hidden_error, hidden_error.sum(axis=0), active.T @ error, error.sum(axis=0))
 
 
 def descend(network: Network, slope: Network, rate: float) -> Network:
@@ -291,5 +291,5 @@ class EWC(Naive):
 
 
 def _flat(inputs: Any) -> Array:
-    given = np.asarray(inputs, dtype=np.float64)
-    return given.reshape(len(given), -1)
+    inputs_array = np.asarray(inputs, dtype=np.float64)
+    return inputs_array.reshape(len(inputs_array), -1)

@@ -26,24 +26,24 @@ def code_digest(modules: Iterable[str]) -> str:
     an edit of Perdure's own source does not change the digest. Modules of the user's own that these modules
     import at their top level count as well: a base class, or the class that a function returns, may be there.
     """
-    parts = {_identified(name) for name in _with_imports(modules)}
+    parts = {_identify(name) for name in _with_imports(modules)}
     return ", ".join(sorted(part for part in parts if part)) if None not in parts else UNKNOWN
 
 
 def _with_imports(modules: Iterable[str]) -> list[str]:
     """Return the modules, and the user's own ones that their top level imports, directly or not."""
-    found: list[str] = []
+    texts: list[str] = []
     waiting = list(modules)
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in texts:
             continue
-        found.append(name)
+        texts.append(name)
         for value in vars(sys.modules[name]).values() if _is_own(name) else ():
             other = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
             if isinstance(other, str) and _is_own(other):
                 waiting.append(other)
-    return found
+    return texts
 
 
 def _is_own(module: str) -> bool:
@@ -64,7 +64,7 @@ def chained(recorded: str | None, digest: str) -> str:
     return recorded if continues(recorded, digest) else f"{recorded}{_THEN}{digest}"
 
 
-def _identified(module: str) -> str | None:
+def _identify(module: str) -> str | None:
     package = module.partition(".")[0]
     if package == "perdure":
         return f"perdure=={__version__}"
@@ -73,14 +73,14 @@ def _identified(module: str) -> str | None:
         return None
     if is_installed(Path(file).resolve()) and (names := packages_distributions().get(package)):
         return ", ".join(f"{name}=={version(name)}" for name in sorted(set(names)))
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     try:
         for name, source in sorted({Path(file).name: Path(file), **dict(_sources(package))}.items()):
             content = files.read_bytes(source)
-            found.update(b"%b\0%d\0%b" % (os.fsencode(name), len(content), content))
+            digest.update(b"%b\0%d\0%b" % (os.fsencode(name), len(content), content))
     except OSError:
         return None
-    return f"{package}@{found.hexdigest()[:16]}"
+    return f"{package}@{digest.hexdigest()[:16]}"
 
 
 def _sources(package: str) -> Iterator[tuple[str, Path]]:

@@ -58,9 +58,9 @@ def find_learner(name: str) -> Maker:
     if name.startswith(_SB3):
         return _of_sb3(name)
     if ":" in name:
-        return _imported(name)
+        return _import(name)
     if name in REFERENCE:
-        return _imported(REFERENCE[name])
+        return _import(REFERENCE[name])
     try:
         return LEARNERS.get(name)
     except UnknownNameError:
@@ -150,7 +150,7 @@ def _of_torch(name: str) -> Maker:
         raise LearnerError(f"unknown learner {name!r}", nearest(method, TORCH_METHODS))
     if find_spec("torch") is None:
         raise MissingExtraError("torch", "torch", f"the learner {name!r}")
-    return _imported(f"{_TORCH_MODULE}:{TORCH_METHODS[method]}")
+    return _import(f"{_TORCH_MODULE}:{TORCH_METHODS[method]}")
 
 
 def _of_sb3(name: str) -> Maker:
@@ -161,10 +161,10 @@ def _of_sb3(name: str) -> Maker:
     return partial(SB3Learner, algorithm)
 
 
-def _imported(path: str) -> Maker:
+def _import(path: str) -> Maker:
     module, _, attribute = path.partition(":")
     try:
-        found: Any = import_module(module)
+        target: Any = import_module(module)
     except ModuleNotFoundError as problem:
         if problem.name and (module == problem.name or module.startswith(f"{problem.name}.")):
             raise LearnerError(
@@ -174,34 +174,34 @@ def _imported(path: str) -> Maker:
             ) from None
         raise
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            home = getattr(found, "__name__", None)
-            own = [
+        if not hasattr(target, part):
+            home = getattr(target, "__name__", None)
+            names = [
                 name
-                for name, value in vars(found).items()
+                for name, value in vars(target).items()
                 if isinstance(value, type) and value.__module__ == home and not name.startswith("_")
             ]
-            offer = nearest(part, own) if own else "no class is defined there"
+            offer = nearest(part, names) if names else "no class is defined there"
             raise LearnerError(f"{module} has no {part!r}", offer, where=path)
-        found = getattr(found, part)
-    if not callable(found):
+        target = getattr(target, part)
+    if not callable(target):
         raise LearnerError(
-            f"{type(found).__name__} is not callable", "name a class or a function that makes it", where=path
+            f"{type(target).__name__} is not callable", "name a class or a function that makes it", where=path
         )
-    maker: Maker = found
+    maker: Maker = target
     return maker
 
 
 def _check_params(name: str, maker: Maker, params: Mapping[str, Any]) -> None:
     try:
-        taken = inspect.signature(maker).parameters
+        parameters = inspect.signature(maker).parameters
     except (TypeError, ValueError):
         return
-    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values()):
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
-    if "seed" not in taken:
+    if "seed" not in parameters:
         raise LearnerError("takes no 'seed'", "let it take seed=…, so that a lifetime can be repeated", where=name)
-    own = [parameter for parameter in taken if parameter != "seed"]
+    names = [parameter for parameter in parameters if parameter != "seed"]
     for key in params:
-        if key not in own:
-            raise LearnerError(f"takes no parameter {key!r}", nearest(key, own), where=name)
+        if key not in names:
+            raise LearnerError(f"takes no parameter {key!r}", nearest(key, names), where=name)

@@ -85,7 +85,7 @@ class QLearning(ArrayLearner):
         """Return the best action known; while learning, sometimes a random one, and among untried ones any."""
         if self.learning and self.rng.random() < self.explore:
             return int(self.rng.integers(self.actions))
-        values = self._values(self._encoded(observation))
+        values = self._values(self._encode(observation))
         best = int(values.argmax())
         if self.learning and values[best] == 0.0:  # some of these were never tried
             return int(self.rng.choice(np.flatnonzero(values == 0.0)))
@@ -93,8 +93,8 @@ class QLearning(ArrayLearner):
 
     def learn(self, experience: Transition) -> None:
         """Store the step; at the end of the episode, learn from all of it."""
-        rows = self._encoded(experience.observation)
-        following = self._encoded(experience.next_observation)
+        rows = self._encode(experience.observation)
+        following = self._encode(experience.next_observation)
         self._episode.append((rows, experience.action, experience.reward, following, experience.terminated))
         if experience.terminated or experience.truncated:
             self._learn_backwards()
@@ -126,7 +126,7 @@ class QLearning(ArrayLearner):
         values: npt.NDArray[np.float64] = self._in_use[rows, : self.actions].sum(axis=0)
         return values
 
-    def _encoded(self, observation: Any) -> npt.NDArray[np.int64]:
+    def _encode(self, observation: Any) -> npt.NDArray[np.int64]:
         """Return the rows of an observation; those of the last one are often needed again."""
         if self._seen is None or self._seen[0] is not observation:
             if self._rows is None:

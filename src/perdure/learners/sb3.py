@@ -25,7 +25,7 @@ _ENDLESS = 10**9  # steps; the block's end stops the learning
 _OFF_POLICY = {"buffer_size": 10_000, "learning_starts": 100}
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "PPO": {"n_steps": 128, "batch_size": 64, "learning_rate": 1e-3, "ent_coef": 0.01},
-    # Exploring ever less needs to know how long a life is, which nobody is told.
+    # An exploration schedule needs the length of the lifetime, which is unknown here.
     "DQN": {**_OFF_POLICY, "exploration_initial_eps": 0.1, "exploration_final_eps": 0.1},
     "SAC": _OFF_POLICY,
     "TD3": _OFF_POLICY,
@@ -52,7 +52,7 @@ class SB3Learner:
         self.params = {**_DEFAULTS.get(algorithm, {}), **params}
         self.model: Any = None
         self._saved: dict[str, Any] | None = None
-        """What was restored, until the first block shows the spaces that a model is made for."""
+        """The restored state, until the first block provides the spaces to make a model."""
         self._reseeded: int | None = None
 
     def live(self, life: Any) -> None:
@@ -60,7 +60,7 @@ class SB3Learner:
         for block in life:
             env = _flat_env(block.env())
             model = self._model(env, block.where)
-            life.freeze()  # a model that was made just now is what is evaluated
+            life.freeze()  # only now: the model may have just been made
             if block.learning:
                 _learn(model, env)
             else:
@@ -70,8 +70,8 @@ class SB3Learner:
         """Return a digest of all weights."""
         digest = hashlib.sha256()
         weights = self._saved["weights"]["policy"] if self._saved else None
-        for name, one in (weights or (self.model.policy.state_dict() if self.model is not None else {})).items():
-            digest.update(name.encode() + one.detach().cpu().numpy().tobytes())
+        for name, weight in (weights or (self.model.policy.state_dict() if self.model is not None else {})).items():
+            digest.update(name.encode() + weight.detach().cpu().numpy().tobytes())
         return digest.hexdigest()
 
     def save(self, folder: Path) -> None:
@@ -79,7 +79,7 @@ class SB3Learner:
         state = self._saved or (_state(self.model) if self.model is not None else None)
         if state is not None:
             arrays = dict(state["arrays"])
-            weights = _taken_apart(state["weights"], arrays)
+            weights = _flatten_state(state["weights"], arrays)
             np.savez(folder / _ARRAYS, allow_pickle=False, **arrays)
             files.write(folder / _NUMBERS, json.dumps({**state["numbers"], "weights": weights}).encode())
 
@@ -92,7 +92,7 @@ class SB3Learner:
         numbers = json.loads(files.read_text(folder / _NUMBERS, files.HEADER_LIMIT))
         self.model = None
         self._saved = {
-            "weights": _put_together(numbers.pop("weights"), arrays),
+            "weights": _restore_state(numbers.pop("weights"), arrays),
             "arrays": arrays,
             "numbers": numbers,
         }
@@ -111,10 +111,10 @@ class SB3Learner:
                 self._saved = None
             if self._reseeded is not None:
                 self.model.set_random_seed(self._reseeded)
-        mine = self.model.observation_space.shape, self.model.action_space
-        if mine != (env.observation_space.shape, env.action_space):
+        own_spaces = self.model.observation_space.shape, self.model.action_space
+        if own_spaces != (env.observation_space.shape, env.action_space):
             raise LearnerError(
-                f"{self.algorithm} was made for {mine[0]} and {mine[1]}, and this task has "
+                f"{self.algorithm} was made for {own_spaces[0]} and {own_spaces[1]}, and this task has "
                 f"{env.observation_space.shape} and {env.action_space}",
                 "give a lifetime tasks with one pair of spaces, as one model needs",
                 where=where,
@@ -151,7 +151,7 @@ def algorithm_called(name: str) -> Any:
             str(problem.name), "sb3", f"the learner {'ppo' if name == 'PPO' else f'sb3:{name}'!r}"
         ) from None
     base = import_module("stable_baselines3.common.base_class").BaseAlgorithm
-    known = {key: one for key, one in vars(library).items() if isinstance(one, type) and issubclass(one, base)}
+    known = {key: value for key, value in vars(library).items() if isinstance(value, type) and issubclass(value, base)}
     if name not in known:
         raise LearnerError(f"Stable-Baselines3 has no algorithm {name!r}", nearest(name, known))
     return known[name]
@@ -177,24 +177,24 @@ def _state(model: Any) -> dict[str, Any]:
     return {"weights": {**model.get_parameters(), _ALONE: _alone(model)}, "arrays": arrays, "numbers": numbers}
 
 
-def _taken_apart(tree: Any, arrays: dict[str, Any]) -> Any:
+def _flatten_state(tree: Any, arrays: dict[str, Any]) -> Any:
     """Nested state as JSON can hold it, its tensors among `arrays`; keys may be numbers."""
     if isinstance(tree, Mapping):
-        return {"pairs": [[key, _taken_apart(one, arrays)] for key, one in tree.items()]}
+        return {"pairs": [[key, _flatten_state(branch, arrays)] for key, branch in tree.items()]}
     if hasattr(tree, "detach"):
         name = f"tensor-{len(arrays)}"
         arrays[name] = tree.detach().cpu().numpy()
         return {"tensor": name}
-    return [_taken_apart(one, arrays) for one in tree] if isinstance(tree, list | tuple) else tree
+    return [_flatten_state(branch, arrays) for branch in tree] if isinstance(tree, list | tuple) else tree
 
 
-def _put_together(tree: Any, arrays: Mapping[str, Any]) -> Any:
-    """Back from `_taken_apart`."""
+def _restore_state(tree: Any, arrays: Mapping[str, Any]) -> Any:
+    """Back from `_flatten_state`."""
     if isinstance(tree, dict) and "tensor" in tree:
         return import_module("torch").from_numpy(np.array(arrays[tree["tensor"]]))
     if isinstance(tree, dict):
-        return {key: _put_together(one, arrays) for key, one in tree["pairs"]}
-    return [_put_together(one, arrays) for one in tree] if isinstance(tree, list) else tree
+        return {key: _restore_state(branch, arrays) for key, branch in tree["pairs"]}
+    return [_restore_state(branch, arrays) for branch in tree] if isinstance(tree, list) else tree
 
 
 def _alone(model: Any) -> dict[str, Any]:
@@ -214,8 +214,8 @@ def _take_up(model: Any, state: Mapping[str, Any]) -> None:
     if "buffer" in numbers:
         model.replay_buffer.pos, model.replay_buffer.full = numbers["buffer"]
         for name in _BUFFER:
-            kept = arrays[f"buffer:{name}"]
-            getattr(model.replay_buffer, name)[: len(kept)] = kept
+            stored = arrays[f"buffer:{name}"]
+            getattr(model.replay_buffer, name)[: len(stored)] = stored
     import_module("torch").set_rng_state(import_module("torch").from_numpy(np.array(arrays["torch"])))
     kind, *rest = numbers["numpy"]
     np.random.set_state((kind, arrays["numpy"], *rest))  # noqa: NPY002
@@ -229,7 +229,7 @@ def flattened(observation: Any, space: Any) -> npt.NDArray[np.float32]:
     from gymnasium import spaces
 
     if isinstance(space, spaces.Dict):
-        parts = [flattened(observation[key], one) for key, one in space.spaces.items() if not _is_text(one)]
+        parts = [flattened(observation[key], space) for key, space in space.spaces.items() if not _is_text(space)]
         return np.concatenate(parts)
     if isinstance(space, spaces.Discrete):
         chosen = int(observation) - int(space.start)
@@ -245,7 +245,7 @@ def flat_size(space: Any) -> int:
     from gymnasium import spaces
 
     if isinstance(space, spaces.Dict):
-        return sum(flat_size(one) for one in space.spaces.values() if not _is_text(one))
+        return sum(flat_size(space) for space in space.spaces.values() if not _is_text(space))
     if isinstance(space, spaces.Discrete):
         return int(space.n)
     if _is_grid(space):

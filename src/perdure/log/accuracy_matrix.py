@@ -91,8 +91,8 @@ class AccuracyMatrix(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def value(self, row: int, column: int) -> float:
         """Return one of `values`, without making all of them."""
-        found = self.cells.get((row, column), np.nan) if isinstance(self.cells, Mapping) else self.cells[row, column]
-        return float(found)
+        cell = self.cells.get((row, column), np.nan) if isinstance(self.cells, Mapping) else self.cells[row, column]
+        return float(cell)
 
     @cached_property
     def before(self) -> Array:
@@ -128,9 +128,9 @@ def negated(matrix: AccuracyMatrix) -> AccuracyMatrix:
         matrix,
         cells=values,
         **extremes(values),
-        others={task: -one for task, one in matrix.others.items()},
-        random_init=matrix.random_init and tuple(-one for one in matrix.random_init),
-        joint=matrix.joint and tuple(-one for one in matrix.joint),
+        others={task: -value for task, value in matrix.others.items()},
+        random_init=matrix.random_init and tuple(-value for value in matrix.random_init),
+        joint=matrix.joint and tuple(-value for value in matrix.joint),
         negated=True,
     )
 
@@ -229,20 +229,22 @@ def _each_row(choose: Callable[[Array], float], values: Array) -> tuple[float | 
     return tuple(None if np.isnan(row).all() else float(choose(row)) for row in values)
 
 
-def _baseline(matrix: AccuracyMatrix, given: Baseline, name: str, unit: Unit | None, source: str) -> tuple[float, ...]:
+def _baseline(
+    matrix: AccuracyMatrix, baseline: Baseline, name: str, unit: Unit | None, source: str
+) -> tuple[float, ...]:
     count = len(matrix.tasks)
-    if isinstance(given, Mapping):
-        folded = {task.lower(): value for task, value in given.items()}
+    if isinstance(baseline, Mapping):
+        folded = {task.lower(): value for task, value in baseline.items()}
         absent = [task for task in matrix.tasks if task not in folded]
         if absent:
             raise LogError(
                 f"{name} has no value for task {absent[0]!r}", f"it names {', '.join(folded) or 'none'}", file=source
             )
         values = [folded[task] for task in matrix.tasks]
-    elif isinstance(given, int | float):
-        values = [given] * count
+    elif isinstance(baseline, int | float):
+        values = [baseline] * count
     else:
-        values = list(given)
+        values = list(baseline)
     if len(values) != count:
         raise LogError(
             f"{name} has {len(values)} values for {count} tasks",
@@ -251,7 +253,11 @@ def _baseline(matrix: AccuracyMatrix, given: Baseline, name: str, unit: Unit | N
         )
     numbers = tuple(float(value) for value in values)
     limit = LIMITS[matrix.unit]
-    wrong = [one for one in numbers if not np.isfinite(one) or one > limit or (one < 0 and matrix.unit != "raw")]
+    wrong = [
+        number
+        for number in numbers
+        if not np.isfinite(number) or number > limit or (number < 0 and matrix.unit != "raw")
+    ]
     if wrong:
         raise LogError(
             f"{name} holds {wrong[0]:g}, outside 0..{limit:g}", f"the matrix is in {matrix.unit}", file=source
@@ -262,4 +268,4 @@ def _baseline(matrix: AccuracyMatrix, given: Baseline, name: str, unit: Unit | N
             "give it in percent, or say --unit percent if it is",
             file=source,
         )
-    return tuple(-one for one in numbers) if matrix.negated else numbers
+    return tuple(-number for number in numbers) if matrix.negated else numbers

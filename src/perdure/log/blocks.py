@@ -49,8 +49,10 @@ def in_order(rows: pl.DataFrame, *first: str) -> pl.DataFrame:
 
 def _neighbours(rows: pl.DataFrame, *names: str) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:
     """Yield pieces of the columns `names`, as numbers, that overlap by one row, with the start of each piece."""
-    found = (rows.get_column(name) for name in names)
-    columns = [one if one.dtype.is_integer() else one.to_physical() for one in found]  # asking costs a query
+    series = (rows.get_column(name) for name in names)
+    columns = [
+        column if column.dtype.is_integer() else column.to_physical() for column in series
+    ]  # asking costs a query
     for start in range(0, rows.height - 1, _AT_ONCE):
         yield start, [column.slice(start, _AT_ONCE + 1).to_numpy() for column in columns]
 
@@ -73,25 +75,25 @@ def passage(
         tasks = {name: Task(name) for name in bare.values()}
     elif variants == "params":
         settled = settled or settle([lifetime.sets])
-        named, made = names(lifetime, settled)
-        rows = rows.with_columns(named) if made else rows
-        tasks = made
+        named, renamed = names(lifetime, settled)
+        rows = rows.with_columns(named) if renamed else rows
+        tasks = renamed
     complete = is_complete(rows)
-    raw, own = _measured(rows, labels, measure)
+    raw, mapped = _measure(rows, labels, measure)
     counts = complete & np.isfinite(raw)
     dropped = dict.fromkeys(_REASONS, 0)
     every = bool(counts.all())
     if not every:
         losses = (~complete, complete & np.isnan(raw), complete & np.isinf(raw))
         dropped = {why: int(lost.sum()) for why, lost in zip(_REASONS, losses, strict=True)}
-        rows, raw, own = rows.filter(pl.Series(counts)), raw[counts], own[counts]
+        rows, raw, mapped = rows.filter(pl.Series(counts)), raw[counts], mapped[counts]
         labels = labels.filter(pl.Series(counts))
     row_starts = boundaries(rows)
-    values, starts = _averaged(rows, raw, row_starts)
+    values, starts = _average(rows, raw, row_starts)
     facts = _BlockFacts.of(rows, labels, row_starts)
     noise = {} if facts.plain else settled.noise if variants == "params" and settled else _noise(lifetime)
     scenario = _scenario_of(lifetime, facts, np.diff(starts), noise, tasks, as_one=variants == "agnostic")
-    measures = {} if isinstance(measure, str) else _by_task(lifetime, scenario, own[row_starts[:-1]].tolist())
+    measures = {} if isinstance(measure, str) else _by_task(lifetime, scenario, mapped[row_starts[:-1]].tolist())
     return Passage(
         scenario=scenario,
         measure=measure if isinstance(measure, str) else _named(measures),
@@ -106,7 +108,7 @@ def passage(
 
 
 def _named(measures: Mapping[str, str]) -> str:
-    return ", ".join(f"{task}={one}" for task, one in measures.items())
+    return ", ".join(f"{task}={measure}" for task, measure in measures.items())
 
 
 def parameter_table(lifetime: Lifetime) -> ParameterTable:
@@ -114,42 +116,42 @@ def parameter_table(lifetime: Lifetime) -> ParameterTable:
     rows = lifetime.experiences
     counts = is_complete(rows)
     values = (rows.get_column(name).to_numpy().astype(np.float64, copy=False) for name in lifetime.measures)
-    counts &= np.logical_or.reduce([np.isfinite(one) for one in values]) if lifetime.measures else True
+    counts &= np.logical_or.reduce([np.isfinite(value) for value in values]) if lifetime.measures else True
     if not counts.all():
         rows = rows.filter(pl.Series(counts))
     row_starts = boundaries(rows)
     return table_of(rows, row_starts[:-1], experiences(rows, row_starts), None if counts.all() else counts)
 
 
-def _measured(
+def _measure(
     rows: pl.DataFrame, labels: pl.Series, measure: str | Mapping[str, str]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Return the value of each row, null as NaN, and the number of the column that it is from."""
     if isinstance(measure, str):
         values = rows.get_column(measure).to_numpy().astype(np.float64, copy=False)
         return values, np.broadcast_to(np.int64(0), rows.height)
-    raw, own = np.full(rows.height, np.nan), np.zeros(rows.height, np.int64)
+    raw, mapped = np.full(rows.height, np.nan), np.zeros(rows.height, np.int64)
     labels = labels.cast(pl.String)
     for name in dict.fromkeys(measure.values()):
-        here = labels.is_in([label for label, one in measure.items() if one == name]).to_numpy()
-        raw[here] = rows.get_column(name).to_numpy()[here]
-        own[here] = rows.columns.index(name)
-    return raw, own
+        matching = labels.is_in([label for label, column in measure.items() if column == name]).to_numpy()
+        raw[matching] = rows.get_column(name).to_numpy()[matching]
+        mapped[matching] = rows.columns.index(name)
+    return raw, mapped
 
 
 def _by_task(lifetime: Lifetime, scenario: Scenario, columns: list[int]) -> dict[str, str]:
     """Return task → measure, by the column that each block's values are from."""
-    found: dict[str, str] = {}
+    measures: dict[str, str] = {}
     for block, column in zip(scenario.blocks, columns, strict=True):
         name = lifetime.experiences.columns[column]
-        if found.setdefault(block.task, name) != name:
+        if measures.setdefault(block.task, name) != name:
             raise LogError(
-                f"the variants of {block.task!r} are measured by {found[block.task]!r} and {name!r}, and cannot "
+                f"the variants of {block.task!r} are measured by {measures[block.task]!r} and {name!r}, and cannot "
                 "be one task",
                 "give them one measure, or score --variants name",
                 where=lifetime.id,
             )
-    return {task.label: found[task.label] for task in scenario.tasks}
+    return {task.label: measures[task.label] for task in scenario.tasks}
 
 
 def is_complete(rows: pl.DataFrame) -> npt.NDArray[np.bool_]:
@@ -184,7 +186,7 @@ def _begins(rows: pl.DataFrame, row_starts: npt.NDArray[np.int64]) -> npt.NDArra
     return first
 
 
-def _averaged(
+def _average(
     rows: pl.DataFrame, raw: npt.NDArray[np.float64], row_starts: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Return one value per experience, and the start of each block among them."""
@@ -199,16 +201,16 @@ def _averaged(
 
 
 def _noise(lifetime: Lifetime) -> dict[str, frozenset[str]]:
-    return {label: found.noise for label, found in lifetime.sets.labels.items()}
+    return {label: label_sets.noise for label, label_sets in lifetime.sets.labels.items()}
 
 
 def _notes(lifetime: Lifetime) -> Iterator[str]:
     """Yield a note on each label that is scored as one task and holds several parameter sets."""
-    for label, found in lifetime.sets.labels.items():
-        if found.apart:
+    for label, label_sets in lifetime.sets.labels.items():
+        if label_sets.apart:
             yield (
-                f"{label} holds {len(found.sets)} parameter sets, each constant within its blocks, and is scored as "
-                "one task; --variants params takes each for a task of its own"
+                f"{label} holds {len(label_sets.sets)} parameter sets, each constant within its blocks, and is scored "
+                "as one task; --variants params takes each for a task of its own"
             )
 
 
@@ -257,8 +259,10 @@ def _scenario_of(
         for first, last, label in zip(facts.first, facts.last, facts.labels, strict=True)
     ]
     blocks = [
-        Block(_MODES[kind], task, length, found, subtype, number, label.lower() if as_one and label != task else "")
-        for kind, task, length, found, subtype, number, label in zip(
+        Block(
+            _MODES[kind], task, length, first_params, subtype, number, label.lower() if as_one and label != task else ""
+        )
+        for kind, task, length, first_params, subtype, number, label in zip(
             facts.kinds, facts.tasks, lengths.tolist(), params, facts.subtypes, facts.numbers, facts.labels, strict=True
         )
     ]
@@ -268,8 +272,8 @@ def _scenario_of(
 
 def _params(first: str | None, last: str | None, noise: frozenset[str]) -> dict[str, Any]:
     """Return a block's parameters: those that its first and its last row share, without noise."""
-    found = parameters(first)
+    params = parameters(first)
     if first != last:
         ends = parameters(last)
-        found = {name: value for name, value in found.items() if name in ends and same_value(value, ends[name])}
-    return {name: value for name, value in found.items() if name not in noise} if noise else found
+        params = {name: value for name, value in params.items() if name in ends and same_value(value, ends[name])}
+    return {name: value for name, value in params.items() if name not in noise} if noise else params

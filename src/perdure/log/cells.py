@@ -43,11 +43,11 @@ def is_measurable(column: pl.Series) -> bool:
 def counts(table: TextTable, name: str) -> pl.Series:
     """Return whole numbers that are not negative; `3.0` is one."""
     column = table.rows[name] if _countable(table.rows[name]) else _text(table, name)
-    whole = column.cast(pl.Int64, strict=False) if column.dtype == pl.String else _whole(column)
-    if whole.null_count() and column.dtype == pl.String:
-        whole = whole.fill_null(_whole(_numbers(column)))
-    refuse(table, name, whole.is_null() | (whole < 0), "a whole number, 0 or more")
-    return whole
+    integers = column.cast(pl.Int64, strict=False) if column.dtype == pl.String else _whole(column)
+    if integers.null_count() and column.dtype == pl.String:
+        integers = integers.fill_null(_whole(_numbers(column)))
+    refuse(table, name, integers.is_null() | (integers < 0), "a whole number, 0 or more")
+    return integers
 
 
 def names(table: TextTable, name: str, *, strip: bool = False) -> pl.Series:
@@ -67,8 +67,8 @@ def labels(table: TextTable, name: str) -> pl.Series:
         raise LogError(f"{table.call(name)} holds {column.dtype}", "expected text or numbers", file=table.parts[0].path)
     if column.dtype.is_float():
         column = column.fill_nan(None)
-        whole = _whole(column)
-        column = whole if whole.null_count() == column.null_count() else column
+        integers = _whole(column)
+        column = integers if integers.null_count() == column.null_count() else column
     text = column.cast(pl.String).str.strip_chars()
     if column.dtype == pl.String:
         text = text.replace("", None).str.replace(r"^(\d+)\.0+$", "${1}")
@@ -78,9 +78,9 @@ def labels(table: TextTable, name: str) -> pl.Series:
 def words(table: TextTable, name: str, meanings: Mapping[str, str], blank: str | None = None) -> pl.Series:
     """Return our word for each of a few words in any case; `blank` is the meaning of a blank cell."""
     column = _text(table, name)
-    said = _each(column, lambda text: text.strip().lower() or None)
-    meant = _each(said, meanings.get)
-    refuse(table, name, meant.is_null() & (said.is_not_null() | (blank is None)), f"one of {', '.join(meanings)}")
+    texts = _each(column, lambda text: text.strip().lower() or None)
+    meant = _each(texts, meanings.get)
+    refuse(table, name, meant.is_null() & (texts.is_not_null() | (blank is None)), f"one of {', '.join(meanings)}")
     return meant.fill_null(blank or "").cast(STANDARD_COLUMNS[name])
 
 
@@ -117,9 +117,9 @@ def typed(column: pl.Series) -> pl.Series:
     """Return an extra column as numbers if every cell is one, else unchanged; 007 is a name."""
     if column.dtype != pl.String:
         return column
-    whole = column.cast(pl.Int64, strict=False)
-    if whole.null_count() == column.null_count():
-        return whole if (whole.cast(pl.String) == column).all() else column
+    integers = column.cast(pl.Int64, strict=False)
+    if integers.null_count() == column.null_count():
+        return integers if (integers.cast(pl.String) == column).all() else column
     real = column.cast(pl.Float64, strict=False)
     return real if real.null_count() == column.null_count() else column
 
@@ -199,8 +199,8 @@ def refuse(table: TextTable, name: str, bad: pl.Series, expected: str) -> None:
     if not bad.any():
         return
     row = int(bad.arg_true()[0])
-    found = table.rows[name][row]
-    shown = "blank" if found is None else repr(found)
-    shown = shown if len(shown) <= 80 else f"{shown[:76]} …"
+    cell = table.rows[name][row]
+    text = "blank" if cell is None else repr(cell)
+    text = text if len(text) <= 80 else f"{text[:76]} …"
     more = f" ({bad.sum()} such rows)" if bad.sum() > 1 else ""
-    raise table.refusal(row, f"{table.call(name)} is {shown}", f"expected {expected}{more}")
+    raise table.refusal(row, f"{table.call(name)} is {text}", f"expected {expected}{more}")

@@ -126,18 +126,18 @@ def check_lines(place: Path, options: Options | None = None) -> Check:
         problems.append(Problem("error", ".", None, "no data-log.tsv in any folder below", "nothing was logged here"))
     tables: list[tuple[str, pl.DataFrame]] = []
     headers: dict[bool, str] = {}
-    seen: dict[str, Seen] = {}
+    files_seen: dict[str, Seen] = {}
     for source in data_files:
         try:
             content = files.read_bytes(source.name)[: source.size]
         except OSError as problem:
             what = f"cannot be read: {problem.strerror}"
             problems.append(Problem("error", source.relative, None, what, "check its permissions"))
-            seen[source.relative] = Seen(source.size, None)
+            files_seen[source.relative] = Seen(source.size, None)
             continue
-        seen[source.relative] = seen_in(content, ledger.closed.get(source.relative))
+        files_seen[source.relative] = seen_in(content, ledger.closed.get(source.relative))
         examined = examine(source.relative, content)
-        problems.extend(_capped(_check_file(source.relative, examined, content, measures)))
+        problems.extend(_cap(_check_file(source.relative, examined, content, measures)))
         if examined.table is not None and not any(header_problems(examined.header, measures)):
             tables.append((source.relative, examined.table))
             headers.setdefault("block_subtype" in examined.header, source.relative)
@@ -151,16 +151,16 @@ def check_lines(place: Path, options: Options | None = None) -> Check:
                 "l2logger refuses such a mixture; Perdure takes 'wake' where it is absent",
             )
         )
-    problems.extend(_capped(within(tables, measures)))
-    problems.extend(_capped(across(tables)))
-    problems.extend(_capped(repeated(tables)))
+    problems.extend(_cap(within(tables, measures)))
+    problems.extend(_cap(across(tables)))
+    problems.extend(_cap(repeated(tables)))
     problems.extend(description_problems(written, place) if written else ())
-    problems.extend(compared(ledger, seen))
+    problems.extend(compared(ledger, files_seen))
     return Check(sum(table.height for _, table in tables), tuple(problems))
 
 
 def _check_descriptions(place: Path) -> Iterator[Problem]:
-    """Yield the problems of the JSON files beside the data."""
+    """Yield the problems of the JSON files next to the data."""
     if not (place / SCENARIO_INFO).exists():
         fix = "write {} into it; l2metrics refuses a log without"
         yield Problem("warning", SCENARIO_INFO, None, "missing", fix)
@@ -197,7 +197,7 @@ def _check_file(file: str, examined: Examined, content: bytes, measures: Sequenc
         )
 
 
-def _capped(problems: Iterator[Problem]) -> Iterator[Problem]:
+def _cap(problems: Iterator[Problem]) -> Iterator[Problem]:
     """Yield at most a hundred problems of one kind in one file, then the number of further ones."""
     counts: Counter[tuple[str, Level, str]] = Counter()
     for problem in problems:

@@ -60,10 +60,10 @@ def _check_recognition(reader: Reader, path: Path, name: str) -> None:
     answer = reader.recognises(path)
     require(answer is True, f"{name}: recognises({path}) is {answer!r}; expected True, or recognise() passes it by")
     with tempfile.TemporaryDirectory() as folder:
-        for nothing in (Path(folder), Path(folder, f"missing{path.suffix}")):
-            what = "an empty folder" if nothing.exists() else "a path where nothing is"
+        for absent in (Path(folder), Path(folder, f"missing{path.suffix}")):
+            what = "an empty folder" if absent.exists() else "a path where nothing is"
             try:
-                answer = reader.recognises(nothing)
+                answer = reader.recognises(absent)
             except Exception as problem:
                 raise AssertionError(f"{name}: recognises raised {problem!r} on {what}; expected False") from problem
             require(answer is False, f"{name}: recognises is {answer!r} for {what}; expected False")
@@ -74,10 +74,10 @@ def _check_lifetime(lifetime: Lifetime, name: str) -> None:
     require(isinstance(lifetime.id, str) and bool(lifetime.id), f"{name}: Lifetime.id is {lifetime.id!r}")
     rows = lifetime.experiences
     require(rows.height > 0, f"{name}: no rows; a log without experiences is a LogError")
-    found = rows.columns[: len(STANDARD_COLUMNS)]
+    names = rows.columns[: len(STANDARD_COLUMNS)]
     require(
-        found == list(STANDARD_COLUMNS),
-        f"{name}: the first columns are {', '.join(found)}; expected {', '.join(STANDARD_COLUMNS)}",
+        names == list(STANDARD_COLUMNS),
+        f"{name}: the first columns are {', '.join(names)}; expected {', '.join(STANDARD_COLUMNS)}",
     )
     for column, expected in STANDARD_COLUMNS.items():
         require(rows.schema[column] == expected, f"{name}: {column} is {rows.schema[column]}; expected {expected}")

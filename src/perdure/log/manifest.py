@@ -84,9 +84,9 @@ def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]
     names = object_in(file).get("metrics_columns")
     if not (isinstance(names, list) and names and all(isinstance(name, str) for name in names)):
         raise LogError(f"'metrics_columns' is {names!r}", "expected a list of one or more column names", file=file)
-    if taken := [name for name in names if name in STANDARD_COLUMNS]:
+    if reserved := [name for name in names if name in STANDARD_COLUMNS]:
         raise LogError(
-            f"'metrics_columns' names {taken[0]!r}, which is no measure but a column of every log",
+            f"'metrics_columns' names {reserved[0]!r}, which is no measure but a column of every log",
             "name the columns that hold values",
             file=file,
         )
@@ -102,16 +102,16 @@ def object_in(file: Path) -> dict[str, Any]:
     except OSError as problem:
         raise LogError(f"cannot be read: {problem.strerror}", "let it be read, or leave it out", file=file) from problem
     try:
-        found = msgspec.json.decode(content)
+        manifest = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise LogError(
             f"not JSON: {problem}", "expected a JSON object", file=file, line=_broken_line(content)
         ) from problem
     except RecursionError as problem:
         raise LogError("nested too deep to be read", "expected a JSON object", file=file) from problem
-    if not isinstance(found, dict):
-        raise LogError(f"holds a {type(found).__name__}", "expected a JSON object", file=file)
-    return cast("dict[str, Any]", found)
+    if not isinstance(manifest, dict):
+        raise LogError(f"holds a {type(manifest).__name__}", "expected a JSON object", file=file)
+    return cast("dict[str, Any]", manifest)
 
 
 def _broken_line(content: bytes) -> int | None:
@@ -169,20 +169,20 @@ def provenance() -> dict[str, Any]:
 
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    found = [("python", platform.python_version())]
+    versions = [("python", platform.python_version())]
     for package in ("perdure", "numpy", "polars"):
         try:
-            found.append((package, version(package)))
+            versions.append((package, version(package)))
         except PackageNotFoundError:
             continue
-    return tuple(found)
+    return tuple(versions)
 
 
 @cache
 def _git(folder: str) -> dict[str, Any] | None:
     """Return the commit checked out in `folder` and whether files differ from it; None outside a repository."""
     try:
-        said = subprocess.run(
+        result = subprocess.run(
             ["git", "-C", folder, "status", "--porcelain=v2", "--branch", "--untracked-files=no"],
             capture_output=True,
             text=True,
@@ -191,7 +191,7 @@ def _git(folder: str) -> dict[str, Any] | None:
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-    lines = said.splitlines()
+    lines = result.splitlines()
     commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid")), None)
     return {"commit": commit, "changed": any(not line.startswith("#") for line in lines)}
 

@@ -127,8 +127,8 @@ class Lifetime(Shown, msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def __repr__(self) -> str:
         known = {"learner": self.learner, "seed": self.seed, "complete": self.complete}
-        told = "".join(f", {name} {value!r}" for name, value in known.items() if value is not None)
-        return f"Lifetime({self.id!r}, {self.role}, {self.height} records{told})"
+        facts = "".join(f", {name} {value!r}" for name, value in known.items() if value is not None)
+        return f"Lifetime({self.id!r}, {self.role}, {self.height} records{facts})"
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with other values for some of the fields."""
@@ -188,15 +188,15 @@ class Lifetime(Shown, msgspec.Struct, frozen=True, eq=False, dict=True):
             return self.measure(measure)
         named = {task.lower(): name for task, name in measure.items()}
         labels = self.experiences.get_column("task_name").unique(maintain_order=True).to_list()
-        found = {label: named.get(label.lower()) or named.get(Task.parse(label.lower()).name) for label in labels}
-        without = [label for label, name in found.items() if name is None]
+        tasks = {label: named.get(label.lower()) or named.get(Task.parse(label.lower()).name) for label in labels}
+        without = [label for label, name in tasks.items() if name is None]
         if without:
             raise LogError(
                 f"no measure is named for task {without[0]!r} (named: {', '.join(named) or 'none'})",
                 "give one to every task, as in --measure pong=reward,battle=units",
                 where=self.id,
             )
-        return {label: self.measure(name) for label, name in found.items()}
+        return {label: self.measure(name) for label, name in tasks.items()}
 
     def measure(self, name: str | None = None) -> str:
         """Return the name of a measure of this log, the first declared one by default."""

@@ -44,7 +44,7 @@ def as_text(path: str | os.PathLike[str]) -> str:
 
 def printable(text: str) -> str:
     """Return text with � for characters that would move the cursor or break a line."""
-    return text if text.isprintable() else "".join(one if one.isprintable() else "�" for one in text)
+    return text if text.isprintable() else "".join(character if character.isprintable() else "�" for character in text)
 
 
 def logs_folder() -> Path:
@@ -61,10 +61,10 @@ def latest_log() -> Path | None:
     """Return the log folder that changed last, None if there is none."""
     folder = logs_folder()
     try:
-        found = [entry for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith(".")]
+        entries = [entry for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith(".")]
     except OSError:
         return None
-    newest = max(found, key=lambda entry: entry.stat().st_mtime, default=None)
+    newest = max(entries, key=lambda entry: entry.stat().st_mtime, default=None)
     return Path(newest.path) if newest else None
 
 
@@ -91,7 +91,7 @@ def sources(root: Path, name: str = DATA_FILE) -> tuple[Source, ...]:
 
     A link that leads out of the folder is refused: its target is not part of this log.
     """
-    found: list[Source] = []
+    sources: list[Source] = []
     waiting = [(str(root), "", 0)]
     while waiting:
         folder, relative, depth = waiting.pop()
@@ -105,10 +105,10 @@ def sources(root: Path, name: str = DATA_FILE) -> tuple[Source, ...]:
             if entry.is_symlink() and (entry.name == name or not os.path.isfile(entry.path)):
                 files.refuse_outside_link(Path(entry.path), root)
             if entry.name == name:
-                found.append(_source(entry, f"{relative}{entry.name}"))
+                sources.append(_source(entry, f"{relative}{entry.name}"))
             elif not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
                 waiting.append((entry.path, f"{relative}{entry.name}/", depth + 1))
-    return tuple(sorted(found, key=lambda source: _log_order(source.relative)))
+    return tuple(sorted(sources, key=lambda source: _log_order(source.relative)))
 
 
 def _source(entry: os.DirEntry[str], relative: str) -> Source:
@@ -140,22 +140,22 @@ def is_url(path: str | os.PathLike[str]) -> bool:
 
 def fetched(path: str | os.PathLike[str]) -> Path:
     """Return a local copy of a remote file or folder, made once per process, with the last name of the URL."""
-    found = _URL.fullmatch(os.fspath(path))
-    assert found is not None, path
-    scheme, rest = found["scheme"].lower(), found["rest"].rstrip("/")
+    match = _URL.fullmatch(os.fspath(path))
+    assert match is not None, path
+    scheme, rest = match["scheme"].lower(), match["rest"].rstrip("/")
     if scheme == "file":
         return _local(Path("/", unquote(rest)))
-    return _copied(f"{scheme}://{rest}")
+    return _copy_entry(f"{scheme}://{rest}")
 
 
 def opened_url(path: str | os.PathLike[str]) -> tuple[str, Any, str]:
     """Return the normal form of a URL, its file system, and the path in that."""
-    found = _URL.fullmatch(os.fspath(path))
-    assert found is not None, path
-    scheme, rest = found["scheme"].lower(), found["rest"].rstrip("/")
+    match = _URL.fullmatch(os.fspath(path))
+    assert match is not None, path
+    scheme, rest = match["scheme"].lower(), match["rest"].rstrip("/")
     url = f"{scheme}:///{rest}" if scheme == "file" else f"{scheme}://{rest}"
-    files, at = _opened(url)
-    return url, files, at.rstrip("/")
+    files, root = _open(url)
+    return url, files, root.rstrip("/")
 
 
 def _local(place: Path) -> Path:
@@ -165,15 +165,15 @@ def _local(place: Path) -> Path:
 
 
 @cache
-def _copied(url: str) -> Path:
-    files, at = _opened(url)
+def _copy_entry(url: str) -> Path:
+    files, root = _open(url)
     # The query after ? in an address is not part of a name.
-    name = PurePosixPath(unquote(urlsplit(url).path if url.startswith("http") else at)).name or "log"
+    name = PurePosixPath(unquote(urlsplit(url).path if url.startswith("http") else root)).name or "log"
     target = Path(tempfile.mkdtemp(dir=_shelf())) / name
     try:
-        if not files.exists(at):
+        if not files.exists(root):
             raise NotALogError("no such file or folder", "check the address", file=url)
-        _copy(files, at, target, url)
+        _copy(files, root, target, url)
     except (LogError, MissingExtraError):
         raise
     except Exception as problem:  # a third-party file system may raise anything
@@ -183,13 +183,13 @@ def _copied(url: str) -> Path:
     return target
 
 
-def _opened(url: str) -> tuple[Any, str]:
+def _open(url: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the path in it."""
     scheme = url.partition(":")[0]
     url_to_fs = import_extra("fsspec.core", f"reading {url}", "remote").url_to_fs
     try:
         urlsplit(url)  # raises for an address that is malformed
-        files, at = url_to_fs(url)
+        files, root = url_to_fs(url)
     except ImportError as problem:
         what = f"a file system for {scheme} ({_reason(problem)})"
         raise MissingExtraError(what, "remote", f"reading {url}") from problem
@@ -197,34 +197,34 @@ def _opened(url: str) -> tuple[Any, str]:
         raise LogError(
             f"no file system for {scheme!r} ({_reason(problem)})", "give a path, or another URL", file=url
         ) from problem
-    return files, str(at)
+    return files, str(root)
 
 
-def _copy(files: Any, at: str, target: Path, url: str) -> None:
+def _copy(files: Any, root: str, target: Path, url: str) -> None:
     """Copy one file, or every file of a folder that is not in a hidden folder."""
-    if files.info(at)["type"] != "directory":
-        _bounded(int(files.size(at) or 0), url)
-        files.get_file(at, str(target))
+    if files.info(root)["type"] != "directory":
+        _check_size(int(files.size(root) or 0), url)
+        files.get_file(root, str(target))
         return
-    within = dict(_within(files.find(at, detail=True), at))
+    within = dict(_within(files.find(root, detail=True), root))
     if not within:
         raise NotALogError("an empty folder", "give one that holds a log", file=url)
-    _bounded(sum(int(size or 0) for _, size in within.values()), url)
+    _check_size(sum(int(size or 0) for _, size in within.values()), url)
     for relative, (source, _) in within.items():
         place = target.joinpath(*relative)
         place.parent.mkdir(parents=True, exist_ok=True)
         files.get_file(source, str(place))
 
 
-def _within(found: dict[str, dict[str, Any]], root: str) -> Iterator[tuple[tuple[str, ...], tuple[str, int | None]]]:
+def _within(entries: dict[str, dict[str, Any]], root: str) -> Iterator[tuple[tuple[str, ...], tuple[str, int | None]]]:
     """Yield each file's path below `root`; leave out hidden names."""
-    for source, facts in found.items():
+    for source, facts in entries.items():
         relative = PurePosixPath(source.removeprefix(root).lstrip("/")).parts
         if relative and facts.get("type") == "file" and not any(part.startswith(".") for part in relative):
             yield relative, (source, facts.get("size"))
 
 
-def _bounded(size: int, url: str) -> None:
+def _check_size(size: int, url: str) -> None:
     if size > _AT_MOST:
         raise LogError(f"{size >> 30} GiB, too much to copy here", "give a folder further down", file=url)
 

@@ -39,9 +39,9 @@ class Note(str):
     problem: Problem
 
     def __new__(cls, problem: Problem) -> Self:
-        made = super().__new__(cls, f"{problem.place}: {problem.what}")
-        made.problem = problem
-        return made
+        warning = super().__new__(cls, f"{problem.place}: {problem.what}")
+        warning.problem = problem
+        return warning
 
     def __reduce__(self) -> tuple[type[Note], tuple[Problem]]:
         return Note, (self.problem,)
@@ -70,7 +70,7 @@ class Check(Tabular, msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        levels = [one.level for one in self.problems]
+        levels = [problem.level for problem in self.problems]
         counts = (plural(levels.count(level), level) for level in ("error", "warning"))
         return f"Check({plural(self.rows, 'record')}, {', '.join(counts)})"
 
@@ -88,4 +88,4 @@ class Check(Tabular, msgspec.Struct, frozen=True):
     def table(self) -> pl.DataFrame:
         """Return a data frame with a row per problem."""
         texts = dict.fromkeys(("level", "file", "what", "fix"), pl.String())
-        return pl.DataFrame([to_plain(one) for one in self.problems], schema={**texts, "line": pl.Int64()})
+        return pl.DataFrame([to_plain(problem) for problem in self.problems], schema={**texts, "line": pl.Int64()})

@@ -99,13 +99,15 @@ class SeveralLifetimes(ABC, Generic[_Kind]):
 
     def read(self, path: Path, options: Options) -> _Kind:
         """Return the lifetime of a file that holds one."""
-        found = list(islice(self.lifetimes(path, options), _SHOWN + 1))
-        if len(found) == 1:
-            return found[0]
-        count = str(len(found)) if len(found) <= _SHOWN else f"more than {_SHOWN}"
-        shown = ", ".join(lifetime.inside for lifetime in found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
+        lifetimes = list(islice(self.lifetimes(path, options), _SHOWN + 1))
+        if len(lifetimes) == 1:
+            return lifetimes[0]
+        count = str(len(lifetimes)) if len(lifetimes) <= _SHOWN else f"more than {_SHOWN}"
+        listed = ", ".join(lifetime.inside for lifetime in lifetimes[:_SHOWN]) + (
+            ", …" if len(lifetimes) > _SHOWN else ""
+        )
         raise LogError(
-            f"{count} lifetimes in it ({shown}), where one was asked for",
+            f"{count} lifetimes in it ({listed}), where one was asked for",
             "perdure.log.read.lifetimes gives each of them, and every verb that scores takes them all",
             file=path,
         )
@@ -235,8 +237,8 @@ def recognise(place: Path) -> Reader:
     if below:
         example = next((log for log in below if "experts" not in log.relative_to(place).parts), below[0])
         raise NotALogError("a folder of logs, not a log", f"give one of them, for example {example}", file=place)
-    found = f"not a log format that Perdure recognises ({'; '.join([_seen(place), *failed])})"
-    raise NotALogError(found, "run `perdure list readers` for the formats it reads", file=place)
+    reason = f"not a log format that Perdure recognises ({'; '.join([_describe(place), *failed])})"
+    raise NotALogError(reason, "run `perdure list readers` for the formats it reads", file=place)
 
 
 def _knows(candidate: Reader, place: Path, failed: list[str] | None = None) -> bool:
@@ -319,7 +321,7 @@ def refuse_overwriting(target: str | os.PathLike[str], inputs: Iterable[str | os
     around = (place, *place.parents)[: _DEEPEST + 1]
     # Only the folder of a lifetime, or one in it, has such a file.
     marks = (LOGGER_INFO, BLOCKS_FILE, DATA_FILE)
-    within = next((one for one in around if any((one / name).is_file() for name in marks)), None)
+    within = next((parent for parent in around if any((parent / name).is_file() for name in marks)), None)
     if within is not None:
         raise LogError(f"lies in the log {within}", "choose a place outside", file=target)
     if not place.is_file():  # nothing there, a folder, or a pipe such as /dev/stdout
@@ -329,21 +331,21 @@ def refuse_overwriting(target: str | os.PathLike[str], inputs: Iterable[str | os
     of_run = of_run or (place.parent.name in PARTS and (place.parent.parent / PROTOCOL).is_file())
     if of_run or place.name == "perdure.toml":
         raise LogError("belongs to the logs beside it, and would be overwritten", "choose another file", file=target)
-    if any(_is_read(place, given) for given in inputs):
+    if any(_is_read(place, source) for source in inputs):
         raise LogError("is read here, and would be overwritten", "choose another file", file=target)
 
 
-def _is_read(file: Path, given: str | os.PathLike[str]) -> bool:
+def _is_read(file: Path, source: str | os.PathLike[str]) -> bool:
     """Return whether a file is read if `given` is: it is that file, or a log below it, or part of such a log."""
     try:
-        top = Path(os.path.realpath(locate(given)))
+        top = Path(os.path.realpath(locate(source)))
     except LogError:  # reading it reports the problem
         return False
     if top == file or top not in file.parents:
         return top == file
-    if _claimed(file, _DEFAULTS) or _knows(READERS.get("matrix"), file):
+    if _is_claimed(file, _DEFAULTS) or _knows(READERS.get("matrix"), file):
         return True
-    folders = [one for one in file.parents if one == top or top in one.parents]
+    folders = [parent for parent in file.parents if parent == top or top in parent.parents]
     return file.suffix not in _NEVER_READ and any(map(_is_known, folders))
 
 
@@ -357,7 +359,7 @@ def _candidates(place: Path) -> Iterator[Reader]:
     yield first  # recognises most logs, so that the folder is not listed
     try:
         with os.scandir(place) as entries:  # a run of W&B may have its own in "files"
-            files = any(not one.is_dir() or one.name == "files" for one in entries)
+            files = any(not entry.is_dir() or entry.name == "files" for entry in entries)
     except OSError:
         files = True
     yield from READERS.iter_except({first.name} if files else {first.name, *_BY_THEIR_FILES})
@@ -382,7 +384,7 @@ def _below(folder: Path, top: Path, linked: set[Path], options: Options) -> Iter
                 yield child
             else:
                 yield from _below(child, top, linked, options)
-        elif entry.is_file() and (_claimed(child, options) or _is_damaged(child)):
+        elif entry.is_file() and (_is_claimed(child, options) or _is_damaged(child)):
             yield child
 
 
@@ -398,7 +400,7 @@ def _is_damaged(file: Path) -> bool:
     return damaged(file)
 
 
-def _claimed(file: Path, options: Options) -> bool:
+def _is_claimed(file: Path, options: Options) -> bool:
     return any(
         _knows(candidate, file) and (not isinstance(candidate, ReaderOfFiles) or candidate.claims(file, options))
         for candidate in READERS
@@ -415,7 +417,7 @@ def _directions(
     return dict.fromkeys(measures, "higher")
 
 
-def _seen(place: Path) -> str:
+def _describe(place: Path) -> str:
     try:
         if not place.is_dir():
             refuse_irregular(place.stat())
@@ -423,8 +425,8 @@ def _seen(place: Path) -> str:
         names = sorted(entry.name for entry in os.scandir(place))
     except OSError as problem:
         return f"it cannot be read: {problem.strerror}"
-    shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
-    return f"found: {shown}{_unclaimed(place, names)}" if names else "an empty folder"
+    listed = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+    return f"found: {listed}{_unclaimed(place, names)}" if names else "an empty folder"
 
 
 def _unclaimed(folder: Path, names: Sequence[str]) -> str:

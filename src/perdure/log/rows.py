@@ -88,8 +88,8 @@ class Part(msgspec.Struct, frozen=True, eq=False):
     def lines_of(self, rows: Counts) -> Counts:
         """Return the lines of some rows of this part."""
         if self.lines is not None:
-            found: Counts = self.lines[rows - self.start]
-            return found
+            lines: Counts = self.lines[rows - self.start]
+            return lines
         return rows - self.start + (1 if self.counted == "row" else self.first)
 
 
@@ -125,8 +125,8 @@ class TextTable(msgspec.Struct, frozen=True, eq=False):
 
     def call(self, name: str) -> str:
         """Return the name of a column for messages: ours, and the file's if that differs."""
-        theirs = self.called.get(name, name)
-        return name if theirs == name else f"{name} ({theirs!r} in the file)"
+        original = self.called.get(name, name)
+        return name if original == name else f"{name} ({original!r} in the file)"
 
 
 class Examined(msgspec.Struct, frozen=True, eq=False):
@@ -225,7 +225,7 @@ def parse(
     # A quoted separator can make up for one that is missing; Polars fills a record that is too short with nulls.
     if fits and (b'"' not in body or not rows.get_column(rows.columns[-1]).null_count()):
         return rows, [(span.body.count(b"\n"), None) for span in piece.spans]
-    counts = [_counted(span, len(piece.header), separator) for span in piece.spans]
+    counts = [_count(span, len(piece.header), separator) for span in piece.spans]
     if sum(count for count, _ in counts) != rows.height:
         raise UnparsedError("quotes that do not fit")
     return rows, counts
@@ -254,8 +254,8 @@ def tables(
     except UnparsedError as problem:
         raise first_error(sources, separator, str(problem), opened) from problem
     return [
-        TextTable(found[0] if len(found) == 1 else pl.concat(found), tuple(parts[header]))
-        for header, found in frames.items()
+        TextTable(frame[0] if len(frame) == 1 else pl.concat(frame), tuple(parts[header]))
+        for header, frame in frames.items()
     ]
 
 
@@ -263,13 +263,13 @@ def table_in(content: bytes, path: Path, separator: str, notes: list[str], line:
     """Return the rows in `content` as text; None, with a note, if there are none. The header is on line `line`."""
     source = Source(str(path), path.name, len(content), 0)
     try:
-        found = tables([source], separator, notes, lambda _: io.BytesIO(content))
+        frames = tables([source], separator, notes, lambda _: io.BytesIO(content))
     except LogError as problem:
         raise LogError(problem.detail, problem.fix, file=path, line=(problem.line or 1) + line - 1) from problem
-    if not found:
+    if not frames:
         return None
-    shifted = (_shifted(part, line - 1) for part in found[0].parts)
-    return found[0] if line == 1 else TextTable(found[0].rows, tuple(shifted))
+    shifted = (_shift(part, line - 1) for part in frames[0].parts)
+    return frames[0] if line == 1 else TextTable(frames[0].rows, tuple(shifted))
 
 
 def first_error(sources: Iterable[Source], separator: str, otherwise: str, opened: Opened | None = None) -> LogError:
@@ -292,23 +292,23 @@ def examine(file: str, content: bytes, separator: str = "\t") -> Examined:
         return Examined((), None, (_empty(file),))
     problems: list[Problem] = []
     ends, separators, next_lines = _layout(data, ord(separator))
-    whole = int(ends[-1]) + 1 if ends.size else 0
-    if whole < len(data):
+    end = int(ends[-1]) + 1 if ends.size else 0
+    if end < len(data):
         line = int(next_lines[-1]) if ends.size else 1
-        if b"\n" in data[whole:]:
+        if b"\n" in data[end:]:
             what = "a quote in the record that begins here is never closed"
             problems.append(Problem("error", file, line, what, "close it, or remove it"))
         else:
-            problems.append(_torn(file, line, data[whole:]))
-    data = data[:whole]
+            problems.append(_torn(file, line, data[end:]))
+    data = data[:end]
     problems += _foreign_bytes(file, data)
-    kept = ends.size - data.count(b"\n", len(data) - _blank_tail(data))
-    if not kept:
+    count = ends.size - data.count(b"\n", len(data) - _blank_tail(data))
+    if not count:
         if data:
             problems.append(Problem("warning", file, None, "only blank lines, no record in it", "harmless", True))
         return Examined((), None, tuple(problems))
-    starts, lines = np.append(0, ends[:-1] + 1)[1:kept], next_lines[: kept - 1]
-    ends, separators, first_end = ends[1:kept], separators[1:kept], int(ends[0])
+    starts, lines = np.append(0, ends[:-1] + 1)[1:count], next_lines[: count - 1]
+    ends, separators, first_end = ends[1:count], separators[1:count], int(ends[0])
     header = tuple(_names(data[:first_end].decode("utf-8", "replace"), separator))
     if not ends.size:
         problems.append(Problem("warning", file, 1, "a header only, no record", "harmless", True))
@@ -373,19 +373,19 @@ def _empty(file: str) -> Problem:
 
 
 def _torn(file: str, line: int, text: bytes) -> Problem:
-    shown = text[:60].decode("utf-8", "replace")
-    what = f"the last line is torn ({len(text)} bytes without a newline); left out: {shown!r}"
+    excerpt = text[:60].decode("utf-8", "replace")
+    what = f"the last line is torn ({len(text)} bytes without a newline); left out: {excerpt!r}"
     return Problem("error", file, line, what, "restore it from a copy, or add the newline if the line is whole", True)
 
 
 def _ragged(file: str, line: int, fields: int, width: int, text: str) -> Problem:
-    shown = text[:60] + ("…" if len(text) > 60 else "")
-    what = f"{fields} fields where the header has {width} ({shown!r})"
+    excerpt = text[:60] + ("…" if len(text) > 60 else "")
+    what = f"{fields} fields where the header has {width} ({excerpt!r})"
     fix = "restore a line that was torn or joined with the next, or quote a cell that holds the separator"
     return Problem("error", file, line, what, fix)
 
 
-def _counted(span: RecordSpan, width: int, separator: str) -> tuple[int, Counts | None]:
+def _count(span: RecordSpan, width: int, separator: str) -> tuple[int, Counts | None]:
     """Return the number of records, and their lines if some have several. Raise UnparsedError if widths differ."""
     ends, separators, next_lines = _layout(span.body, ord(separator))
     if not ends.size or int(ends[-1]) != len(span.body) - 1 or (separators != width - 1).any():
@@ -401,22 +401,22 @@ def _layout(data: bytes, separator: int) -> tuple[Counts, Counts, Counts]:
     Counting quotes is enough to know what is inside them: a doubled quote closes and opens again.
     """
     codes = np.frombuffer(data, np.uint8)
-    quoted, inside = b'"' in data, False
-    at, separators_before, newlines_before = 0, 0, 0
+    quoted, quote_open = b'"' in data, False
+    offset, separators_before, newlines_before = 0, 0, 0
     ends, separators, lines = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for start in range(0, codes.size, _SCANNED_BYTES):
         chunk = codes[start : start + _SCANNED_BYTES]
         newlines = ending = chunk == _NEWLINE
         cutting = chunk == separator
         if quoted:
-            within = np.bitwise_xor.accumulate(chunk == _QUOTE) ^ inside
-            inside = bool(within[-1])
+            within = np.bitwise_xor.accumulate(chunk == _QUOTE) ^ quote_open
+            quote_open = bool(within[-1])
             ending, cutting = newlines & ~within, cutting & ~within
         end, cuts, every = np.flatnonzero(ending), np.flatnonzero(cutting), np.flatnonzero(newlines)
-        ends.append(end + at)
+        ends.append(end + offset)
         separators.append(np.searchsorted(cuts, end) + separators_before)
         lines.append(np.searchsorted(every, end, side="right") + newlines_before + 1)
-        at, separators_before = at + chunk.size, separators_before + cuts.size
+        offset, separators_before = offset + chunk.size, separators_before + cuts.size
         newlines_before += every.size
     widths = np.concatenate(separators)
     widths[1:] -= widths[:-1].copy()
@@ -444,7 +444,7 @@ def _blank_tail(data: bytes) -> int:
     return len(data) - (data.find(b"\n", len(stripped)) + 1) if stripped else len(data)
 
 
-def _shifted(part: Part, by: int) -> Part:
+def _shift(part: Part, by: int) -> Part:
     return Part(part.path, part.start, None if part.lines is None else part.lines + by, part.counted, part.first + by)
 
 
@@ -458,11 +458,11 @@ def records(text: str, separator: str, most: int | None = None) -> list[tuple[in
     limit = csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-        found, begins = [], 1
+        records, begins = [], 1
         for fields in islice(reader, most):
-            found.append((begins, fields))
+            records.append((begins, fields))
             begins = reader.line_num + 1
-        return found
+        return records
     finally:
         csv.field_size_limit(limit)
 
@@ -511,15 +511,15 @@ def _unique_names(names: Sequence[str], path: Path) -> tuple[str, ...]:
     if repeated:
         what = f"the header names {', '.join(map(repr, repeated[:5]))} more than once"
         raise LogError(what, "rename one of them", file=path, line=1)
-    taken = set(names)
+    used = set(names)
     # Spreadsheets and pandas leave the name of an index column blank.
-    return tuple(name or _unused(f"unnamed_{number}", taken) for number, name in enumerate(names, 1))
+    return tuple(name or _unused(f"unnamed_{number}", used) for number, name in enumerate(names, 1))
 
 
-def _unused(name: str, taken: set[str]) -> str:
-    while name in taken:
+def _unused(name: str, used: set[str]) -> str:
+    while name in used:
         name += "_"
-    taken.add(name)
+    used.add(name)
     return name
 
 

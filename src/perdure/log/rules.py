@@ -51,8 +51,8 @@ class Rule(msgspec.Struct, frozen=True):
     @property
     def kind(self) -> pl.DataType:
         """Return its type."""
-        made: pl.DataType = getattr(pl, self.type)(*((self.words,) if self.words else ()))
-        return made
+        data_type: pl.DataType = getattr(pl, self.type)(*((self.words,) if self.words else ()))
+        return data_type
 
     def broken(self, texts: pl.Series) -> pl.Series:
         """Return whether each cell of a column of text breaks this rule."""
@@ -60,7 +60,7 @@ class Rule(msgspec.Struct, frozen=True):
         if self.holds is not None:
             fine = pl.select(self.holds(pl.lit(texts))).to_series()
         else:
-            fine = texts.is_in([one for one in texts.unique().to_list() if one and self.sound(one)])
+            fine = texts.is_in([text for text in texts.unique().to_list() if text and self.sound(text)])
         return ~fine & (texts != "") if self.blank is not None else ~fine | (texts == "")
 
 
@@ -167,7 +167,7 @@ STANDARD_COLUMNS: Mapping[str, pl.DataType] = _Kinds()
 """Every reader delivers these columns in these types, then the measures as Float64, then whatever else was logged."""
 OPTIONAL_COLUMNS = frozenset(field for field, rule in RULES.items() if rule.optional)
 FILLED_COLUMNS = tuple(field for field, rule in RULES.items() if rule.blank is None or rule.optional)
-"""Never null in what a reader delivers."""
+"""Never null in the rows of a reader."""
 
 
 _FILE = "\x00file"  # a name that no column of a log can have
@@ -181,9 +181,9 @@ def within(tables: Sequence[tuple[str, pl.DataFrame]], measures: Sequence[str]) 
     groups: dict[tuple[str, ...], list[tuple[str, pl.DataFrame]]] = {}
     for file, table in tables:
         groups.setdefault(tuple(table.columns), []).append((file, table))
-    order = {file: at for at, (file, _) in enumerate(tables)}
-    found = [one for group in groups.values() for one in _within(_together(group), measures)]
-    yield from sorted(found, key=lambda one: (order[one.file], one.line or 0))
+    order = {file: index for index, (file, _) in enumerate(tables)}
+    problems = [problem for group in groups.values() for problem in _within(_together(group), measures)]
+    yield from sorted(problems, key=lambda problem: (order[problem.file], problem.line or 0))
 
 
 def _together(tables: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
@@ -191,9 +191,9 @@ def _together(tables: Sequence[tuple[str, pl.DataFrame]]) -> pl.DataFrame:
 
 
 def _within(table: pl.DataFrame, measures: Sequence[str]) -> Iterator[Problem]:
-    asked = [rule for field, rule in RULES.items() if field in table.columns]
-    asked += [replace(MEASURE, field=name) for name in measures]
-    for rule in asked:
+    applied = [rule for field, rule in RULES.items() if field in table.columns]
+    applied += [replace(MEASURE, field=name) for name in measures]
+    for rule in applied:
         blank = "" if rule.blank is None else ", or a blank"
         yield from _lines(table, rule.field, rule.broken(table[rule.field]), f"expected {rule.expected}{blank}")
     for name in measures:
@@ -251,7 +251,8 @@ def _numbered(tables: Sequence[tuple[str, pl.DataFrame]]) -> tuple[list[str], pl
     numbers = [pl.col(name).cast(pl.Int64, strict=False) for name in ("block_num", "exp_num")]
     words = [pl.col(name) for name in ("worker_id", "block_type", "exp_status", "line")]
     frames = [
-        table.select(*numbers, *words).with_columns(file=pl.lit(at, pl.Int32)) for at, (_, table) in enumerate(tables)
+        table.select(*numbers, *words).with_columns(file=pl.lit(index, pl.Int32))
+        for index, (_, table) in enumerate(tables)
     ]
     return [file for file, _ in tables], pl.concat(frames).drop_nulls(["block_num", "exp_num"])
 

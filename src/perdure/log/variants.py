@@ -64,15 +64,15 @@ class Settled(msgspec.Struct, frozen=True):
 
 def task_of(lifetime: Lifetime, label: str) -> Task:
     """Return the task of a label, with name and variant, by the manifest or else by the source."""
-    return _described(lifetime, label) or (Task(label) if lifetime.variants == "params" else Task.parse(label))
+    return _task_in_manifest(lifetime, label) or (Task(label) if lifetime.variants == "params" else Task.parse(label))
 
 
-def _described(lifetime: Lifetime, label: str) -> Task | None:
+def _task_in_manifest(lifetime: Lifetime, label: str) -> Task | None:
     """Return the task of a label in the manifest; None if it has none, as in older ones."""
     tasks = described_tasks(lifetime)
-    for one in tasks if isinstance(tasks, Sequence) else ():
-        if isinstance(one, Mapping) and str(one.get("label")).lower() == label:
-            task = Task(str(one.get("name")).lower(), str(one.get("variant") or "").lower())
+    for entry in tasks if isinstance(tasks, Sequence) else ():
+        if isinstance(entry, Mapping) and str(entry.get("label")).lower() == label:
+            task = Task(str(entry.get("name")).lower(), str(entry.get("variant") or "").lower())
             return task if task.label == label else None
     return None
 
@@ -87,16 +87,16 @@ def sets_of(lifetime: Lifetime) -> Sets:
     """Return the parameter sets of a lifetime, label by label, and the parameters that are noise."""
     table = lifetime.parameters
     noise = table.noise()
-    found: dict[str, LabelSets] = {}
+    sets: dict[str, LabelSets] = {}
     for label, (where, codes, texts) in table.sets(noise).items():
         block = table.block[where]
         pairs = np.unique(np.stack([block, codes]), axis=1)
         _, first, count = np.unique(pairs[0], return_index=True, return_counts=True)
-        whole = pairs[1][first[count == 1]]
-        described = _described(lifetime, label)
+        repeated = pairs[1][first[count == 1]]
+        described = _task_in_manifest(lifetime, label)
         task = described.name if described else label
-        found[label] = LabelSets(texts, noise[label], len(np.unique(whole)) > 1, task)
-    return Sets(lifetime.id, found)
+        sets[label] = LabelSets(texts, noise[label], len(np.unique(repeated)) > 1, task)
+    return Sets(lifetime.id, sets)
 
 
 # --- many lifetimes -------------------------------------------------------------------------------
@@ -109,42 +109,44 @@ def settle(several: Sequence[Sets]) -> Settled:
     that the manifests have under several labels of one task (another syllabus counted its variants in another
     order, a 2019 tree has the bare name) is one set, named as in its first lifetime.
     """
-    lives = sorted(several, key=lambda one: one.id)
+    lives = sorted(several, key=lambda life: life.id)
     noise: dict[str, frozenset[str]] = {}
     tasks: dict[str, str] = {}
     for life in lives:
-        for label, found in life.labels.items():
-            noise[label] = noise.get(label, frozenset()) | found.noise
-            if tasks.setdefault(label, found.task) == label:
-                tasks[label] = found.task
+        for label, label_sets in life.labels.items():
+            noise[label] = noise.get(label, frozenset()) | label_sets.noise
+            if tasks.setdefault(label, label_sets.task) == label:
+                tasks[label] = label_sets.task
     sets: dict[str, dict[str, None]] = {label: {} for label in noise}
     homes: dict[tuple[str, str], dict[str, None]] = {}
     divided: set[tuple[str, str]] = (
         set()
     )  # sets that some lifetime has under two labels, which then differ in more than the set
     for life in lives:
-        here: dict[tuple[str, str], str] = {}
-        for label, found in life.labels.items():
-            for text in dict.fromkeys(_without(one, noise[label] - found.noise) for one in found.sets):
+        texts_by_name: dict[tuple[str, str], str] = {}
+        for label, label_sets in life.labels.items():
+            for text in dict.fromkeys(_without(params, noise[label] - label_sets.noise) for params in label_sets.sets):
                 sets[label][text] = None
                 home = (tasks[label], text)
                 homes.setdefault(home, {})[label] = None
-                if here.setdefault(home, label) != label:
+                if texts_by_name.setdefault(home, label) != label:
                     divided.add(home)
-    alone = {label for label, found in sets.items() if len(found) == 1}
-    counters = {label: numbered_labels(label, alone) for label in sets}
+    single = {label for label, label_sets in sets.items() if len(label_sets) == 1}
+    counters = {label: numbered_labels(label, single) for label in sets}
     called: dict[tuple[str, str], str] = {}
     names: dict[str, dict[str, str]] = {}
     for label, found_here in sets.items():
         for text in found_here:
             home = (tasks[label], text)
             peers = [label] if text == _BARE or home in divided else list(homes[home])
-            if sum(_is_named(one, tasks[one]) for one in peers) > 1:
+            if sum(_is_named(peer, tasks[peer]) for peer in peers) > 1:
                 peers = [label]
             owner = (peers[0], text)
             if owner not in called:
-                own = sorted(alone.intersection(peers), key=lambda one: (_rank(one, tasks[one]), peers.index(one)))
-                called[owner] = own[0] if own else next(counters[peers[0]])
+                own_labels = sorted(
+                    single.intersection(peers), key=lambda label: (_rank(label, tasks[label]), peers.index(label))
+                )
+                called[owner] = own_labels[0] if own_labels else next(counters[peers[0]])
             names.setdefault(label, {})[text] = called[owner]
     return Settled(names, noise)
 
@@ -167,16 +169,16 @@ def _rank(label: str, task: str) -> int:
 def names(lifetime: Lifetime, settled: Settled) -> tuple[pl.Series, dict[str, Task]]:
     """Return the name of each row's task by its parameter set, and the task of each name that is not its label."""
     table = lifetime.parameters
-    given = lifetime.experiences.get_column("task_name")
+    labels = lifetime.experiences.get_column("task_name")
     split = [label for label in table.labels if settled.splits(label)]
     if not split:
-        return given, {}
-    made: dict[str, Task] = {}
+        return labels, {}
+    tasks: dict[str, Task] = {}
     known = list(table.labels)
     codes = table.label.copy()
     sets = table.sets(settled.noise)
     for label in split:
-        where, which, texts = sets[label]
+        where, indices, texts = sets[label]
         called = settled.names[label]
         unknown = [text for text in texts if text not in called]
         if unknown:
@@ -185,16 +187,16 @@ def names(lifetime: Lifetime, settled: Settled) -> tuple[pl.Series, dict[str, Ta
                 "settle over this lifetime too",
                 where=lifetime.id,
             )
-        made |= {name: _variant(label, name) for text in texts if (name := called[text]) != label}
-        codes[where] = np.array([len(known) + at for at in range(len(texts))], dtype=np.int64)[which]
+        tasks |= {name: _variant(label, name) for text in texts if (name := called[text]) != label}
+        codes[where] = np.array([len(known) + index for index in range(len(texts))], dtype=np.int64)[indices]
         known += [called[text] for text in texts]
-    height = given.len() if table.counts is None else int(table.counts.sum())
+    height = labels.len() if table.counts is None else int(table.counts.sum())
     by_row = np.repeat(codes, np.diff(np.append(table.starts, height)))
     if table.counts is not None:
-        spread = np.zeros(given.len(), dtype=np.int64)  # rows that do not count may have any name
+        spread = np.zeros(labels.len(), dtype=np.int64)  # rows that do not count may have any name
         spread[table.counts] = by_row
         by_row = spread
-    return pl.Series("task_name", known, pl.String).gather(pl.Series(by_row)).cast(given.dtype), made
+    return pl.Series("task_name", known, pl.String).gather(pl.Series(by_row)).cast(labels.dtype), tasks
 
 
 def _variant(label: str, name: str) -> Task:
@@ -213,13 +215,13 @@ def parameters(text: str | None) -> dict[str, Any]:
     if not text or text == _BARE:
         return {}
     try:
-        found = msgspec.json.decode(text)
+        params = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
         try:  # Python's own json, which L2Logger writes with, also has NaN and Infinity
-            found = json.loads(text)
+            params = json.loads(text)
         except (ValueError, RecursionError):
             return {}
-    return found if isinstance(found, dict) else {}
+    return params if isinstance(params, dict) else {}
 
 
 class ParameterTable(msgspec.Struct, frozen=True, eq=False):
@@ -251,27 +253,27 @@ class ParameterTable(msgspec.Struct, frozen=True, eq=False):
         """Return label → its parameters with a run of at most one experience in a block of two or more."""
         first = np.flatnonzero(np.diff(self.block, prepend=-1))
         short = np.repeat(np.add.reduceat(self.experiences, first) < 2, np.diff(np.append(first, len(self.block))))
-        found: dict[str, set[str]] = {label: set(self.plain.get(label, ())) for label in self.labels}
+        noise: dict[str, set[str]] = {label: set(self.plain.get(label, ())) for label in self.labels}
         for name, values in self.values.items():
-            here = values[self.text]
-            changed = np.diff(here, prepend=-1) != 0
+            value = values[self.text]
+            changed = np.diff(value, prepend=-1) != 0
             changed[first] = True
             runs = np.flatnonzero(changed)
-            alone = (np.add.reduceat(self.experiences, runs) < 2) & ~short[runs]
+            single = (np.add.reduceat(self.experiences, runs) < 2) & ~short[runs]
             torn = changed & self.inside  # changes while an experience lasts
-            for label in np.unique(self.label[np.concatenate([runs[alone], np.flatnonzero(torn)])]).tolist():
-                found[self.labels[label]].add(name)
-        return {label: frozenset(names) for label, names in found.items()}
+            for label in np.unique(self.label[np.concatenate([runs[single], np.flatnonzero(torn)])]).tolist():
+                noise[self.labels[label]].add(name)
+        return {label: frozenset(names) for label, names in noise.items()}
 
     def sets(self, noise: Mapping[str, frozenset[str]]) -> dict[str, tuple[_Codes, _Codes, tuple[str, ...]]]:
         """Return label → its stretches, the set of each, and the sets in order of appearance, without `noise`."""
-        found: dict[str, tuple[_Codes, _Codes, tuple[str, ...]]] = {}
+        sets: dict[str, tuple[_Codes, _Codes, tuple[str, ...]]] = {}
         for number, label in enumerate(self.labels):
             where = np.flatnonzero(self.label == number)
             dropped = noise.get(label, frozenset())
-            kept = [values for name, values in self.values.items() if name not in dropped]
+            remaining = [values for name, values in self.values.items() if name not in dropped]
             codes = np.zeros(len(where), dtype=np.int64)
-            for values in kept:
+            for values in remaining:
                 codes = np.unique(codes * (int(values.max()) + 1) + values[self.text[where]], return_inverse=True)[1]
             _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
             order = np.argsort(first)  # by appearance
@@ -281,8 +283,8 @@ class ParameterTable(msgspec.Struct, frozen=True, eq=False):
                 set_text({name: value for name, value in self.found[text].items() if name not in dropped})
                 for text in self.text[where[first[order]]].tolist()
             )
-            found[label] = (where, place[codes.reshape(-1)], texts)
-        return found
+            sets[label] = (where, place[codes.reshape(-1)], texts)
+        return sets
 
 
 def table_of(
@@ -299,11 +301,11 @@ def table_of(
         starts = _stretches(texts, block_starts)
     begins = np.zeros(rows.height, dtype=np.int64)
     begins[experience_starts] = 1
-    at = starts.tolist()
-    text, distinct = _coded(texts.gather(at))
-    label, labels = _coded(rows.get_column("task_name").gather(at).cast(pl.String))
-    found = tuple(_decoded(distinct))
-    parameters = dict.fromkeys(name for one in found for name in one)
+    positions = starts.tolist()
+    text, distinct = _encode(texts.gather(positions))
+    label, labels = _encode(rows.get_column("task_name").gather(positions).cast(pl.String))
+    decoded = tuple(_decode(distinct))
+    parameters = dict.fromkeys(name for params in decoded for name in params)
     return ParameterTable(
         starts=starts,
         block=np.searchsorted(block_starts, starts, side="right").astype(np.int64),
@@ -312,8 +314,8 @@ def table_of(
         inside=begins[starts] == 0,
         text=text,
         labels=tuple(labels),
-        found=found,
-        values={name: _numbered(one.get(name) for one in found) for name in parameters},
+        found=decoded,
+        values={name: _number(params.get(name) for params in decoded) for name in parameters},
         counts=counts,
         plain=plain,
     )
@@ -329,17 +331,17 @@ def _plain_noise(
     texts: pl.Series, names: pl.Series, block_starts: _Codes, experience_starts: _Codes
 ) -> dict[str, frozenset[str]]:
     """Noise that a block's first two experiences show already: a seed per episode, and the like."""
-    at = np.searchsorted(experience_starts, block_starts)
-    second = experience_starts[np.minimum(at + 1, len(experience_starts) - 1)]
-    inside = second < np.append(block_starts[1:], len(texts))
-    firsts, seconds = block_starts[inside & (second > block_starts)], second[inside & (second > block_starts)]
-    found: dict[str, frozenset[str]] = {}
+    positions = np.searchsorted(experience_starts, block_starts)
+    second = experience_starts[np.minimum(positions + 1, len(experience_starts) - 1)]
+    in_block = second < np.append(block_starts[1:], len(texts))
+    firsts, seconds = block_starts[in_block & (second > block_starts)], second[in_block & (second > block_starts)]
+    noise: dict[str, frozenset[str]] = {}
     pairs = (names.gather(firsts.tolist()), texts.gather(firsts.tolist()), texts.gather(seconds.tolist()))
-    for label, one, other in zip(*(column.to_list() for column in pairs), strict=True):
-        before, after = parameters(one), parameters(other)
+    for label, first, other in zip(*(column.to_list() for column in pairs), strict=True):
+        before, after = parameters(first), parameters(other)
         differ = (name for name in {*before, *after} if not same_value(before.get(name), after.get(name)))
-        found[label] = found.get(label, frozenset()).union(differ)
-    return found
+        noise[label] = noise.get(label, frozenset()).union(differ)
+    return noise
 
 
 def _without_noise(texts: pl.Series, names: pl.Series, noise: Mapping[str, frozenset[str]]) -> pl.Series:
@@ -348,15 +350,15 @@ def _without_noise(texts: pl.Series, names: pl.Series, noise: Mapping[str, froze
     Without braces inside and without backslashes, a name in quotes before a colon can be nothing but a parameter.
     """
     flat = ~(texts.str.slice(1).str.contains("{", literal=True) | texts.str.contains("\\", literal=True))
-    for found in {one for one in noise.values() if one}:  # most labels share theirs
-        words = "|".join(sorted(re.escape(json.dumps(name)) for name in found))
+    for noisy in {names for names in noise.values() if names}:  # most labels share theirs
+        words = "|".join(sorted(re.escape(json.dumps(name)) for name in noisy))
         cut = texts.str.replace_all(rf",\s*(?:{words}){_VALUE}|(?:{words}){_VALUE},?", "")
-        concerned = names.cast(pl.String).is_in([label for label, one in noise.items() if one == found])
+        concerned = names.cast(pl.String).is_in([label for label, label_noise in noise.items() if label_noise == noisy])
         texts = cut.zip_with(flat & concerned, texts)
     return texts
 
 
-def _coded(column: pl.Series) -> tuple[_Codes, list[str]]:
+def _encode(column: pl.Series) -> tuple[_Codes, list[str]]:
     """Return the index of each cell among the distinct values, and these in order of appearance."""
     distinct = column.unique(maintain_order=True)
     numbers = pl.int_range(distinct.len(), eager=True)
@@ -364,19 +366,19 @@ def _coded(column: pl.Series) -> tuple[_Codes, list[str]]:
     return codes, distinct.to_list()
 
 
-def _decoded(texts: Sequence[str | None]) -> Iterator[dict[str, Any]]:
+def _decode(texts: Sequence[str | None]) -> Iterator[dict[str, Any]]:
     """Return each text as parameters. Decoding all of them at once is three times as fast, if they are valid JSON."""
     try:
-        together = msgspec.json.decode("[" + ",".join(text or _BARE for text in texts) + "]")
-        if len(together) == len(texts) and all(type(one) is dict for one in together):
-            yield from together
+        decoded = msgspec.json.decode("[" + ",".join(text or _BARE for text in texts) + "]")
+        if len(decoded) == len(texts) and all(type(params) is dict for params in decoded):
+            yield from decoded
             return
     except (msgspec.DecodeError, RecursionError):
         pass
     yield from map(parameters, texts)
 
 
-def _numbered(values: Iterator[Any]) -> _Codes:
+def _number(values: Iterator[Any]) -> _Codes:
     numbers: dict[Any, int] = {None: 0}
     return np.array([numbers.setdefault(_token(value), len(numbers)) for value in values], dtype=np.int64)
 

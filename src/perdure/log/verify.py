@@ -120,8 +120,8 @@ def ledger_of(place: Path) -> Ledger | None:
         )
         for file, (number, block) in blocks.items()
     }
-    over = bool(last) and all(event.event == "closed" for _, event in last.values())
-    return Ledger(closed, frozenset(abandoned), described, over, tuple(problems))
+    is_complete = bool(last) and all(event.event == "closed" for _, event in last.values())
+    return Ledger(closed, frozenset(abandoned), described, is_complete, tuple(problems))
 
 
 def _unread(number: int, line: bytes, why: str) -> Problem:
@@ -161,23 +161,23 @@ def ended(place: Path) -> bool:
     return ledger is not None and ledger.ended
 
 
-def compared(ledger: Ledger, found: Mapping[str, Seen]) -> Iterator[Problem]:
+def compared(ledger: Ledger, files_found: Mapping[str, Seen]) -> Iterator[Problem]:
     """Yield an error for each file that differs from the ledger: missing, altered, cut short, or longer."""
     yield from ledger.problems
     for file, closed in ledger.closed.items():
-        seen = found.get(file)
-        if seen is None:
+        file_seen = files_found.get(file)
+        if file_seen is None:
             what = f"{file}, a block of {closed.rows} records, is missing"
             yield Problem("error", BLOCKS_FILE, closed.line, what, _RESTORE)
-        elif said := _difference(closed, seen):
+        elif difference := _difference(closed, file_seen):
             what = (
                 f"altered after it was written: the journal wrote {closed.rows} records in {closed.bytes} "
-                f"bytes (checksum {closed.crc32}), but {said}"
+                f"bytes (checksum {closed.crc32}), but {difference}"
             )
             yield Problem("error", file, None, what, _RESTORE)
     if ledger.ended and not ledger.problems:
-        for file, seen in found.items():
-            if seen.size and file not in ledger.closed and file not in ledger.abandoned:
+        for file, file_seen in files_found.items():
+            if file_seen.size and file not in ledger.closed and file not in ledger.abandoned:
                 what = f"{BLOCKS_FILE} does not mention it, and every worker closed its part"
                 yield Problem("error", file, None, what, "move it into a log of its own")
 
@@ -188,28 +188,28 @@ def description_problems(ledger: Ledger, place: Path) -> Iterator[Problem]:
         yield Problem("error", MANIFEST, None, "missing, though a journal wrote this log", _RESTORE)
     for name, checksums in ledger.described.items():
         try:
-            found = zlib.crc32(files.read_bytes(place / name, files.HEADER_LIMIT, within=place))
+            checksum = zlib.crc32(files.read_bytes(place / name, files.HEADER_LIMIT, within=place))
         except FileNotFoundError:
             yield Problem("error", name, None, "missing", _RESTORE)
         except (OSError, LogError) as problem:
             what = problem.detail if isinstance(problem, LogError) else f"cannot be read: {problem.strerror}"
             yield Problem("error", name, None, what, _RESTORE)
         else:
-            if found not in checksums:
-                what = f"altered after it was written (checksum {found}, the journal wrote {checksums[-1]})"
+            if checksum not in checksums:
+                what = f"altered after it was written (checksum {checksum}, the journal wrote {checksums[-1]})"
                 yield Problem("error", name, None, what, _RESTORE)
 
 
-def _difference(closed: Closed, seen: Seen) -> str | None:
-    more = seen.size - closed.bytes
+def _difference(closed: Closed, file_seen: Seen) -> str | None:
+    more = file_seen.size - closed.bytes
     if more < 0:
         return f"it is {-more} bytes shorter"
     if more and not closed.may_grow:
         return f"it is {more} bytes longer"
-    if seen.crc32 != closed.crc32:
+    if file_seen.crc32 != closed.crc32:
         return "its bytes differ"
-    if seen.rows is not None and seen.rows != closed.rows:
-        return f"there are {seen.rows} records"
+    if file_seen.rows is not None and file_seen.rows != closed.rows:
+        return f"there are {file_seen.rows} records"
     return None
 
 
@@ -228,33 +228,39 @@ def verify(place: Path, wanted: Callable[[Closed], bool] = lambda _: True) -> tu
     if ledger is None:
         return ()
     chosen = {file: closed for file, closed in ledger.closed.items() if wanted(closed)}
-    present = {one.relative: one for one in sources(place)}
-    found: dict[str, Seen] = {}
+    present = {source.relative: source for source in sources(place)}
+    files_found: dict[str, Seen] = {}
     for file in chosen.keys() & present.keys():
         try:
-            found[file] = seen_in(files.read_bytes(present[file].name), chosen[file])
+            files_found[file] = seen_in(files.read_bytes(present[file].name), chosen[file])
         except OSError as problem:
             raise LogError(
                 f"cannot be read: {problem.strerror}", "let it be read, then try again", file=present[file].name
             ) from problem
-    problems = (*description_problems(ledger, place), *compared(Ledger(chosen, problems=ledger.problems), found))
+    problems = (*description_problems(ledger, place), *compared(Ledger(chosen, problems=ledger.problems), files_found))
     return errors_in(problems)
 
 
 def errors_in(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return the problems that are errors."""
-    return tuple(one for one in problems if one.level == "error")
+    return tuple(problem for problem in problems if problem.level == "error")
 
 
-def notes_on(ledger: Ledger | None, found: Sequence[Source]) -> list[str]:
+def notes_on(ledger: Ledger | None, data_sources: Sequence[Source]) -> list[str]:
     """Return notes on the parts of a log that were not verified."""
     if ledger is None:
         return [f"not verified: there is no {BLOCKS_FILE} to compare the records with"]
     closed = ledger.closed
-    still = sum(
-        1 for one in found if one.size and (one.relative not in closed or one.size > closed[one.relative].bytes)
+    unverified = sum(
+        1
+        for source in data_sources
+        if source.size and (source.relative not in closed or source.size > closed[source.relative].bytes)
     )
-    notes = [f"not verified: {still} of {len(found)} files, whose blocks {BLOCKS_FILE} has not closed"] if still else []
+    notes = (
+        [f"not verified: {unverified} of {len(data_sources)} files, whose blocks {BLOCKS_FILE} has not closed"]
+        if unverified
+        else []
+    )
     if not ledger.described:
         notes.append(f"not verified: {BLOCKS_FILE} has no checksums of the files that describe the log")
     return notes
@@ -262,8 +268,8 @@ def notes_on(ledger: Ledger | None, found: Sequence[Source]) -> list[str]:
 
 def as_it_stands(problems: Sequence[Problem]) -> list[str]:
     """Return notes on the errors of a log that is read unverified."""
-    said = [f"unverified: {one.file}: {one.what}" for one in problems[:_AT_MOST]]
-    return [*said, f"unverified: {len(problems) - _AT_MOST} more"] if len(problems) > _AT_MOST else said
+    messages = [f"unverified: {problem.file}: {problem.what}" for problem in problems[:_AT_MOST]]
+    return [*messages, f"unverified: {len(problems) - _AT_MOST} more"] if len(problems) > _AT_MOST else messages
 
 
 def refusal(

@@ -38,7 +38,7 @@ class Look(msgspec.Struct, frozen=True):
 
     colour: str
     shape: str
-    """Of the marker."""
+    """Shape of the marker."""
     dash: tuple[float, ...]
     """Lengths of dashes and gaps, in widths of the line; empty for a solid line."""
     shade: int

@@ -174,8 +174,8 @@ def _headings(
         unit = declared[name].unit if name in declared else ""
         unit = _UNITS.get(group.unit or "", unit) if unit == "measure" else unit
         text = brief if counts[brief] == 1 else name.replace("_", " ")
-        about = f" ({unit})" if unit and unit != "measure" else ""
-        columns.append(Column(f"{text}{about} {'↑' if bars[name].better == 'higher' else '↓'}", "value", name))
+        suffix = f" ({unit})" if unit and unit != "measure" else ""
+        columns.append(Column(f"{text}{suffix} {'↑' if bars[name].better == 'higher' else '↓'}", "value", name))
     return tuple(columns)
 
 
@@ -223,9 +223,9 @@ def _mark_notes(baseline: str, comparisons: Sequence[Comparison], cells: str, le
     if not tests:
         return [f"Not tested against {baseline}: fewer than three lifetimes of one of the two."]
     sizes = sorted({difference.family for difference in tested if difference.family})
-    over = f", adjusted by Holm over {join_words(sizes, 'or')} metrics" if sizes and sizes[-1] > 1 else ""
+    adjustment = f", adjusted by Holm over {join_words(sizes, 'or')} metrics" if sizes and sizes[-1] > 1 else ""
     stars = ", ".join(f"{'*' * count} p < {bound:g}" for count, bound in enumerate(_bounds(level), 1))
-    note = f"Against {baseline}: {stars} (two-sided {join_words(tests, 'or')} test{over})."
+    note = f"Against {baseline}: {stars} (two-sided {join_words(tests, 'or')} test{adjustment})."
     notes = [note if "*" in cells else f"{note} No difference reaches p < {1 - level:g}."]
     if CONSTANT in cells:
         notes.append(f"{CONSTANT}: differs in every lifetime by the same, which is not tested.")

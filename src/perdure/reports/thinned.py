@@ -251,24 +251,24 @@ def _levels(values: Array, starts: npt.NDArray[np.int64]) -> tuple[list[float], 
 def _expert_curves(curves: Curves, blocks: Sequence[ThinnedBlock], columns: int) -> tuple[ExpertCurves, ...]:
     by_task: list[ExpertCurves] = []
     for task, experts in curves.experts.items():
-        own = [
+        task_blocks = [
             (block, block.smoothed)
             for block in blocks
             if block.smoothed and block.block.task == task and block.block.subtype == "wake"
         ]
         logged = [expert for expert in experts if len(expert.curve)]
-        if not own or not logged:
+        if not task_blocks or not logged:
             continue
-        ends = np.cumsum([block.length for block, _ in own])
+        ends = np.cumsum([block.length for block, _ in task_blocks])
 
         def curve_of(curve: Curve, task: str = task) -> ThinnedCurve:
             return _thinned_curve(curves.sign(task) * _unscale(curves, task, curve.values), max(60, columns // 8))
 
-        x = [curve.x + end - block.length for (block, curve), end in zip(own, ends, strict=True)]
+        x = [curve.x + end - block.length for (block, curve), end in zip(task_blocks, ends, strict=True)]
         by_task.append(
             ExpertCurves(
                 task=task,
-                learner=ThinnedCurve(np.concatenate(x), np.concatenate([curve.y for _, curve in own])),
+                learner=ThinnedCurve(np.concatenate(x), np.concatenate([curve.y for _, curve in task_blocks])),
                 boundaries=tuple(ends[:-1].tolist()),
                 experts=tuple((expert.id, curve_of(expert.curve)) for expert in logged),
             )

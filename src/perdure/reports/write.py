@@ -126,11 +126,11 @@ def write_report(
     suffix = target.suffix.lower()
     if chosen == "table":
         tables = paper_tables(data, title=title, baseline=baseline, metrics=requested)
-        about = f"Perdure {report.provenance['perdure']}, {now}{f': {command}' if command else ''}"
+        footer = f"Perdure {report.provenance['perdure']}, {now}{f': {command}' if command else ''}"
         if suffix == ".csv":
             text = combine_tables(tables).to_csv(for_spreadsheets=for_spreadsheets)
         else:
-            text = latex_document(tables, about) if suffix == ".tex" else markdown_document(tables, about)
+            text = latex_document(tables, footer) if suffix == ".tex" else markdown_document(tables, footer)
     else:
         text = as_text(report, suffix) if chosen == "report" else _methods_text(report, suffix)
     try:

@@ -122,13 +122,13 @@ class LifeBlock:
         return used < (self.steps or 0)
 
     def _log_episode(self, episode: Episode, complete: bool) -> None:
-        over = self._episode is None or self._episode.over
-        if over:
+        ended = self._episode is None or self._episode.over
+        if ended:
             self._lived += 1
         self._steps_used += episode.end.steps
         if complete:
             self._life.note_end(self.task, cut=episode.cut)
-        self._life.log(self, episode.given, episode.log_info(), complete=complete, last=over)
+        self._life.log(self, episode.given, episode.log_info(), complete=complete, last=ended)
 
     def _log_batch(self, answered: Answered) -> None:
         self._lived += 1
@@ -224,10 +224,10 @@ class BlockEnv(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take a step in the episode."""
         if self._current is None:
-            over = self.exhausted
+            ended = self.exhausted
             raise LearnerError(
-                "no episode is left" if over else "step before reset",
-                "leave the block" if over else "call reset first",
+                "no episode is left" if ended else "step before reset",
+                "leave the block" if ended else "call reset first",
                 file=self._where,
             )
         self._last, reward, terminated, truncated, info = self._current.step(action)

@@ -47,22 +47,22 @@ def check_learner(
     """
     name = learner if isinstance(learner, str) else getattr(learner, "__name__", type(learner).__name__)
     make = _maker(name, learner, dict(params or {}))
-    made = make(seed)
+    probe = make(seed)
     _require(
-        isinstance(made, SelfLed) or callable(getattr(made, "act", None)),
+        isinstance(probe, SelfLed) or callable(getattr(probe, "act", None)),
         f"{name}: has neither act(observation) nor live(life); a learner needs one of them",
     )
-    _check_optional(name, made)
+    _check_optional(name, probe)
     syllabus = compose("condensed", tasks, learn=4, evaluate=2, seed=seed)
     with tempfile.TemporaryDirectory() as folder:
-        first = _lived(name, make(seed), syllabus, Path(folder), "first", seed)
-        second = _lived(name, make(seed), syllabus, Path(folder), "second", seed)
+        first = _run(name, make(seed), syllabus, Path(folder), "first", seed)
+        second = _run(name, make(seed), syllabus, Path(folder), "second", seed)
         _require(
             first.equals(second),
             f"{name}: two lifetimes from seed {seed} differ, first at experience {_first_difference(first, second)}; "
             "let every random number come from the seed that the learner is made with",
         )
-        if isinstance(made, Saved):
+        if isinstance(probe, Saved):
             _check_saving(name, make, syllabus, Path(folder), seed, first)
 
 
@@ -76,17 +76,19 @@ def _maker(name: str, learner: str | Maker, params: dict[str, Any]) -> Callable[
     return make
 
 
-def _check_optional(name: str, made: Any) -> None:
-    for one, other in (("save", "restore"), ("restore", "save")):
-        if callable(getattr(made, one, None)):
-            _require(callable(getattr(made, other, None)), f"{name}: has {one} and no {other}; it needs both or none")
-    if isinstance(made, Fingerprinted):
-        first, second = made.fingerprint(), made.fingerprint()
+def _check_optional(name: str, learner: Any) -> None:
+    for method, other in (("save", "restore"), ("restore", "save")):
+        if callable(getattr(learner, method, None)):
+            _require(
+                callable(getattr(learner, other, None)), f"{name}: has {method} and no {other}; it needs both or none"
+            )
+    if isinstance(learner, Fingerprinted):
+        first, second = learner.fingerprint(), learner.fingerprint()
         _require(isinstance(first, str), f"{name}: fingerprint gave {type(first).__name__}; expected text")
         _require(first == second, f"{name}: fingerprint differs between two calls with nothing in between")
 
 
-def _lived(
+def _run(
     name: str, learner: Any, syllabus: Syllabus, folder: Path, life: str, seed: int, states: Path | None = None
 ) -> pl.DataFrame:
     try:
@@ -97,7 +99,7 @@ def _lived(
 
 
 def _check_saving(
-    name: str, make: Callable[[int], Any], syllabus: Syllabus, folder: Path, seed: int, whole: pl.DataFrame
+    name: str, make: Callable[[int], Any], syllabus: Syllabus, folder: Path, seed: int, expected: pl.DataFrame
 ) -> None:
     before = make(seed)
     place = folder / "saved"
@@ -119,26 +121,26 @@ def _check_saving(
             run_lifetime(syllabus, folder, "broken", seed, learner=broken, states=states, progress=_stop_at(stop)),
             broken,
         )
-    resumed = _lived(name, make(seed), syllabus, folder, "broken", seed, states)
+    resumed = _run(name, make(seed), syllabus, folder, "broken", seed, states)
     _require(
-        resumed.equals(whole),
+        resumed.equals(expected),
         f"{name}: a lifetime resumed from the saved state differs from an uninterrupted one, "
-        f"first at experience {_first_difference(whole, resumed)}; save everything that decides what comes next, "
+        f"first at experience {_first_difference(expected, resumed)}; save everything that decides what comes next, "
         "the state of random numbers included",
     )
 
 
 def _stop_at(count: int) -> Callable[[int], None]:
-    def told(done: int) -> None:
+    def report(done: int) -> None:
         if done >= count:
             raise _StoppedError
 
-    return told
+    return report
 
 
-def _first_difference(one: pl.DataFrame, other: pl.DataFrame) -> int:
-    pairs = zip(one.iter_rows(), other.iter_rows(), strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(one.height, other.height))
+def _first_difference(first: pl.DataFrame, second: pl.DataFrame) -> int:
+    pairs = zip(first.iter_rows(), second.iter_rows(), strict=False)
+    return next((index for index, (a, b) in enumerate(pairs) if a != b), min(first.height, second.height))
 
 
 def _require(truth: bool, message: str) -> None:

@@ -210,7 +210,7 @@ class ProtocolTable(StrictStruct, frozen=True, kw_only=True):
         Meta(
             extra_json_schema={
                 "additionalProperties": False,
-                "properties": {name: {**one.schema, "description": one.help} for name, one in OPTIONS.items()},
+                "properties": {name: {**option.schema, "description": option.help} for name, option in OPTIONS.items()},
             }
         ),
     ] = msgspec.field(default_factory=dict)
@@ -237,16 +237,16 @@ def read_table(content: Any, kind: type[T], where: str) -> T:
     An unknown key offers the nearest one. A wrong value names the values that are taken.
     """
     if not isinstance(content, Mapping):
-        raise PerdureError(f"is {_shown(content)}", "expected a table", file=where)
+        raise PerdureError(f"is {_shorten(content)}", "expected a table", file=where)
     fields = _fields(kind)
     values: dict[str, Any] = {}
     for key, value in content.items():
         if key not in fields:
-            raise PerdureError(f"unknown key {_shown(key)}", nearest(str(key)[:_LONGEST_SHOWN], fields), file=where)
+            raise PerdureError(f"unknown key {_shorten(key)}", nearest(str(key)[:_LONGEST_SHOWN], fields), file=where)
         try:
             values[key] = _read_value(key, value, fields[key].type)
         except ValueError as expected:
-            raise PerdureError(f"{key!r} is {_shown(value)}", f"expected {expected}", file=where) from None
+            raise PerdureError(f"{key!r} is {_shorten(value)}", f"expected {expected}", file=where) from None
     for key, field in fields.items():
         if field.required and key not in values:
             raise missing(key, where)
@@ -261,23 +261,23 @@ def _fields(kind: type[StrictStruct]) -> dict[str, msgspec.structs.FieldInfo]:
 def _read_value(key: str, value: Any, hint: Any) -> Any:
     """Return the value of a key. Raise ValueError with a description of valid values if it does not fit."""
     if get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint):
-        hint = reduce(or_, (one for one in get_args(hint) if one is not NoneType))
+        hint = reduce(or_, (member for member in get_args(hint) if member is not NoneType))
     metadata = getattr(hint, "__metadata__", ())
-    takes = next((one for one in metadata if isinstance(one, Takes)), None)
+    takes = next((constraint for constraint in metadata if isinstance(constraint, Takes)), None)
     base = hint.__origin__ if metadata else hint
-    kind, inside = get_origin(base) or base, get_args(base)
+    kind, arguments = get_origin(base) or base, get_args(base)
     if _is_table(kind) or (kind is dict and takes is None):
         if not isinstance(value, Mapping):
             raise ValueError("a table")
         if _is_table(kind):
             return read_table(value, kind, f"[{key}]")
-        if _is_table(inside[1]):
-            return {name: read_table(one, inside[1], f"[{key}.{name}]") for name, one in value.items()}
+        if _is_table(arguments[1]):
+            return {name: read_table(item, arguments[1], f"[{key}.{name}]") for name, item in value.items()}
         return value
-    if kind is list and _is_table(inside[0]):
+    if kind is list and _is_table(arguments[0]):
         if not isinstance(value, list) or (key == "learners" and not value):
             raise ValueError(f"tables, each under [[{key}]]")
-        return [read_table(one, inside[0], f"[[{key}]] {at + 1}") for at, one in enumerate(value)]
+        return [read_table(item, arguments[0], f"[[{key}]] {index + 1}") for index, item in enumerate(value)]
     try:
         converted = msgspec.convert(value, hint)
     except msgspec.ValidationError:
@@ -296,7 +296,7 @@ def _words(base: Any, metadata: tuple[Any, ...]) -> str:
     """Return the words for the values of a plain type."""
     if base is bool:
         return "true or false"
-    limits = next(one for one in metadata if isinstance(one, Meta))
+    limits = next(constraint for constraint in metadata if isinstance(constraint, Meta))
     if base is float:
         return f"a number between {limits.gt:g} and {limits.lt:g}"
     if limits.le is None:
@@ -312,9 +312,9 @@ def refuse_strange(content: Any) -> None:
         if depth > _DEEPEST:
             raise PerdureError(f"{where[:60]}…: nested more than {_DEEPEST} levels deep", "write it flatter")
         if isinstance(value, Mapping):
-            waiting += [(f"{where}.{key}" if where else str(key), depth + 1, one) for key, one in value.items()]
+            waiting += [(f"{where}.{key}" if where else str(key), depth + 1, item) for key, item in value.items()]
         elif isinstance(value, list):
-            waiting += [(where, depth + 1, one) for one in value]
+            waiting += [(where, depth + 1, item) for item in value]
         elif isinstance(value, int) and abs(value) >= _BEYOND:
             raise PerdureError(f"a number of {value.bit_length()} bits", "write one that 64 bits hold", file=where)
         elif isinstance(value, float) and not math.isfinite(value):
@@ -323,7 +323,7 @@ def refuse_strange(content: Any) -> None:
             raise PerdureError(f"{where} is {value}, a {type(value).__name__}", "write it as text, in quotes")
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     """Return a value for a message, cut if it is long."""
     text = repr(value)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

@@ -54,11 +54,11 @@ class RunFolder(Struct, frozen=True):
     def refuse_others(self, protocol: Protocol) -> None:
         """Refuse a folder with lifetimes of another protocol; a folder without records is free."""
         if (self.path / PROTOCOL).exists():
-            theirs = self.protocol()
-            if theirs.digest != protocol.digest and self.is_lived_in:
+            stored = self.protocol()
+            if stored.digest != protocol.digest and self.is_lived_in:
                 raise ProtocolError(
-                    f"holds the lifetimes of another protocol, {theirs.name!r}, which differs in "
-                    f"{_difference(theirs.document, protocol.document)}",
+                    f"holds the lifetimes of another protocol, {stored.name!r}, which differs in "
+                    f"{_difference(stored.document, protocol.document)}",
                     "choose another folder",
                     file=self.path,
                 )
@@ -71,8 +71,8 @@ class RunFolder(Struct, frozen=True):
         """Return `protocol` with its number of experts; if it names none, with that of the run begun here."""
         if "experts" in protocol.document:
             return protocol
-        theirs = self.protocol() if (self.path / PROTOCOL).exists() else protocol
-        return protocol.with_experts((theirs if theirs.digest == protocol.digest else protocol).experts)
+        stored = self.protocol() if (self.path / PROTOCOL).exists() else protocol
+        return protocol.with_experts((stored if stored.digest == protocol.digest else protocol).experts)
 
     def holds(self, protocol: Protocol) -> bool:
         """Return whether this is the folder of exactly this protocol."""
@@ -87,17 +87,17 @@ class RunFolder(Struct, frozen=True):
         file = self.path / PROTOCOL
         with self._disk():
             if file.exists():
-                theirs = self.protocol()
-                if theirs.document == protocol.document:
+                stored = self.protocol()
+                if stored.document == protocol.document:
                     return
                 if not alone:
                     raise ProtocolError(
                         "other shards are running here with another protocol, which differs in "
-                        f"{_difference(theirs.document, protocol.document, ())}",
+                        f"{_difference(stored.document, protocol.document, ())}",
                         "give all shards the same file",
                         file=self.path,
                     )
-                if theirs.digest != protocol.digest:  # failed before its first experience: what is left says nothing
+                if stored.digest != protocol.digest:  # failed before its first experience: what is left says nothing
                     for part in (
                         *PARTS,
                         ".run/states",
@@ -159,7 +159,7 @@ class RunFolder(Struct, frozen=True):
         why = problem.strerror or problem
         return ProtocolError(f"this run cannot be written to disk: {why}", files.remedy(problem), file=self.path)
 
-    # -- what is in it --------------------------------------------------------------------------
+    # -- contents ------------------------------------------------------------------------------
 
     def place(self, job: Job) -> Path:
         """Return the folder of a lifetime's log."""
@@ -210,7 +210,7 @@ class RunFolder(Struct, frozen=True):
 
     def clear_failure(self, job: Job) -> None:
         """Remove the traceback of a lifetime that is tried again."""
-        if not self.place(job).is_file():  # which is no life, and is not gone on with
+        if not self.place(job).is_file():  # not a lifetime, so it cannot be continued
             (self.place(job) / _TRACEBACK).unlink(missing_ok=True)
 
 
@@ -224,8 +224,8 @@ def _names_in(file: Path, _changed: int) -> frozenset[str]:
     return frozenset(pl.scan_parquet(file).select(pl.col("lifetime").unique().cast(pl.String)).collect().to_series())
 
 
-def _difference(theirs: Mapping[str, object], ours: Mapping[str, object], outside: Collection[str] = OUTSIDE) -> str:
-    keys = [key for key in dict.fromkeys((*theirs, *ours)) if theirs.get(key) != ours.get(key)]
+def _difference(stored: Mapping[str, object], current: Mapping[str, object], outside: Collection[str] = OUTSIDE) -> str:
+    keys = [key for key in dict.fromkeys((*stored, *current)) if stored.get(key) != current.get(key)]
     return ", ".join(key for key in keys if key not in outside)
 
 
@@ -248,7 +248,7 @@ def held(folder: Path, shard: Shard | None, claim: Callable[[bool], None]) -> It
     """
     opened: list[int] = []
     try:
-        lock = _opened(folder / ".run" / "lock", opened)
+        lock = _open_lock(folder / ".run" / "lock", opened)
         if not _HAS_LOCKS:
             claim(True)
         elif shard is None:
@@ -256,9 +256,9 @@ def held(folder: Path, shard: Shard | None, claim: Callable[[bool], None]) -> It
             _write_holder(lock)
             claim(True)
         else:
-            mine = _opened(folder / ".run" / f"lock-{shard.number}-of-{shard.count}", opened)
-            _wait_for(mine, fcntl.LOCK_EX, folder)
-            _write_holder(mine)
+            own_lock = _open_lock(folder / ".run" / f"lock-{shard.number}-of-{shard.count}", opened)
+            _wait_for(own_lock, fcntl.LOCK_EX, folder)
+            _write_holder(own_lock)
             _share(lock, shard, folder, claim)
         yield tuple(opened)
     finally:
@@ -278,7 +278,7 @@ def is_held(folder: Path) -> bool:
 def _is_taken(file: Path) -> bool:
     # A shared lock does not disturb another process that checks at the same time.
     with suppress(OSError), files.open_regular(file) as opened:
-        if not _taken(opened.fileno(), fcntl.LOCK_SH):
+        if not _try_lock(opened.fileno(), fcntl.LOCK_SH):
             return True
     return False
 
@@ -292,13 +292,13 @@ def shards_of(folder: Path) -> tuple[Shard, ...]:
         return ()
     if not isinstance(count, int):
         return ()
-    found = (one.name.removeprefix("lock-").partition("-of-") for one in (folder / ".run").glob(f"lock-*-of-{count}"))
-    return tuple(Shard(int(number), int(of)) for number, _, of in sorted(found) if number.isdigit() and of.isdigit())
+    locks = (path.name.removeprefix("lock-").partition("-of-") for path in (folder / ".run").glob(f"lock-*-of-{count}"))
+    return tuple(Shard(int(number), int(of)) for number, _, of in sorted(locks) if number.isdigit() and of.isdigit())
 
 
 def _share(lock: int, shard: Shard, folder: Path, claim: Callable[[bool], None]) -> None:
     """Share the lock with the other shards of the same run; the first one claims the folder for all."""
-    if _taken(lock, fcntl.LOCK_EX):
+    if _try_lock(lock, fcntl.LOCK_EX):
         _write_holder(lock, of=shard.count)
         claim(True)
     _wait_for(lock, fcntl.LOCK_SH, folder)
@@ -312,7 +312,7 @@ def _share(lock: int, shard: Shard, folder: Path, claim: Callable[[bool], None])
     claim(False)
 
 
-def _opened(file: Path, opened: list[int]) -> int:
+def _open_lock(file: Path, opened: list[int]) -> int:
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.parent.is_symlink():
         raise OSError(errno.ELOOP, f"{file.parent} is a link, which is not followed")
@@ -321,7 +321,7 @@ def _opened(file: Path, opened: list[int]) -> int:
     return descriptor
 
 
-def _taken(descriptor: int, how: int) -> bool:
+def _try_lock(descriptor: int, how: int) -> bool:
     """Try to take the lock, and return whether that succeeded."""
     try:
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
@@ -335,7 +335,7 @@ def _taken(descriptor: int, how: int) -> bool:
 
 def _wait_for(descriptor: int, how: int, folder: Path) -> None:
     patience = time.monotonic() + _PATIENCE_S
-    while not _taken(descriptor, how):
+    while not _try_lock(descriptor, how):
         if time.monotonic() > patience:
             raise ProtocolError(
                 f"another perdure run is active here{_who(descriptor)}", "wait for it, or stop it first", file=folder

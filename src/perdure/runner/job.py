@@ -51,7 +51,7 @@ def run_job(
             return Event("done", job.id)
         folder.refuse_gone()
         folder.clear_failure(job)
-        learner, life, notes = _begun(protocol, job, folder, progress, note, accept=accept_changed_learner)
+        learner, life, notes = _begin(protocol, job, folder, progress, note, accept=accept_changed_learner)
         lead(life, learner)
         refuse_gone_parts(folder.place(job), life.rows)
         if job.id == PRE_DEPLOYMENT:
@@ -85,7 +85,7 @@ def out_of_time(job: Job, limit: float, done: int) -> OutOfTimeError:
     )
 
 
-def _begun(
+def _begin(
     protocol: Protocol,
     job: Job,
     folder: RunFolder,
@@ -97,8 +97,8 @@ def _begun(
     """Return the learner, its lifetime, resumed or new, and notes about states that could not be resumed."""
     place, states, digest = folder.place(job), folder.states(job), learner_digest(protocol.learner)
     notes = [f"{job.id} did not go on from {name}, which was damaged" for name in states.drop_unread()]
-    while place.exists() and (kept := states.latest()) is not None:
-        before, blocks = kept[0].learner_digest, kept[0].blocks
+    while place.exists() and (state := states.latest()) is not None:
+        before, blocks = state[0].learner_digest, state[0].blocks
         changed = f"its learner changed after {blocks} blocks (from {before} to {digest})"
         if not continues(before, digest) and not accept:
             note(f"{job.id} started again from its seed: {changed}; --accept-changed-learner continues instead")
@@ -137,8 +137,8 @@ def _pre_deployed_digest(protocol: Protocol, job: Job, folder: RunFolder) -> str
     """Return the digest of the code that pre-deployment ended with, None if `job` does not start from it."""
     if protocol.pre_deployment is None or job.id == PRE_DEPLOYMENT:
         return None
-    kept = folder.pre_deployed.latest()
-    return None if kept is None else kept[0].learner_digest
+    state = folder.pre_deployed.latest()
+    return None if state is None else state[0].learner_digest
 
 
 def _record_digest(life: Path, digest: str) -> None:
@@ -192,10 +192,10 @@ def _pre_deploy(protocol: Protocol, job: Job, folder: RunFolder, learner: Any) -
         )
     if job.id == PRE_DEPLOYMENT:
         return
-    found = folder.pre_deployed.latest()
-    if found is None:
+    state = folder.pre_deployed.latest()
+    if state is None:
         raise LearnerError("the pre-deployed learner is missing", "run pre-deployment first", file=folder.path)
-    checkpoint, place = found
+    checkpoint, place = state
     restored(learner, place, checkpoint.fingerprint)
     reseed = getattr(learner, "reseed", None)
     if callable(reseed):

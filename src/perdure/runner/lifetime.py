@@ -245,8 +245,8 @@ class LiveRun:
             self.close()
         finally:
             if not self.over:
-                at = self._open.where if self._open else "its first block"
-                self.close(f"left in {at}")
+                place = self._open.where if self._open else "its first block"
+                self.close(f"left in {place}")
 
     def datasets(self) -> Iterator[Dataset]:
         """Yield each block as a dataset, for the loop of a classification learner."""
@@ -355,8 +355,8 @@ def _as_syllabus(scenario: Scenario | Syllabus | str | os.PathLike[str]) -> Syll
         raise ScenarioError("a block without length", "give a Syllabus, which also knows steps", file=scenario.name)
     phases: list[str] = []
     number = 0
-    for at, block in enumerate(scenario.blocks):
-        starts = at == 0 or scenario.blocks[at - 1].mode != "learn"
+    for index, block in enumerate(scenario.blocks):
+        starts = index == 0 or scenario.blocks[index - 1].mode != "learn"
         number += block.mode == "learn" and starts
         phases.append(f"{number}.{'train' if block.mode == 'learn' else 'test'}")
     count = len(scenario.blocks)
@@ -384,7 +384,10 @@ def _name_of(learner: Any) -> str | None:
 
 
 def _safe(name: str) -> str:
-    return "".join(one if one.isalnum() or one in "-_." else "-" for one in name).lstrip(".") or "life"
+    return (
+        "".join(character if character.isalnum() or character in "-_." else "-" for character in name).lstrip(".")
+        or "life"
+    )
 
 
 def lead(life: LiveRun, learner: Any) -> None:
@@ -432,15 +435,15 @@ def _lead_episodes(block: LifeBlock, learner: Any, freeze: Callable[[], None]) -
     for episode in block.episodes():
         observation, _ = episode.reset()
         observation = _read_only(observation)
-        over = False
-        while not over:
+        ended = False
+        while not ended:
             action = act(observation)
             following, reward, terminated, truncated, _ = episode.step(action)
             following = _read_only(following)
             if learn is not None:
                 learn(Transition(observation, action, float(reward), following, terminated, truncated))
             observation = following
-            over = terminated or truncated
+            ended = terminated or truncated
     _notify(learner, "block_ended", situation)
 
 

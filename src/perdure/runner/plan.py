@@ -58,7 +58,7 @@ class RunPlan(Struct, frozen=True, dict=True):
     @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """The ids of lifetimes, experts and twins, by their part of the run folder, without composing scenarios."""
-        lives = tuple(f"life-{at:03d}" for at in range(self.protocol.lifetimes * len(self.protocol.scenarios)))
+        lives = tuple(f"life-{index:03d}" for index in range(self.protocol.lifetimes * len(self.protocol.scenarios)))
         return {
             "lives": lives,
             "experts": tuple(
@@ -72,9 +72,9 @@ class RunPlan(Struct, frozen=True, dict=True):
         """Lifetimes in rounds of one for each scenario; more lifetimes only add rounds."""
         scenarios = self.protocol.scenarios
         return tuple(
-            self._job(self.names["lives"][turn * len(scenarios) + at], "life", plan, turn)
+            self._job(self.names["lives"][turn * len(scenarios) + index], "life", plan, turn)
             for turn in range(self.protocol.lifetimes)
-            for at, plan in enumerate(scenarios)
+            for index, plan in enumerate(scenarios)
         )
 
     @cached_property
@@ -154,16 +154,16 @@ class Shard(Struct, frozen=True):
     @classmethod
     def of(cls, text: str) -> Self:
         """Read a shard from text such as `2/16`."""
-        found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip())
-        number, count = (int(found[1]), int(found[2])) if found else (0, 0)
+        match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text.strip())
+        number, count = (int(match[1]), int(match[2])) if match else (0, 0)
         if not 1 <= number <= count <= _MOST_SHARDS:
             raise ProtocolError(f"--shard is {text!r}", "expected a part and a count, from 1/16 to 16/16")
         return cls(number, count)
 
     def part_of(self, plan: RunPlan, jobs: Sequence[Job]) -> tuple[Job, ...]:
         """Return the jobs of this shard: every `count`-th of the whole plan, so that all shards have as many."""
-        mine = {job.id for job in plan.jobs[self.number - 1 :: self.count]}
-        return tuple(job for job in jobs if job.id in mine)
+        own_jobs = {job.id for job in plan.jobs[self.number - 1 :: self.count]}
+        return tuple(job for job in jobs if job.id in own_jobs)
 
 
 def _expert(label: str, number: int) -> str:

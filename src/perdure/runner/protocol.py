@@ -139,8 +139,8 @@ def read_protocols(path: str | Path, learner: str | None = None) -> tuple[Protoc
 
     `learner` replaces those in the file.
     """
-    found = parse_protocols(_content(Path(path)), Path(path).parent, str(path), learner=learner)
-    return tuple(replace(one, file=str(path)) for one in found)
+    protocols = parse_protocols(_content(Path(path)), Path(path).parent, str(path), learner=learner)
+    return tuple(replace(protocol, file=str(path)) for protocol in protocols)
 
 
 def parse_protocols(
@@ -148,13 +148,13 @@ def parse_protocols(
 ) -> tuple[Protocol, ...]:
     """Return the protocols of a document, one for each of its learners; see `read_protocols`."""
     if learner is not None:
-        content = {**{key: one for key, one in content.items() if key != "learners"}, "learner": {"use": learner}}
+        content = {**{key: value for key, value in content.items() if key != "learners"}, "learner": {"use": learner}}
     listed = content.get("learners")
     if not isinstance(listed, list) or not listed or "learner" in content:
         return (parse_protocol(content, folder, where),)
     shared = {key: value for key, value in content.items() if key != "learners"}
-    found = tuple(parse_protocol({**shared, "learner": one}, folder, where) for one in listed)
-    titles = [one.title for one in found]
+    protocols = tuple(parse_protocol({**shared, "learner": entry}, folder, where) for entry in listed)
+    titles = [protocol.title for protocol in protocols]
     for title in titles:
         if fault := files.name_fault(title, RESERVED):
             raise ProtocolError(
@@ -167,7 +167,7 @@ def parse_protocols(
         raise ProtocolError(
             f"two learners are called {_twice(folded)!r}", 'give one of them another name = "…"', file=where
         )
-    return found
+    return protocols
 
 
 def _content(path: Path) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def _content(path: Path) -> dict[str, Any]:
         ) from problem
     except RecursionError as problem:
         raise ProtocolError("nested too deep to be read", "write it flatter", file=path) from problem
-    except ValueError as problem:  # also of text that is no UTF-8, and of numbers of thousands of digits
+    except ValueError as problem:  # also for text that is not UTF-8, and for numbers of thousands of digits
         what, at = files.toml_fault(problem)
         raise ProtocolError(f"not TOML: {what}", "mend it there", file=path, line=at) from problem
 
@@ -195,12 +195,12 @@ def parse_protocol(content: Mapping[str, Any], folder: Path = Path(), where: str
     """Return the protocol of a document. Raise ProtocolError for the first fault, with a fix."""
     try:
         refuse_strange(content)
-        return _parsed(content, folder, where)
+        return _parse(content, folder, where)
     except PerdureError as problem:
         raise ProtocolError.from_error(problem).with_place(file=where) from problem
 
 
-def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
+def _parse(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
     table = read_table(content, ProtocolTable, where)
     learner = table.learner
     if table.learners is not None:
@@ -213,8 +213,8 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         raise missing("learner", where)
     tasks = _tasks(table.tasks)
     plans = tuple(
-        _scenario(one, f"[[scenarios]] {at + 1}", tasks, folder, f"scenario-{at + 1}")
-        for at, one in enumerate(table.scenarios)
+        _scenario(scenario, f"[[scenarios]] {index + 1}", tasks, folder, f"scenario-{index + 1}")
+        for index, scenario in enumerate(table.scenarios)
     )
     if not plans:
         raise ProtocolError("no scenario", "add [[scenarios]] with a file or a layout", file=where)
@@ -253,17 +253,17 @@ def _parsed(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         limits=table.limits,
         resources=table.resources,
         score=read_settings(table.score, "[score]"),
-        document={"name": name, **_kept(content, folder)},
+        document={"name": name, **_inline_files(content, folder)},
     )
 
 
 def _scenario(
     table: ScenarioTable, where: str, tasks: Mapping[str, TaskTable], folder: Path, name: str
 ) -> ScenarioPlan:
-    given = [key for key in ("file", "layout", "syllabus") if getattr(table, key) is not None]
-    if len(given) != 1:
+    sources = [key for key in ("file", "layout", "syllabus") if getattr(table, key) is not None]
+    if len(sources) != 1:
         raise ProtocolError(
-            f"{' and '.join(given) or 'neither file nor layout'} given",
+            f"{' and '.join(sources) or 'neither file nor layout'} given",
             'name one: file = "syllabus.json", or layout = "condensed" with tasks, learn and evaluate',
             file=where,
         )
@@ -282,7 +282,7 @@ def _scenario(
     plan = ScenarioPlan(
         table.name or (table.layout if name.startswith("scenario") else name),
         layout=table.layout,
-        tasks=tuple(_described(parse_task(text), tasks) for text in table.tasks),
+        tasks=tuple(_with_parameters(parse_task(text), tasks) for text in table.tasks),
         lengths={"learn": table.learn, "evaluate": table.evaluate, "superblocks": table.superblocks},
         seed=table.seed,
     )
@@ -303,17 +303,17 @@ def _syllabus(table: ScenarioTable, where: str, folder: Path) -> Syllabus:
     return syllabus
 
 
-def _kept(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _inline_files(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the document with the content of each file in place of its name."""
 
-    def inlined(one: Mapping[str, Any]) -> dict[str, Any]:
-        if "file" not in one:
-            return dict(one)
-        text, name = read_source(one["file"], folder)
-        held = {"name": name, **json.loads(text)}
-        return {**{key: value for key, value in one.items() if key != "file"}, "syllabus": held}
+    def inlined(scenario: Mapping[str, Any]) -> dict[str, Any]:
+        if "file" not in scenario:
+            return dict(scenario)
+        text, name = read_source(scenario["file"], folder)
+        document = {"name": name, **json.loads(text)}
+        return {**{key: value for key, value in scenario.items() if key != "file"}, "syllabus": document}
 
-    document = {**content, "scenarios": [inlined(one) for one in content["scenarios"]]}
+    document = {**content, "scenarios": [inlined(scenario) for scenario in content["scenarios"]]}
     if "pre_deployment" in content:
         document["pre_deployment"] = inlined(content["pre_deployment"])
     return document
@@ -330,7 +330,7 @@ def _tasks(tables: Mapping[str, TaskTable]) -> dict[str, TaskTable]:
     return {name.lower(): table for name, table in tables.items()}
 
 
-def _described(task: Task, tasks: Mapping[str, TaskTable]) -> Task:
+def _with_parameters(task: Task, tasks: Mapping[str, TaskTable]) -> Task:
     table = tasks.get(task.name.lower())
     if table is None:
         return task

@@ -101,13 +101,13 @@ class States:
 
     def is_sound(self) -> bool:
         """Return whether there is a state whose files are unchanged."""
-        found = self.latest()
-        return found is not None and self._damage(found[1]) is None
+        state = self.latest()
+        return state is not None and self._damage(state[1]) is None
 
     def drop_latest(self) -> bool:
         """Remove the last state; return whether there is one before it."""
-        if (found := self.latest()) is not None:
-            self._remove(found[1].with_name(f"{found[1].name}.json"))
+        if (state := self.latest()) is not None:
+            self._remove(state[1].with_name(f"{state[1].name}.json"))
         return self.latest() is not None
 
     def drop_unread(self) -> tuple[str, ...]:
@@ -119,14 +119,14 @@ class States:
 
     def resume(self, life: Path, name: str, seeds: Seeds, learner: Any) -> Checkpoint:
         """Restore the learner from its last state, and cut its log back to it. Raise LogError if impossible."""
-        found = self.latest()
-        if found is None or not isinstance(learner, Saved):
+        state = self.latest()
+        if state is None or not isinstance(learner, Saved):
             raise LogError(
                 f"was started, but no state of its learner was saved in {self.folder}",
                 f"a new learner cannot continue it: {_START_AGAIN}",
                 file=life,
             )
-        checkpoint, place = found
+        checkpoint, place = state
         if (checkpoint.life, checkpoint.seeds) != (name, seeds):
             raise LogError(
                 f"the state of another lifetime ({checkpoint.life}, seeds {checkpoint.seeds.as_json()}) cannot go "
@@ -156,13 +156,13 @@ class States:
                 file=life / BLOCKS_FILE,
             )
         self._restore(learner, place, checkpoint.fingerprint)
-        _cut(life, checkpoint.blocks)
+        _truncate(life, checkpoint.blocks)
         return checkpoint
 
     def _restore(self, learner: Any, place: Path, fingerprint: str | None) -> None:
         """Restore `learner`; a state whose restoring ended a process before is not tried again."""
         mark = self.folder / _RESTORING
-        with suppress(OSError):  # none, or one that is no file of ours
+        with suppress(OSError):  # missing, or not a file that Perdure wrote
             if files.read_bytes(mark) == place.name.encode():
                 raise LogError(
                     "the process died while its learner was restored from it", "remove it to go on", file=place
@@ -196,14 +196,16 @@ class States:
 
     def _damage(self, place: Path) -> str | None:
         """Return how the files of a state differ from those saved; None if they are the same."""
-        said = self._read(place.with_name(f"{place.name}.json"))
+        record = self._read(place.with_name(f"{place.name}.json"))
         try:
-            held = _digests(place, synced=False)
+            digests = _digests(place, synced=False)
         except OSError as problem:
             return f"cannot be read: {problem.strerror or problem}"
-        if said is None or held != said.files:
+        if record is None or digests != record.files:
             names = (
-                sorted(name for name in {*held, *said.files} if held.get(name) != said.files.get(name)) if said else []
+                sorted(name for name in {*digests, *record.files} if digests.get(name) != record.files.get(name))
+                if record
+                else []
             )
             return f"differs from what was saved: {', '.join(names[:3]) or 'its pointer'} was altered, added or removed"
         return None
@@ -233,16 +235,18 @@ def refuse_gone_parts(life: Path, rows: int) -> None:
     """Raise LogError if files of a completed lifetime are missing, because something removed them while it ran."""
     ledger = ledger_of(life)
     closed = {} if ledger is None else ledger.closed
-    gone = [
-        file for file, one in closed.items() if not (life / file).is_file() or (life / file).stat().st_size != one.bytes
+    changed = [
+        file
+        for file, entry in closed.items()
+        if not (life / file).is_file() or (life / file).stat().st_size != entry.bytes
     ]
     if not (life / MANIFEST).exists():
-        gone.insert(0, MANIFEST)
-    if sum(one.rows for one in closed.values()) != rows:
-        gone.append(f"lines of {BLOCKS_FILE}")
-    if gone:
+        changed.insert(0, MANIFEST)
+    if sum(entry.rows for entry in closed.values()) != rows:
+        changed.append(f"lines of {BLOCKS_FILE}")
+    if changed:
         raise LogError(
-            f"while it ran, something removed or altered {', '.join(gone[:3])}",
+            f"while it ran, something removed or altered {', '.join(changed[:3])}",
             "make sure that nothing removes it, and run again",
             file=life,
         )
@@ -268,19 +272,19 @@ def _digests(place: Path, *, synced: bool) -> dict[str, str]:
     """Return the checksum of each file of a state; with `synced`, after it is on the disk."""
     if not place.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    found = {}
+    states = {}
     for file in sorted(place.rglob("*")):
         if file.is_dir():
             if synced:
                 files.sync_folder(file)
             continue
         with files.open_regular(file) as opened:
-            found[file.relative_to(place).as_posix()] = hashlib.file_digest(opened, "sha256").hexdigest()
+            states[file.relative_to(place).as_posix()] = hashlib.file_digest(opened, "sha256").hexdigest()
             if synced:
                 os.fsync(opened.fileno())
     if synced:
         files.sync_folder(place)
-    return found
+    return states
 
 
 def _rows_before(life: Path, blocks: int) -> int:
@@ -295,10 +299,10 @@ def _rows_before(life: Path, blocks: int) -> int:
 def _rows_closed(life: Path, blocks: int) -> int:
     """Return the number of records of the first blocks that the ledger has closed, which verification needs."""
     ledger = ledger_of(life)
-    return sum(one.rows for one in ledger.closed.values() if one.block_num < blocks) if ledger is not None else 0
+    return sum(entry.rows for entry in ledger.closed.values() if entry.block_num < blocks) if ledger is not None else 0
 
 
-def _cut(life: Path, blocks: int) -> None:
+def _truncate(life: Path, blocks: int) -> None:
     """Remove the later blocks from the ledger, and then their records."""
     ledger = life / BLOCKS_FILE
     if ledger.exists():

@@ -46,15 +46,15 @@ def check_plan(
     with importable(paths):
         protocol = plan.protocol
         if check := engine_check(engine):
-            found = [_problem(partial(check, plan, folder, missing))]
+            errors = [_problem(partial(check, plan, folder, missing))]
         else:
-            found = [_problem(partial(find_maker, protocol.learner, protocol.params)), *_task_problems(missing)]
-    if problems := list({str(problem): problem for problem in found if problem}.values()):
+            errors = [_problem(partial(find_maker, protocol.learner, protocol.params)), *_task_problems(missing)]
+    if problems := list({str(problem): problem for problem in errors if problem}.values()):
         *before, last = problems
         place = protocol.place
-        said = "".join(f"{one}\n  and: " for one in before)
+        earlier = "".join(f"{problem}\n  and: " for problem in before)
         what = last.detail if last.file == place else last.without_fix
-        raise ProtocolError(f"nothing was run: {said}{what}", last.fix, file=place)
+        raise ProtocolError(f"nothing was run: {earlier}{what}", last.fix, file=place)
 
 
 @contextmanager
@@ -80,30 +80,30 @@ def _is_elsewhere(name: str, folders: Sequence[Path]) -> bool:
     file = getattr(sys.modules[name], "__file__", None)
     if file is None or is_installed(Path(file).resolve()):
         return False
-    here = (place for folder in folders for place in (folder / f"{name}.py", folder / name / "__init__.py"))
-    found = next((place for place in here if place.is_file()), None)
-    return found is not None and found != Path(file).resolve()
+    candidates = (place for folder in folders for place in (folder / f"{name}.py", folder / name / "__init__.py"))
+    module = next((place for place in candidates if place.is_file()), None)
+    return module is not None and module != Path(file).resolve()
 
 
 def _task_problems(jobs: Sequence[Job]) -> Iterator[PerdureError | None]:
     """Check each task, and each block's parameters as drawn for its first experience."""
     unknown: set[str] = set()
-    seen: set[tuple[str, str, str]] = set()
+    checked: set[tuple[str, str, str]] = set()
     for job in jobs:
         tasks = {task.label: task for task in job.syllabus.scenario.tasks}
-        for at, block in enumerate(job.syllabus.scenario.blocks):
+        for index, block in enumerate(job.syllabus.scenario.blocks):
             task = tasks[block.task]
             named = task.env or task.name
             key = (task.label, named, json.dumps(block.params, sort_keys=True, default=str))
-            if named in unknown or key in seen:
+            if named in unknown or key in checked:
                 continue
-            seen.add(key)
+            checked.add(key)
             problem = _problem(partial(task_kind, task), task.label)
             if problem is not None:
                 unknown.add(named)
                 yield problem
                 continue
-            params = draw_parameters(block.params, job.seeds.scenario, at, 0)
+            params = draw_parameters(block.params, job.seeds.scenario, index, 0)
             yield _problem(partial(check_params, task_kind(task), task.label, params), task.label)
 
 
@@ -113,16 +113,16 @@ def _problem(check: Callable[[], Any], task: str | None = None) -> PerdureError 
         check()
     except Stopped:
         raise
-    except (Exception, SystemExit) as problem:  # the user's module may raise anything when it is imported
-        ours = (
+    except (Exception, SystemExit) as problem:  # importing the user's module may raise anything
+        error = (
             problem if isinstance(problem, PerdureError) else PerdureError(describe_failure(problem), "mend it there")
         )
         where = None if task is None else f"the task {task!r}"
-        return ours if where in (None, ours.where) else ours.with_place(where=where)
+        return error if where in (None, error.where) else error.with_place(where=where)
     return None
 
 
-_REPR = 40  # signs of a place that a short word shows
+_REPR = 40  # characters of a shortened place
 
 
 class RunResult(Tabular, Struct, frozen=True):
@@ -263,7 +263,7 @@ class PreparedRun(Tabular, Struct, frozen=True):
             "protocol": protocol.name,
             "digest": protocol.digest,
             "learner": protocol.title,
-            "scenarios": [one.name for one in protocol.scenarios],
+            "scenarios": [scenario.name for scenario in protocol.scenarios],
             "lifetimes": protocol.lifetimes,
             "lives": len(plan.lives),
             "experts": len(plan.experts),
@@ -282,7 +282,7 @@ class PreparedRun(Tabular, Struct, frozen=True):
         stopped: list[str] = []
         done: set[str] = set()
 
-        def told(event: Event) -> None:
+        def record_event(event: Event) -> None:
             notes.update(dict.fromkeys(event.notes))
             if event.kind == "done":
                 done.add(event.id)
@@ -302,7 +302,7 @@ class PreparedRun(Tabular, Struct, frozen=True):
             label = "" if self.shard is None else f"{self.shard.number}-"
             work = Work(
                 folder,
-                told,
+                record_event,
                 self.workers or 0,
                 self.paths,
                 locks,
@@ -327,14 +327,14 @@ class PreparedRun(Tabular, Struct, frozen=True):
             done.update(job.id for job in self.chosen if job not in missing)
             if missing:
                 failed = live(missing, work)
-        failed = {**failed, **self._removed(done, failed)}
+        failed = {**failed, **self._deleted_reasons(done, failed)}
         lived = tuple(job.id for job in missing if job.id not in failed and (not stopped or folder.is_finished(job)))
         return RunResult(folder, self.plan, lived, failed, tuple(notes), stopped[0] if stopped else None)
 
-    def _removed(self, done: set[str], failed: Mapping[str, str]) -> dict[str, str]:
+    def _deleted_reasons(self, done: set[str], failed: Mapping[str, str]) -> dict[str, str]:
         """Return why each lifetime counts as failed that was finished and is not in the folder any more."""
-        gone = [job for job in self._missing() if job.id in done and job.id not in failed]
-        return {job.id: gone_after_its_end(self.folder.place(job)) for job in gone}
+        deleted = [job for job in self._missing() if job.id in done and job.id not in failed]
+        return {job.id: gone_after_its_end(self.folder.place(job)) for job in deleted}
 
     def _missing(self) -> tuple[Job, ...]:
         return tuple(job for job in self.chosen if not self.folder.is_finished(job))

@@ -17,8 +17,8 @@ def seed_for(root: int, *key: Key) -> int:
     """
     import numpy as np
 
-    said = "\x1f".join(f"{type(part).__name__}:{part}" for part in key)
-    words = np.frombuffer(hashlib.sha256(said.encode()).digest(), dtype=np.uint32)
+    text = "\x1f".join(f"{type(part).__name__}:{part}" for part in key)
+    words = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype=np.uint32)
     entropy = [*(int(word) for word in words), *_words(root)]
     return int(np.random.SeedSequence(entropy).generate_state(1, np.uint64)[0] >> np.uint64(1))
 

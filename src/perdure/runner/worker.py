@@ -88,9 +88,9 @@ class _Sender:
 
 def _hide_from_learners(locks: Sequence[int], orders: BinaryIO, answers: BinaryIO) -> None:
     """Keep the pipes and locks from everything that a learner reads, starts or forks."""
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+    null_device = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null_device, 0)
+    os.close(null_device)
     for lock in locks:
         os.set_inheritable(lock, False)
 

@@ -278,7 +278,7 @@ def _as_json(params: Mapping[str, Any], label: str) -> dict[str, Any]:
 
 def _whole_number(name: str, value: Any, least: int, most: int = LONGEST) -> int:
     """Return `value`, which may be a NumPy integer, as an int."""
-    whole = int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
-    if whole is None or not least <= whole <= most:
+    number = int(value) if isinstance(value, int | np.integer) and not isinstance(value, bool) else None
+    if number is None or not least <= number <= most:
         raise ScenarioError(f"{name} is {value!r}", f"give a whole number from {least} to {most:,}")
-    return whole
+    return number

@@ -55,10 +55,10 @@ def cells(scenario: Scenario, width: int) -> tuple[LineCell, ...]:
         heads = [heads[position * len(heads) // width] for position in range(width)]
     lengths = [(blocks[head.block].length or 1) * (blocks[head.block].mode == "learn") for head in heads]
     spare, total = width - len(heads), sum(lengths) or 1
-    drawn: list[LineCell] = []
+    cells: list[LineCell] = []
     for head, length in zip(heads, lengths, strict=True):
-        drawn += [head, *[LineCell(head.block, _LEARNING)] * (spare * length // total)]
-    return tuple(drawn)
+        cells += [head, *[LineCell(head.block, _LEARNING)] * (spare * length // total)]
+    return tuple(cells)
 
 
 def lifetime_line(scenario: Scenario, width: int = 78) -> Text:

@@ -120,7 +120,7 @@ def _continual(request: Request) -> Iterator[Phase]:
     names = _names(request.tasks)
     if len(names) != 1 or len(request.tasks) < 2:
         raise ScenarioError(
-            f"continual learning needs one task in two or more variants (found: {_listed(request.tasks)})",
+            f"continual learning needs one task in two or more variants (found: {_join_labels(request.tasks)})",
             "name them as in pong:narrow and pong:wide",
         )
     for task in _shuffled(request.tasks, request.rng):
@@ -150,7 +150,7 @@ def _ant_c(request: Request) -> Iterator[Phase]:
     variants = {name: tuple(task for task in request.tasks if task.name == name) for name in names}
     if len(names) < 2 or any(len(group) < 2 for group in variants.values()):
         raise ScenarioError(
-            f"ant-c needs two or more tasks, each in two or more variants (found: {_listed(request.tasks)})",
+            f"ant-c needs two or more tasks, each in two or more variants (found: {_join_labels(request.tasks)})",
             "name them as in pong:narrow and pong:wide",
         )
     for position in request.rng.permutation(len(names)):
@@ -162,7 +162,7 @@ def _ant_c(request: Request) -> Iterator[Phase]:
 def _single(request: Request) -> Iterator[Phase]:
     if len(request.tasks) != 1:
         raise ScenarioError(
-            f"an expert learns one task variant, not {len(request.tasks)} ({_listed(request.tasks)})", "name one"
+            f"an expert learns one task variant, not {len(request.tasks)} ({_join_labels(request.tasks)})", "name one"
         )
     yield Phase((), request.tasks)
     yield Phase(((request.tasks[0], request.learn),), request.tasks)
@@ -196,7 +196,7 @@ def _shares(request: Request) -> tuple[int, ...]:
 def _check_adapting(request: Request, layout: str) -> None:
     if len(request.tasks) < 2 or len(_names(request.tasks)) != len(request.tasks):
         raise ScenarioError(
-            f"{layout} needs two or more different tasks in one variant each (found: {_listed(request.tasks)})",
+            f"{layout} needs two or more different tasks in one variant each (found: {_join_labels(request.tasks)})",
             "name them as in pong and breakout",
         )
     if request.evaluate < 1:
@@ -207,5 +207,5 @@ def _names(tasks: Iterable[Task]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(task.name for task in tasks))
 
 
-def _listed(tasks: Iterable[Task]) -> str:
+def _join_labels(tasks: Iterable[Task]) -> str:
     return ", ".join(task.label for task in tasks) or "none"

@@ -146,13 +146,13 @@ def lint(
     if parsed.scenario.blocks:
         findings += advice(parsed, chosen)
     scored = apply_variants(parsed.scenario, variants)
-    everything = [*problems]
+    all_problems = [*problems]
     for finding in findings:
         steps = ("instructions",) if finding.block is None else parsed.places[finding.block]
-        everything.append(SyllabusProblem(finding.level, place_text(steps), finding.what, finding.fix))
+        all_problems.append(SyllabusProblem(finding.level, place_text(steps), finding.what, finding.fix))
     return LintReport(
         parsed,
-        tuple(sorted(everything, key=lambda problem: LEVELS.index(problem.level))),
+        tuple(sorted(all_problems, key=lambda problem: LEVELS.index(problem.level))),
         {metric.name: _eligibility(metric, scored) for metric in (metrics(chosen) if callable(metrics) else metrics)},
         chosen,
         tuple(task.label for task in scored.tasks),
@@ -271,7 +271,7 @@ def _maintenance_tests(syllabus: Syllabus) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 block,
-                f"after learning {name!r} there is no test of {_quoted(missing)}",
+                f"after learning {name!r} there is no test of {_join_quoted(missing)}",
                 "subtype A tests after each task all those learned so far",
             )
 
@@ -285,7 +285,7 @@ def _transfer_tests(syllabus: Syllabus) -> Iterator[Finding]:
             yield Finding(
                 "error",
                 block,
-                f"after learning {name!r}, before the next task, there is no test of {_quoted(missing)}",
+                f"after learning {name!r}, before the next task, there is no test of {_join_quoted(missing)}",
                 "a transfer matrix needs every other task tested after each learned one",
             )
 
@@ -306,14 +306,14 @@ def _order_switched(syllabus: Syllabus) -> Iterator[Finding]:
 def _variation_within(syllabus: Syllabus) -> Iterator[Finding]:
     labels: dict[str, set[str]] = {}
     first: dict[str, int] = {}
-    drawn: set[str] = set()
+    random_params: set[str] = set()
     for index, (name, block) in enumerate(zip(_names(syllabus), syllabus.scenario.blocks, strict=True)):
         labels.setdefault(name, set()).add(block.task)
         first.setdefault(name, index)
-        if block.task not in drawn and is_drawn(block.params):
-            drawn.update((name, block.task))
+        if block.task not in random_params and is_drawn(block.params):
+            random_params.update((name, block.task))
     for name, variants in labels.items():
-        if len(variants) < 2 and name not in drawn:
+        if len(variants) < 2 and name not in random_params:
             yield Finding(
                 "error",
                 first[name],
@@ -356,7 +356,7 @@ def _stretches(syllabus: Syllabus) -> Iterator[tuple[str, int, set[str]]]:
         yield *current, tested
 
 
-def _quoted(names: Sequence[str]) -> str:
+def _join_quoted(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
@@ -402,7 +402,7 @@ def _first_evaluation(syllabus: Syllabus, kind: str | None) -> Iterator[Finding]
         yield Finding(
             "advice",
             learning[0],
-            f"{_listed(missing)} not evaluated before the first learning block",
+            f"{_join(missing)} not evaluated before the first learning block",
             'forward transfer needs it: evaluate all tasks in a phase "0.test"',
         )
 
@@ -452,16 +452,16 @@ def _without_evaluation_between(syllabus: Syllabus) -> Iterator[Finding]:
 
 def _unattributable(syllabus: Syllabus) -> Iterator[Finding]:
     cases = confounded(syllabus.scenario)
-    shown = list(islice(cases, 3))
-    if not shown:
+    examples = list(islice(cases, 3))
+    if not examples:
         return
-    count = len(shown) + sum(1 for _ in cases)
-    texts = [f"{_tasks(syllabus, case.learned)} before block {case.after} ({case.task})" for case in shown]
+    count = len(examples) + sum(1 for _ in cases)
+    texts = [f"{_tasks(syllabus, case.learned)} before block {case.after} ({case.task})" for case in examples]
     yield Finding(
         "advice",
-        shown[0].after,
+        examples[0].after,
         f"several tasks are learned between two evaluations of one, {count} times: {'; '.join(texts)}"
-        + ("; …" if count > len(shown) else ""),
+        + ("; …" if count > len(examples) else ""),
         "transfer cannot be attributed there; evaluate every task after each learning block",
     )
 
@@ -475,6 +475,6 @@ def _blocks(indices: Sequence[int], noun: str) -> str:
     return f"a {noun}" if len(indices) == 1 else f"{len(indices):,} {noun}s, the first here,"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     text = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     return f"{text} {'is' if len(names) == 1 else 'are'}"

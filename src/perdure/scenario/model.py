@@ -138,7 +138,7 @@ class Scenario(Shown, Struct, frozen=True):
         info: Mapping[str, Any] | None = None,
     ) -> Scenario:
         """Return a scenario from its blocks. Tasks that `tasks` does not describe are parsed from their labels."""
-        folded = tuple(_folded(block) for block in blocks)
+        folded = tuple(_fold(block) for block in blocks)
         described: dict[str, Task] = {}
         for task in tasks:
             label = task.label.lower()
@@ -173,7 +173,7 @@ class Scenario(Shown, Struct, frozen=True):
         return sum(block.length or 0 for block in self.blocks if block.mode == "evaluate")
 
 
-def _folded(block: Block) -> Block:
+def _fold(block: Block) -> Block:
     label = block.task.lower()
     if label == block.task:
         return block

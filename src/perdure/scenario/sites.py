@@ -144,10 +144,10 @@ def _suggest_agnostic(sites: Callable[[Scenario], Iterator[Site]]) -> Callable[[
     """Return a function that suggests `--variants agnostic` if that would give sites."""
 
     def missing(scenario: Scenario) -> str | None:
-        found = dict.fromkeys(key_text(site.key) for site in sites(apply_variants(scenario, "agnostic")))
-        if not found:
+        keys = dict.fromkeys(key_text(site.key) for site in sites(apply_variants(scenario, "agnostic")))
+        if not keys:
             return None
-        tasks = ", ".join(found)
+        tasks = ", ".join(keys)
         return (
             f"needs {sites.__doc__}; only the variants of {tasks} differ: --variants agnostic takes them for one task"
         )

@@ -311,7 +311,7 @@ def write_syllabus(syllabus: Syllabus, path: str | os.PathLike[str]) -> None:
 
 def syllabus_text(syllabus: Syllabus) -> str:
     """Return a syllabus as JSON text; reading it again gives an equal syllabus."""
-    header = {"name": syllabus.scenario.name, **syllabus.scenario.info, "tasks": _declared(syllabus.scenario.tasks)}
+    header = {"name": syllabus.scenario.name, **syllabus.scenario.info, "tasks": _task_table(syllabus.scenario.tasks)}
     lines = [f"  {_json(key)}: {_json(value)},\n" for key, value in header.items() if value != {}]
     instructions = ",\n".join(f"    {_json(instruction)}" for instruction in _written(syllabus))
     return "{\n" + "".join(lines) + '  "instructions": [\n' + instructions + "\n  ]\n}\n"
@@ -336,7 +336,7 @@ def _written(syllabus: Syllabus) -> Iterator[dict[str, Any]]:
         yield {"$info": {}}
 
 
-def _declared(tasks: tuple[Task, ...]) -> dict[str, dict[str, Any]]:
+def _task_table(tasks: tuple[Task, ...]) -> dict[str, dict[str, Any]]:
     declared: dict[str, dict[str, Any]] = {}
     for name, variants in itertools.groupby(sorted(tasks, key=lambda task: task.name), key=lambda task: task.name):
         task = next(variants)

@@ -31,7 +31,7 @@ class DocumentPart(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """An object of a document, all of whose keys are known."""
 
     FURTHER: ClassVar[Mapping[str, Any]] = {}
-    """What JSON Schema can say of it and types cannot."""
+    """Constraints that JSON Schema can express and types cannot."""
 
 
 def schema_of(document: type[msgspec.Struct]) -> dict[str, Any]:
@@ -39,26 +39,28 @@ def schema_of(document: type[msgspec.Struct]) -> dict[str, Any]:
 
     A document is one that users write, with `FURTHER` and perhaps `NULLS`, or a result, which writes all of its fields.
     """
-    _, found = msgspec.json.schema_components([document], ref_template="#/$defs/{name}")
-    for one in _parts(document):
-        made = found[one.__name__]
-        if hasattr(one, "FURTHER") or hasattr(one, "NULLS"):
-            made.update(getattr(one, "FURTHER", {}))
-            if not getattr(one, "NULLS", True):
-                made["properties"] = {name: _without_null(part) for name, part in made["properties"].items()}
+    _, components = msgspec.json.schema_components([document], ref_template="#/$defs/{name}")
+    for part in _parts(document):
+        schema = components[part.__name__]
+        if hasattr(part, "FURTHER") or hasattr(part, "NULLS"):
+            schema.update(getattr(part, "FURTHER", {}))
+            if not getattr(part, "NULLS", True):
+                schema["properties"] = {name: _without_null(part) for name, part in schema["properties"].items()}
         else:
-            written = [field.encode_name for field in msgspec.structs.fields(one) if field.default is not msgspec.UNSET]
-            made.update(required=written, additionalProperties=False)
-            for described in made["properties"].values():
+            written = [
+                field.encode_name for field in msgspec.structs.fields(part) if field.default is not msgspec.UNSET
+            ]
+            schema.update(required=written, additionalProperties=False)
+            for described in schema["properties"].values():
                 described.pop("default", None)
-        about = inspect.cleandoc(one.__doc__ or "").partition(_ATTRIBUTES)[0]
-        made["description"] = " ".join(about.split())
-        keys = {field.name: field.encode_name for field in msgspec.structs.fields(one)}
-        for name, text in _texts(one).items():
-            made["properties"][keys[name]]["description"] = text
-    top = found.pop(document.__name__)
-    made = {"$schema": "https://json-schema.org/draft/2020-12/schema", **top}
-    return {**made, "$defs": dict(sorted(found.items()))} if found else made
+        about = inspect.cleandoc(part.__doc__ or "").partition(_ATTRIBUTES)[0]
+        schema["description"] = " ".join(about.split())
+        keys = {field.name: field.encode_name for field in msgspec.structs.fields(part)}
+        for name, text in _texts(part).items():
+            schema["properties"][keys[name]]["description"] = text
+    top = components.pop(document.__name__)
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **top}
+    return {**schema, "$defs": dict(sorted(components.items()))} if components else schema
 
 
 _documents: dict[type, type[msgspec.Struct]] = {}
@@ -77,12 +79,12 @@ def document_of(record: type[msgspec.Struct], **kinds: Any) -> type[msgspec.Stru
             kind = kinds.get(key) or _in_json(hint, record)
             optional = UnsetType in get_args(kind)
             fields.append((key, kind, msgspec.UNSET if optional else msgspec.NODEFAULT))
-        made = msgspec.defstruct(
+        struct = msgspec.defstruct(
             record.__name__, fields, bases=(DocumentPart,), namespace={"__doc__": record.__doc__}, kw_only=True
         )
-        made.TEXTS = {key: text for key, text in texts.items() if text}  # type: ignore[attr-defined]
-        setattr(made, record.__name__, made)  # resolves the record's references to itself
-        _documents[record] = made
+        struct.TEXTS = {key: text for key, text in texts.items() if text}  # type: ignore[attr-defined]
+        setattr(struct, record.__name__, struct)  # resolves the record's references to itself
+        _documents[record] = struct
     return _documents[record]
 
 
@@ -100,24 +102,24 @@ def settings_document() -> type[msgspec.Struct]:
         kinds[name] = option.type | None if missing else option.type
     kinds |= {name: hints[name] for name in prepared if name not in kinds and name != "unit"}
     kinds |= {"counted": hints["unit"], "experts": list[str]}
-    made = msgspec.defstruct("Settings", [*kinds.items()], bases=(DocumentPart,), kw_only=True)
-    made.__doc__ = "Every setting by name, and the preparation that was done."
+    struct = msgspec.defstruct("Settings", [*kinds.items()], bases=(DocumentPart,), kw_only=True)
+    struct.__doc__ = "Every setting by name, and the preparation that was done."
     texts = _texts(Preparation)
     helps = {name: option.help for name, option in OPTIONS.items()}
-    made.TEXTS = {  # type: ignore[attr-defined]
+    struct.TEXTS = {  # type: ignore[attr-defined]
         **{name: text for name, text in texts.items() if name in kinds},
         **helps,
         "counted": texts["unit"],
         "experts": "Experts that were given or found.",
     }
-    return made
+    return struct
 
 
 def _attribute(record: type, path: str) -> tuple[Any, str]:
     """Return the type and the text of a field or a property."""
     name, _, rest = path.partition(".")
-    found = inspect.getattr_static(record, name)
-    getter = getattr(found, "fget", None) or getattr(found, "func", None)
+    attribute = inspect.getattr_static(record, name)
+    getter = getattr(attribute, "fget", None) or getattr(attribute, "func", None)
     if getter is not None:
         hint, text = get_type_hints(getter, include_extras=True)["return"], getter.__doc__ or ""
     else:
@@ -135,12 +137,12 @@ def _in_json(hint: Any, record: type) -> Any:
         return document_of(hint)
     if isinstance(hint, type) and issubclass(hint, str):
         return str
-    inside = get_args(hint)
-    if not inside or get_origin(hint) is Literal:
+    arguments = get_args(hint)
+    if not arguments or get_origin(hint) is Literal:
         return hint
     if get_origin(hint) is Annotated:
-        return Annotated[(_in_json(inside[0], record), *inside[1:])]
-    kinds = tuple(_in_json(one, record) for one in inside)
+        return Annotated[(_in_json(arguments[0], record), *arguments[1:])]
+    kinds = tuple(_in_json(argument, record) for argument in arguments)
     return Union[kinds] if get_origin(hint) in (Union, UnionType) else get_origin(hint)[kinds]  # noqa: UP007
 
 
@@ -150,8 +152,8 @@ def _parts(part: type[msgspec.Struct], seen: _Parts | None = None) -> _Parts:
     if part not in seen:
         seen[part] = None
         for field in msgspec.inspect.type_info(part).fields:  # type: ignore[attr-defined]
-            for one in _inside(field.type):
-                _parts(one, seen)
+            for struct in _inside(field.type):
+                _parts(struct, seen)
     return seen
 
 
@@ -169,27 +171,27 @@ def _inside(kind: Any) -> Iterator[type[msgspec.Struct]]:
     if isinstance(kind, msgspec.inspect.StructType):
         yield kind.cls
     for name in ("type", "types", "item_type", "value_type"):
-        found = getattr(kind, name, ())
-        for one in found if isinstance(found, tuple) else (found,):
-            yield from _inside(one)
+        described = getattr(kind, name, ())
+        for struct in described if isinstance(described, tuple) else (described,):
+            yield from _inside(struct)
 
 
 def _texts(part: type[msgspec.Struct]) -> dict[str, str]:
     """Return the text of each field, inherited ones included: its entry under Attributes, or the text below it."""
     if hasattr(part, "TEXTS"):
         return dict(part.TEXTS)
-    found: dict[str, str] = {}
-    for one in reversed(part.__mro__):
-        if not (issubclass(one, msgspec.Struct) and one.__struct_fields__) or one is DocumentPart:
+    texts: dict[str, str] = {}
+    for base in reversed(part.__mro__):
+        if not (issubclass(base, msgspec.Struct) and base.__struct_fields__) or base is DocumentPart:
             continue
-        attributes = inspect.cleandoc(one.__doc__ or "").partition(_ATTRIBUTES)[2]
+        attributes = inspect.cleandoc(base.__doc__ or "").partition(_ATTRIBUTES)[2]
         for name, text in re.findall(r"^(\w+)\n((?:    .+\n?)+)", attributes, re.MULTILINE):
-            found[name] = " ".join(text.replace("``", "").split())
-        (body,) = ast.parse(dedent(inspect.getsource(one))).body
+            texts[name] = " ".join(text.replace("``", "").split())
+        (body,) = ast.parse(dedent(inspect.getsource(base))).body
         assert isinstance(body, ast.ClassDef)
         for before, after in pairwise(body.body):
             match before, after:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as text)):
-                    found[name] = " ".join(text.split())
-    found.pop("FURTHER", None)
-    return found
+                    texts[name] = " ".join(text.split())
+    texts.pop("FURTHER", None)
+    return texts

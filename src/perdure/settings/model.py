@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
 from types import NoneType, UnionType
@@ -442,9 +443,9 @@ class Settings(msgspec.Struct, frozen=True):
 
     def sources(self) -> dict[str, str]:
         """Return the source of every setting."""
-        given = self.given
+        values = self.given
         return {
-            name: self.origins.get(name) or ("caller" if name in given else option.otherwise)
+            name: self.origins.get(name) or ("caller" if name in values else option.otherwise)
             for name, option in OPTIONS.items()
         }
 
@@ -509,14 +510,20 @@ def setting_keys() -> frozenset[str]:
     return frozenset({*Settings().as_json(Preparation()), "experts"})
 
 
-def settings_from(settings: Settings | None = None, /, **by_name: Any) -> Settings:
-    """Return `settings`, or the defaults, with the keyword arguments of a call.
+def settings_from(
+    settings: Settings | None = None, function: Callable[..., Any] | None = None, /, **by_name: Any
+) -> Settings:
+    """Return `settings`, or the defaults, with the keyword arguments of a call of `function`.
 
-    Raise UnknownNameError for a misspelt name, with the nearest one, and PerdureError for a value that does not fit.
+    Raise UnknownNameError for a misspelt name, with the nearest parameter or setting, and PerdureError for a value that
+    does not fit.
     """
     for name in by_name:
         if name not in Settings.__struct_fields__:
-            raise UnknownNameError("setting", name, OPTIONS)
+            if function is None:
+                raise UnknownNameError("setting", name, OPTIONS)
+            parameters = [*inspect.signature(function).parameters][:-1]  # the last one takes the settings
+            raise UnknownNameError("parameter", name, [*parameters, *OPTIONS])
     if "measure" in by_name:
         by_name.setdefault("measures", {})
     return Settings.given_or_default(settings).replace(**by_name)

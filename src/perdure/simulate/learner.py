@@ -103,10 +103,10 @@ def performance(learner: IdealLearner, scenario: Scenario, count: int, rng: np.r
     depend on the traits, so that two learners with equal generators differ only by their traits.
     """
     labels = [task.label for task in scenario.tasks]
-    drawn = (len(labels) if learner.by_task else 1, count)
-    factors = 1 + learner.spread * rng.standard_normal((5, *drawn))
+    shape = (len(labels) if learner.by_task else 1, count)
+    factors = 1 + learner.spread * rng.standard_normal((5, *shape))
     # A separate stream, so that learners without failures draw the same values.
-    failed = rng.spawn(1)[0].random(drawn) < learner.failing
+    failed = rng.spawn(1)[0].random(shape) < learner.failing
     forgetting, forward, backward = (
         dict(zip(labels, np.broadcast_to(np.clip(trait * factor, 0, 1), (len(labels), count)), strict=True))
         for trait, factor in zip((learner.forgetting, learner.forward, learner.backward), factors[:3], strict=True)
@@ -129,13 +129,17 @@ def performance(learner: IdealLearner, scenario: Scenario, count: int, rng: np.r
         climbed = np.arange(1, block.length + 1) * steps[block.task][:, None]
         parts.append(np.minimum(now[:, None] + climbed, goal[:, None]))
         learned.add(block.task)
-        for task, own in level.items():
+        for task, task_level in level.items():
             if task == block.task:
                 level[task] = parts[-1][:, -1].copy()
             elif task in learned:
-                level[task] = own + backward[task] * (CEILING - own) - forgetting[task] * (own - learner.start)
+                level[task] = (
+                    task_level
+                    + backward[task] * (CEILING - task_level)
+                    - forgetting[task] * (task_level - learner.start)
+                )
             else:
-                level[task] = own + forward[task] * (CEILING - own)
+                level[task] = task_level + forward[task] * (CEILING - task_level)
     values = np.concatenate(parts, axis=1) if parts else np.empty((count, 0))
     if learner.rewards == "binary":
         return (rng.random(values.shape) < values).astype(np.float64)

@@ -130,7 +130,7 @@ def as_lifetimes(
 def _columns(scenario: Scenario) -> pl.DataFrame:
     """Return the columns of a log of `scenario` without the values."""
     blocks = scenario.blocks
-    which = np.repeat(np.arange(len(blocks)), [block.length or 0 for block in blocks])
+    block_index = np.repeat(np.arange(len(blocks)), [block.length or 0 for block in blocks])
     text: Mapping[str, list[Any]] = {
         "block_type": [_TYPES[block.mode] for block in blocks],
         "block_subtype": [block.subtype for block in blocks],
@@ -138,13 +138,13 @@ def _columns(scenario: Scenario) -> pl.DataFrame:
     }
     return pl.DataFrame(
         {
-            "block_num": which,
-            "exp_num": np.arange(len(which)),
-            "worker_id": pl.Series(["0"], dtype=pl.String).new_from_index(0, len(which)),
-            **{column: pl.Series(column, words)[which] for column, words in text.items()},
-            "task_params": pl.Series(["{}"], dtype=pl.String).new_from_index(0, len(which)),
-            "exp_status": pl.Series(["complete"], dtype=pl.String).new_from_index(0, len(which)),
-            "timestamp": pl.Series([None], dtype=pl.String).new_from_index(0, len(which)),
+            "block_num": block_index,
+            "exp_num": np.arange(len(block_index)),
+            "worker_id": pl.Series(["0"], dtype=pl.String).new_from_index(0, len(block_index)),
+            **{column: pl.Series(column, words)[block_index] for column, words in text.items()},
+            "task_params": pl.Series(["{}"], dtype=pl.String).new_from_index(0, len(block_index)),
+            "exp_status": pl.Series(["complete"], dtype=pl.String).new_from_index(0, len(block_index)),
+            "timestamp": pl.Series([None], dtype=pl.String).new_from_index(0, len(block_index)),
         },
         schema_overrides=dict(STANDARD_COLUMNS),
     ).select(*STANDARD_COLUMNS)

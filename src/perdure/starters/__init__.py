@@ -22,13 +22,13 @@ class Kind(Struct, frozen=True):
     """One kind of plug-in."""
 
     group: str
-    """Of entry points."""
+    """Group of the entry point."""
     offered: str
-    """What the entry point names, in the module."""
+    """Object in the module that the entry point names."""
     entry: str = "$module"
-    """What it is called there."""
+    """Name of the entry point."""
     tried: str = ""
-    """How it is used once it is installed."""
+    """Command that uses the installed plug-in."""
 
 
 KINDS: Mapping[str, Kind] = {
@@ -49,8 +49,8 @@ def write_starter(kind: str, name: str, into: str | Path = ".") -> tuple[Path, .
     folder = Path(into) / words["name"]
     if folder.exists():
         raise PerdureError("is there already", "choose another name, or another place with --into", file=folder)
-    about = KINDS[kind]
-    said = {key: Template(getattr(about, key)).substitute(words) for key in ("group", "offered", "entry", "tried")}
+    template = KINDS[kind]
+    filled = {key: Template(getattr(template, key)).substitute(words) for key in ("group", "offered", "entry", "tried")}
     texts = {
         f"{words['module']}.py": _template(f"{kind}.py"),
         f"test_{words['module']}.py": _template(f"test_{kind}.py"),
@@ -60,7 +60,7 @@ def write_starter(kind: str, name: str, into: str | Path = ".") -> tuple[Path, .
     try:
         folder.mkdir(parents=True)
         for file, text in texts.items():
-            files.deliver(folder / file, text.substitute(words, kind=kind, **said).encode())
+            files.deliver(folder / file, text.substitute(words, kind=kind, **filled).encode())
     except OSError as problem:
         raise PerdureError(
             f"cannot be written ({problem.strerror or problem})", "choose another place with --into", file=folder
@@ -78,7 +78,7 @@ def _words(kind: str, name: str) -> dict[str, str]:
         raise PerdureError(
             f"{name!r} cannot name a package", "use letters, digits and hyphens, beginning with a letter"
         )
-    return {"name": module.replace("_", "-"), "module": module, "Class": "".join(one.capitalize() for one in parts)}
+    return {"name": module.replace("_", "-"), "module": module, "Class": "".join(part.capitalize() for part in parts)}
 
 
 def _template(name: str) -> Template:

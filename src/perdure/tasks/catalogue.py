@@ -68,7 +68,7 @@ def kind_named(text: str) -> TaskKind:
 
 
 def _bare_kind(name: str) -> TaskKind:
-    registered = {one.lower(): one for one in TASKS.names()}
+    registered = {name.lower(): name for name in TASKS.names()}
     if name.lower() in registered:
         return kind_of(TASKS.get(registered[name.lower()]), name.lower())
     module, colon, rest = name.partition(":")
@@ -80,40 +80,40 @@ def _bare_kind(name: str) -> TaskKind:
     return kind_of(imported(name, "the task"), name)
 
 
-def kind_of(found: Any, name: str | None = None) -> TaskKind:
+def kind_of(task: Any, name: str | None = None) -> TaskKind:
     """Return `found` if it is a task, or the task of an environment's class."""
     import gymnasium
 
-    if isinstance(found, type) and issubclass(found, gymnasium.Env):
+    if isinstance(task, type) and issubclass(task, gymnasium.Env):
         from perdure.tasks.gymnasium import GymnasiumTask
 
-        return GymnasiumTask.of_class(name or found.__name__, found)
+        return GymnasiumTask.of_class(name or task.__name__, task)
     try:
-        made = found() if isinstance(found, type) else found
-    except Exception as problem:  # a class of one's own may raise anything; name it
+        instance = task() if isinstance(task, type) else task
+    except Exception as problem:  # a custom class may raise anything; name it
         raise TaskError(
-            f"the task {name or found!r} cannot be made: {type(problem).__name__}: {problem}", "repair its class"
+            f"the task {name or task!r} cannot be made: {type(problem).__name__}: {problem}", "repair its class"
         ) from problem
-    if isinstance(made, EpisodeTask | BatchTask):
-        return made
+    if isinstance(instance, EpisodeTask | BatchTask):
+        return instance
     wanted = "make and get_episode_log_info, or examples, info and get_batch_log_info"
     raise TaskError(
-        f"{name or found!r} is {type(made).__name__}, neither a gymnasium.Env class nor a task "
+        f"{name or task!r} is {type(instance).__name__}, neither a gymnasium.Env class nor a task "
         f"(name, summary, measures, parameters; {wanted})",
         "see docs/how-to/connect-your-own-task.md",
     )
 
 
-def imported(path: str, what: str) -> Any:
+def imported(path: str, noun: str) -> Any:
     """Return the object at `module:name` (or `module.name`)."""
     module_name, _, attribute = path.partition(":") if ":" in path else path.rpartition(".")
-    module = _module(module_name, path, what)
+    module = _module(module_name, path, noun)
     try:
         return getattr(module, attribute)
     except AttributeError:
-        own = [name for name, value in vars(module).items() if not name.startswith("_") and _is_own(value, module)]
-        offer = nearest(attribute, own) if own else "no class and no task is defined there"
-        raise TaskError(f"{module_name} has no {attribute!r}", offer, where=f"{what} {path!r}") from None
+        classes = [name for name, value in vars(module).items() if not name.startswith("_") and _is_own(value, module)]
+        offer = nearest(attribute, classes) if classes else "no class and no task is defined there"
+        raise TaskError(f"{module_name} has no {attribute!r}", offer, where=f"{noun} {path!r}") from None
 
 
 def _is_own(value: Any, module: ModuleType) -> bool:
@@ -122,21 +122,21 @@ def _is_own(value: Any, module: ModuleType) -> bool:
     return isinstance(value, EpisodeTask | BatchTask)
 
 
-def _module(name: str, path: str, what: str) -> ModuleType:
+def _module(name: str, path: str, noun: str) -> ModuleType:
     try:
         return import_module(name)
     except ModuleNotFoundError as problem:
         if problem.name and not name.startswith(problem.name):
             raise TaskError(
-                f"{name} itself imports {problem.name}, which is absent", "install it", where=f"{what} {path!r}"
+                f"{name} itself imports {problem.name}, which is absent", "install it", where=f"{noun} {path!r}"
             ) from None
         raise TaskError(
             f"there is no module {name!r} (looked in {len(sys.path)} places of sys.path)",
             "write module:name, and install the module or set PYTHONPATH",
-            where=f"{what} {path!r}",
+            where=f"{noun} {path!r}",
         ) from None
     except ValueError:
-        raise TaskError(f"{what} {path!r} is no import path", "write module:name") from None
+        raise TaskError(f"{noun} {path!r} is no import path", "write module:name") from None
 
 
 def _of_gymnasium(name: str) -> TaskKind:
@@ -150,7 +150,7 @@ def _of_gymnasium(name: str) -> TaskKind:
             if find_spec(module) is None:
                 raise MissingExtraError(module, extra, f"the environment {name!r}")
             import_module(module)
-    folded = {one.lower(): one for one in gymnasium.registry}
+    folded = {name.lower(): name for name in gymnasium.registry}
     if name.lower() not in folded:
         raise _unknown(name, [*TASKS.names(), *gymnasium.registry])
     return GymnasiumTask.of_id(folded[name.lower()], SPELLINGS)
@@ -193,5 +193,8 @@ def parameter_table(name: str) -> str:
     parameters = kind_named(name).parameters
     if parameters is None:
         return f"What `{name}` takes, its environment decides."
-    rows = (f"| `{one.name}` | {one.default!r} | {one.form} | {one.meaning} |" for one in parameters)
+    rows = (
+        f"| `{parameter.name}` | {parameter.default!r} | {parameter.form} | {parameter.meaning} |"
+        for parameter in parameters
+    )
     return "\n".join(("| parameter | default | may be | meaning |", "|---|---|---|---|", *rows))

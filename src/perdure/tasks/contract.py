@@ -67,31 +67,31 @@ def _check_episodes(kind: EpisodeTask, task: Task, seed: int, step_limit: int) -
     def lived() -> tuple[list[Any], dict[str, float]]:
         with Episodes(task, seed, kind=kind, step_limit=step_limit) as episodes:
             traces: list[Any] = []
-            found: dict[str, float] = {}
+            values: dict[str, float] = {}
             for number in range(2):
                 episode = episodes.begin(seed=seed + number)
                 episode.action_space.seed(seed + number)
                 observation, _ = episode.reset()
-                traces.append(_copied(observation))
+                traces.append(_copy(observation))
                 while not episode.ended:
                     observation, reward, *_ = episode.step(episode.action_space.sample())
-                    traces += [_copied(observation), float(reward)]
+                    traces += [_copy(observation), float(reward)]
                 _require(
                     "step_limit" not in episode.end.info,
                     f"{kind.name}: an episode of random actions did not end within {step_limit} steps; "
                     "end it by truncated=True",
                 )
-                found = episode.log_info()
-            return traces, found
+                values = episode.log_info()
+            return traces, values
 
-    first, found = _said(kind, lived)
-    second, _ = _said(kind, lived)
+    first, values = _as_assertion(kind, lived)
+    second, _ = _as_assertion(kind, lived)
     _require(
         len(first) == len(second) and all(map(_same, first, second)),
         f"{kind.name}: the same seeds and actions gave two different courses; draw all chance from self.np_random, "
         "and call super().reset(seed=seed) in reset",
     )
-    _check_values(kind, found, "get_episode_log_info")
+    _check_values(kind, values, "get_episode_log_info")
     if kind.parameters is None:
         return
     try:
@@ -111,19 +111,19 @@ def _check_batches(kind: BatchTask, task: Task, seed: int) -> None:
         def lived(mode: Any = mode, answers: list[Answered] = answers) -> list[np.ndarray]:
             dataset = Dataset(task, [(task.params, seed), (task.params, seed + 1)], mode, answers.append, kind=kind)
             dataset.reset()
-            seen: list[np.ndarray] = []
+            observations: list[np.ndarray] = []
             done = False
             while not done:
                 batch, done, info = dataset.next_batch()
                 _require(isinstance(info, dict), f"{kind.name}: info gave {type(info).__name__}; expected a mapping")
-                seen.append(np.array(batch["inputs"]))
+                observations.append(np.array(batch["inputs"]))
                 labels = dataset.get_labels(batch["id"], np.zeros(len(batch["inputs"]), dtype=np.int64))
                 _require(
                     (labels is None) == (mode == "evaluate"), f"{kind.name}: labels are {labels!r} in mode {mode!r}"
                 )
-            return seen
+            return observations
 
-        first, second = _said(kind, lived), _said(kind, lived)
+        first, second = _as_assertion(kind, lived), _as_assertion(kind, lived)
         _require(
             all(map(_same, first, second)),
             f"{kind.name}: the same seed gave two different batches; draw all chance from the rng given to examples",
@@ -147,8 +147,8 @@ def _check_batches(kind: BatchTask, task: Task, seed: int) -> None:
         )
 
 
-def _check_values(kind: TaskKind, found: Mapping[str, float], method: str) -> None:
-    for name, value in found.items():
+def _check_values(kind: TaskKind, values: Mapping[str, float], method: str) -> None:
+    for name, value in values.items():
         number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
         _require(
             name not in kind.measures or (number and math.isfinite(value)),
@@ -156,25 +156,25 @@ def _check_values(kind: TaskKind, found: Mapping[str, float], method: str) -> No
         )
 
 
-def _said(kind: TaskKind, call: Any) -> Any:
+def _as_assertion(kind: TaskKind, call: Any) -> Any:
     try:
         return call()
     except PerdureError as problem:
         raise AssertionError(f"{kind.name}: {problem}") from problem
 
 
-def _copied(observation: Any) -> Any:
+def _copy(observation: Any) -> Any:
     return (
-        {key: _copied(one) for key, one in observation.items()}
+        {key: _copy(part) for key, part in observation.items()}
         if isinstance(observation, dict)
         else (np.array(observation) if isinstance(observation, np.ndarray) else observation)
     )
 
 
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    return bool(np.array_equal(one, other)) if isinstance(one, np.ndarray) else bool(one == other)
+def _same(first: Any, second: Any) -> bool:
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(_same(first[key], second[key]) for key in first)
+    return bool(np.array_equal(first, second)) if isinstance(first, np.ndarray) else bool(first == second)
 
 
 def _require(truth: bool, message: str) -> None:

@@ -31,7 +31,7 @@ Experience = tuple[Mapping[str, Any], int]
 
 def taken_by(declared: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
     """Return all parameters of a batch task: the declared ones and the size of a batch."""
-    return declared if any(one.name == BATCH_SIZE.name for one in declared) else (BATCH_SIZE, *declared)
+    return declared if any(parameter.name == BATCH_SIZE.name for parameter in declared) else (BATCH_SIZE, *declared)
 
 
 class Answered(Struct, frozen=True):
@@ -68,14 +68,14 @@ class Dataset:
         *,
         kind: BatchTask | None = None,
     ) -> None:
-        found = kind or task_kind(task)
-        if not isinstance(found, BatchTask):
+        batch_task = kind or task_kind(task)
+        if not isinstance(batch_task, BatchTask):
             raise TaskError(f"the task {task.label!r} runs in episodes", "use a learner that acts")
         self.task = task
-        self.kind = found
+        self.kind = batch_task
         self.mode = mode
         self.updates = mode == "learn"
-        self.settled(draw_parameters(task.params, 0, 0, 0))  # a misspelt parameter is said before anything is lived
+        self.settled(draw_parameters(task.params, 0, 0, 0))  # refuse a misspelt parameter before the lifetime starts
         self._on_answer = on_answer
         self._experiences = iter(experiences)
         self._upcoming = next(self._experiences, None)
@@ -154,8 +154,8 @@ class Dataset:
     def _refused(self, what: str, fix: str) -> TaskError:
         return TaskError(what, fix, where=f"the dataset {self.task.label!r}")
 
-    def _drawn(self, given: Mapping[str, Any], seed: int) -> _Batch:
-        params = self.settled(given)
+    def _drawn(self, values: Mapping[str, Any], seed: int) -> _Batch:
+        params = self.settled(values)
         number = params[BATCH_SIZE.name]
         rng = np.random.default_rng(seed)
         inputs, labels = guarded(
@@ -173,4 +173,4 @@ class Dataset:
                 "give finite numbers",
                 where=f"the task {self.task.label!r}",
             )
-        return _Batch(self._number, dict(given), inputs, np.asarray(labels), self.kind.info(params))
+        return _Batch(self._number, dict(values), inputs, np.asarray(labels), self.kind.info(params))

@@ -42,7 +42,7 @@ def _segments() -> np.ndarray:
     """Return the line segments of all digits as (digit, segment, end, coordinate), padded with the last segment."""
     pieces = [[segment for stroke in strokes for segment in itertools.pairwise(stroke)] for strokes in _STROKES]
     most = max(map(len, pieces))
-    return np.array([one + [one[-1]] * (most - len(one)) for one in pieces])
+    return np.array([piece + [piece[-1]] * (most - len(piece)) for piece in pieces])
 
 
 SEGMENTS = _segments()
@@ -82,38 +82,38 @@ def draw_digits(labels: Sequence[int] | np.ndarray, rng: np.random.Generator) ->
     speckle = rng.normal(0, 0.08, (count, SIDE * SIDE))
     hand = Hand(turn, slant, wide, high, shift, bend, phase, ink, strength, speckle)
     ends = in_hand(SEGMENTS[labels], hand, np).astype(np.float32)
-    away = np.concatenate([distances(ends[at : at + _AT_ONCE], np) for at in range(0, count, _AT_ONCE)])
-    return np.asarray(inked(away, hand, np), dtype=np.float32)
+    distance = np.concatenate([distances(ends[start : start + _AT_ONCE], np) for start in range(0, count, _AT_ONCE)])
+    return np.asarray(inked(distance, hand, np), dtype=np.float32)
 
 
-def inked(away: Any, hand: Hand, on: Any) -> Any:
+def inked(distance: Any, hand: Hand, xp: Any) -> Any:
     """Return pictures from the distance of each pixel to the strokes; `on` is NumPy or JAX's numpy, here and below."""
-    grey = on.clip(1 - (away - hand.ink) * SIDE, 0, 1)  # a stroke's edge is one pixel soft
-    return on.clip(grey * hand.strength + hand.speckle, 0, 1).reshape(-1, SIDE, SIDE)
+    grey = xp.clip(1 - (distance - hand.ink) * SIDE, 0, 1)  # a stroke's edge is one pixel soft
+    return xp.clip(grey * hand.strength + hand.speckle, 0, 1).reshape(-1, SIDE, SIDE)
 
 
-def distances(ends: Any, on: Any) -> Any:
+def distances(ends: Any, xp: Any) -> Any:
     """Return the distance of each pixel of each picture to the nearest segment."""
     x, y = ends[:, :, :1, 0], ends[:, :, :1, 1]
     way_x, way_y = ends[:, :, 1:, 0] - x, ends[:, :, 1:, 1] - y
-    length = on.maximum(way_x**2 + way_y**2, 1e-9)
+    length = xp.maximum(way_x**2 + way_y**2, 1e-9)
     apart_x, apart_y = _PIXELS[:, 0] - x, _PIXELS[:, 1] - y
-    part = on.clip((apart_x * way_x + apart_y * way_y) / length, 0, 1)
+    part = xp.clip((apart_x * way_x + apart_y * way_y) / length, 0, 1)
     apart_x = apart_x - part * way_x
     apart_y = apart_y - part * way_y
-    return on.sqrt((apart_x**2 + apart_y**2).min(axis=1))
+    return xp.sqrt((apart_x**2 + apart_y**2).min(axis=1))
 
 
-def in_hand(points: Any, hand: Hand, on: Any) -> Any:
+def in_hand(points: Any, hand: Hand, xp: Any) -> Any:
     """Return the points turned, slanted, scaled, bent and shifted by the random numbers of each digit."""
     wide, high, slant = hand.wide, hand.high, hand.slant
-    cos, sin = on.cos(hand.turn), on.sin(hand.turn)
-    matrix = on.stack(
+    cos, sin = xp.cos(hand.turn), xp.sin(hand.turn)
+    matrix = xp.stack(
         [
-            on.stack([wide * cos, high * (slant * cos - sin)], -1),
-            on.stack([wide * sin, high * (slant * sin + cos)], -1),
+            xp.stack([wide * cos, high * (slant * cos - sin)], -1),
+            xp.stack([wide * sin, high * (slant * sin + cos)], -1),
         ],
         -2,
     )
-    moved = on.einsum("nij,nskj->nski", matrix, points - 0.5) + 0.5 + hand.shift
-    return moved + hand.bend * on.sin(2 * on.pi * (1.5 * moved[..., ::-1] + hand.phase))
+    moved = xp.einsum("nij,nskj->nski", matrix, points - 0.5) + 0.5 + hand.shift
+    return moved + hand.bend * xp.sin(2 * xp.pi * (1.5 * moved[..., ::-1] + hand.phase))

@@ -33,16 +33,16 @@ class Episodes:
     def __init__(
         self, task: Task, seed: int = 0, *, kind: EpisodeTask | None = None, step_limit: int = STEP_LIMIT
     ) -> None:
-        found = kind or task_kind(task)
-        if not isinstance(found, EpisodeTask):
+        episode_task = kind or task_kind(task)
+        if not isinstance(episode_task, EpisodeTask):
             raise TaskError(f"the task {task.label!r} comes in batches", "use a learner that classifies")
         if step_limit < 1:
             raise TaskError(f"the step limit of {task.label!r} is {step_limit}", "give 1 or more")
-        self.kind = found
+        self.kind = episode_task
         self.task = task
         self.step_limit = step_limit
         self.settled(draw_parameters(task.params, seed, 0, 0))
-        self.env = guarded(task.label, "make", lambda: found.make(task, seed))
+        self.env = guarded(task.label, "make", lambda: episode_task.make(task, seed))
         if not isinstance(self.env, gymnasium.Env):
             raise TaskError(
                 f"make gave {type(self.env).__name__}",
@@ -65,8 +65,8 @@ class Episodes:
 
     def begin(self, params: Mapping[str, Any] | None = None, seed: int = 0) -> Episode:
         """Return the next episode, with the parameters drawn for it and its seed."""
-        given = self.task.params if params is None else params
-        self.current = Episode(self, dict(given), self.settled(given), seed)
+        values = self.task.params if params is None else params
+        self.current = Episode(self, dict(values), self.settled(values), seed)
         return self.current
 
     def close(self) -> None:
@@ -88,10 +88,10 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
     The seed and the options that a learner gives to `reset` are ignored.
     """
 
-    def __init__(self, episodes: Episodes, given: dict[str, Any], params: dict[str, Any], seed: int) -> None:
+    def __init__(self, episodes: Episodes, changed: dict[str, Any], params: dict[str, Any], seed: int) -> None:
         super().__init__(episodes.env)
         self.episodes = episodes
-        self.given = given
+        self.given = changed
         """Parameters from the syllabus, for the log."""
         self.params = params
         self.seed = seed
@@ -103,7 +103,7 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._steps = 0
         self._terminated = self._truncated = False
         self._info: Mapping[str, Any] = {}
-        # A step is taken millions of times, so what it asks of the spaces is looked up here.
+        # A lifetime takes millions of steps, so facts about the spaces are looked up once.
         space, choices = episodes.observation_space, episodes.action_space
         self._shape = space.shape if isinstance(space, gymnasium.spaces.Box) else None
         self._contains = choices.contains
@@ -127,14 +127,14 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._must_be_current("reset")
         seed_now = self.seed if self.resets == 0 else _later_seed(self.seed, self.resets)
         options_now = {"params": self.params}
-        begun: Any = guarded(self.label, "reset", lambda: self.env.reset(seed=seed_now, options=options_now))
-        if not (isinstance(begun, tuple) and len(begun) == 2 and isinstance(begun[1], dict)):
+        result: Any = guarded(self.label, "reset", lambda: self.env.reset(seed=seed_now, options=options_now))
+        if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
             raise TaskError(
-                f"reset gave {_kind_of(begun)}",
+                f"reset gave {_kind_of(result)}",
                 "expected (observation, info), as since Gymnasium 0.26",
                 where=f"the task {self.label!r}",
             )
-        observation, info = begun
+        observation, info = result
         self._check_spaces(observation)
         self.resets += 1
         self.ended = self.cut = False
@@ -188,15 +188,15 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Return the task's measures and other columns for the steps since the last reset."""
         self._must_be_current("log_info")
         kind = self.episodes.kind
-        found = guarded(self.label, "get_episode_log_info", lambda: dict(kind.get_episode_log_info(self.env, self.end)))
-        missing = [measure for measure in kind.measures if measure not in found]
+        info = guarded(self.label, "get_episode_log_info", lambda: dict(kind.get_episode_log_info(self.env, self.end)))
+        missing = [measure for measure in kind.measures if measure not in info]
         if missing:
             raise TaskError(
-                f"get_episode_log_info gave {', '.join(found) or 'nothing'}",
+                f"get_episode_log_info gave {', '.join(info) or 'nothing'}",
                 f"return {', '.join(missing)} as well, which its measures name",
                 where=f"the task {self.label!r}",
             )
-        return found
+        return info
 
     def close(self) -> None:
         """Do nothing, because the environment belongs to all episodes of the task."""
@@ -208,14 +208,14 @@ class Episode(gymnasium.Wrapper[Any, Any, Any, Any]):
     def _check_spaces(self, observation: Any) -> None:
         closely = self.episodes.close_looks > 0
         self.episodes.close_looks -= closely
-        for what in ("observation_space", "action_space"):
-            before, now = getattr(self.episodes, what), getattr(self.env, what)
+        for attribute in ("observation_space", "action_space"):
+            before, now = getattr(self.episodes, attribute), getattr(self.env, attribute)
             if now is before:
                 continue
             closely = True
             if now != before:
                 raise TaskError(
-                    f"the {what} changed from {before} to {now} with the parameters {self.given}",
+                    f"the {attribute} changed from {before} to {now} with the parameters {self.given}",
                     "give what differs in its spaces another task name",
                     where=f"the task {self.label!r}",
                 )
@@ -249,10 +249,10 @@ def _later_seed(seed: int, resets: int) -> int:
 
 def _shown(value: Any) -> str:
     try:
-        said = repr(value)
+        text = repr(value)
     except Exception:
         return "…"
-    return said if len(said) <= _AT_MOST else f"{said[:_AT_MOST]} …"
+    return text if len(text) <= _AT_MOST else f"{text[:_AT_MOST]} …"
 
 
 def _kind_of(value: Any) -> str:

@@ -44,32 +44,38 @@ class GymnasiumTask(Struct, frozen=True):
         """Return the task of a registered Gymnasium id; `spellings` are other names of some keywords."""
         entry_point = gymnasium.spec(name).entry_point
         try:
-            found = gymnasium.envs.registration.load_env_creator(entry_point) if isinstance(entry_point, str) else None
+            creator = (
+                gymnasium.envs.registration.load_env_creator(entry_point) if isinstance(entry_point, str) else None
+            )
         except (ImportError, gymnasium.error.Error) as problem:
             raise TaskError(f"the environment {name!r} needs what is absent: {problem}", "install that") from problem
 
         def create(**keywords: Any) -> Env:
             return gymnasium.make(name, disable_env_checker=True, **keywords)
 
-        task = cls._declared(name, found if found is not None else entry_point, create)
-        taken = {ours: theirs for ours, theirs in (spellings or {}).items() if theirs in (task.keywords or ())}
-        return replace(task, names=taken)
+        task = cls._declared(name, creator if creator is not None else entry_point, create)
+        accepted = {
+            parameter: keyword for parameter, keyword in (spellings or {}).items() if keyword in (task.keywords or ())
+        }
+        return replace(task, names=accepted)
 
     @classmethod
-    def of_class(cls, name: str, found: type[Env]) -> GymnasiumTask:
+    def of_class(cls, name: str, env_class: type[Env]) -> GymnasiumTask:
         """Return the task of an environment's class."""
-        return cls._declared(name, found, found)
+        return cls._declared(name, env_class, env_class)
 
     @classmethod
-    def _declared(cls, name: str, found: Any, create: Callable[..., Env]) -> GymnasiumTask:
-        parameters = getattr(found, "parameters", None)
-        told_by_reset = isinstance(parameters, tuple) and all(isinstance(one, Parameter) for one in parameters)
-        measures = getattr(found, "measures", None)
+    def _declared(cls, name: str, source: Any, create: Callable[..., Env]) -> GymnasiumTask:
+        parameters = getattr(source, "parameters", None)
+        told_by_reset = isinstance(parameters, tuple) and all(
+            isinstance(parameter, Parameter) for parameter in parameters
+        )
+        measures = getattr(source, "measures", None)
         return cls(
             name,
-            (inspect.getdoc(found) or name).strip().splitlines()[0],
+            (inspect.getdoc(source) or name).strip().splitlines()[0],
             create,
-            keywords=_keywords(found),
+            keywords=_keywords(source),
             measures=dict(measures) if isinstance(measures, Mapping) else {"reward": "higher"},
             parameters=parameters if told_by_reset else None,
             told_by_reset=told_by_reset,
@@ -152,27 +158,31 @@ class Wrapped:
         return self.kind.get_episode_log_info(env, end)
 
 
-def own_log_info(env: Env, found: dict[str, float]) -> dict[str, float]:
+def own_log_info(env: Env, info: dict[str, float]) -> dict[str, float]:
     """Return `found`, updated by the environment's own `get_episode_log_info`, if it has one."""
-    own = getattr(env.unwrapped, "get_episode_log_info", None)
-    return {**found, **own()} if callable(own) else found
+    method = getattr(env.unwrapped, "get_episode_log_info", None)
+    return {**info, **method()} if callable(method) else info
 
 
 def _as_keyword(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _keywords(found: Any) -> tuple[str, ...] | None:
+def _keywords(source: Any) -> tuple[str, ...] | None:
     """Return the keywords of a class or function, through the bases that it passes keywords to; None if unknown."""
-    bases = found.__mro__ if isinstance(found, type) else ()
-    makers = [vars(base)["__init__"] for base in bases if "__init__" in vars(base)] or [found]
+    bases = source.__mro__ if isinstance(source, type) else ()
+    makers = [vars(base)["__init__"] for base in bases if "__init__" in vars(base)] or [source]
     names: list[str] = []
     for maker in makers:
         try:
-            taken = inspect.signature(maker).parameters.values()
+            parameters = inspect.signature(maker).parameters.values()
         except (TypeError, ValueError):
             return None
-        names += [one.name for one in taken if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
-        if not any(one.kind is one.VAR_KEYWORD for one in taken):
+        names += [
+            parameter.name
+            for parameter in parameters
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        ]
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
             return tuple(name for name in dict.fromkeys(names) if name not in _NOT_PARAMETERS)
     return None

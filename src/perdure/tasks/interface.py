@@ -170,10 +170,10 @@ def guarded(label: str, method: str, call: Callable[[], T]) -> T:
         ) from problem
 
 
-def settled(parameters: Iterable[Parameter], given: Mapping[str, Any], task: str) -> dict[str, Any]:
+def settled(parameters: Iterable[Parameter], params: Mapping[str, Any], task: str) -> dict[str, Any]:
     """Return the value of every parameter, given or default; refuse unknown names and wrong values."""
     declared = {parameter.name: parameter for parameter in parameters}
-    for name, value in given.items():
+    for name, value in params.items():
         if name not in declared:
             raise TaskError(f"takes no parameter {name!r}", nearest(name, declared), where=f"the task {task!r}")
         if not declared[name].takes(value):
@@ -182,7 +182,7 @@ def settled(parameters: Iterable[Parameter], given: Mapping[str, Any], task: str
                 f"it takes {declared[name].form} ({declared[name].meaning}; {declared[name].default!r} unless given)",
                 where=f"the task {task!r}",
             )
-    return {name: _as_declared(parameter, given.get(name, parameter.default)) for name, parameter in declared.items()}
+    return {name: _as_declared(parameter, params.get(name, parameter.default)) for name, parameter in declared.items()}
 
 
 def _as_declared(parameter: Parameter, value: Any) -> Any:

@@ -122,7 +122,7 @@ class _LoggedVector(VectorWrapper):
         self._totals += np.where(lived, rewards, 0.0)
         self._steps += lived
         self._over = (np.asarray(terminated) | np.asarray(truncated)) & lived
-        for at in np.flatnonzero(self._over):
-            self._log(self._totals[at], self._steps[at])
-            self._totals[at], self._steps[at] = 0.0, 0
+        for index in np.flatnonzero(self._over):
+            self._log(self._totals[index], self._steps[index])
+            self._totals[index], self._steps[index] = 0.0, 0
         return observations, rewards, terminated, truncated, infos

@@ -53,12 +53,12 @@ class EmptyRoom:
 
     def _keywords(self, params: Mapping[str, Any]) -> dict[str, Any]:
         place, size = params["agent_pos"], params["size"]
-        inside = (
+        valid = (
             isinstance(place, list | tuple)
             and len(place) == 2
-            and all(isinstance(one, int) and 0 < one < size - 1 for one in place)
+            and all(isinstance(coordinate, int) and 0 < coordinate < size - 1 for coordinate in place)
         )
-        if not inside:
+        if not valid:
             raise TaskError(
                 f"'agent_pos' is {place!r}",
                 f"it takes [column, row], each from 1 to {size - 2}",

@@ -38,11 +38,11 @@ def image_stream(
     return ImageStream(name, summary, source, classes)
 
 
-def _arrays(given: Any, name: str) -> Labelled:
-    if isinstance(given, tuple | list) and len(given) == 2 and hasattr(given[0], "shape"):
-        pictures, labels = np.asarray(given[0]), np.asarray(given[1])
+def _arrays(data: Any, name: str) -> Labelled:
+    if isinstance(data, tuple | list) and len(data) == 2 and hasattr(data[0], "shape"):
+        pictures, labels = np.asarray(data[0]), np.asarray(data[1])
     else:
-        pairs = [given[at] for at in range(len(given))]
+        pairs = [data[index] for index in range(len(data))]
         pictures = np.stack([np.asarray(picture) for picture, _ in pairs])
         labels = np.array([int(label) for _, label in pairs])
     if pictures.ndim == 4 and pictures.shape[1] in (1, 3) and pictures.shape[3] not in (1, 3):
@@ -64,28 +64,28 @@ def _of_files(name: str, summary: str, classes: int, find: Callable[[Path, bool]
     def load(train: bool) -> Callable[[], Labelled]:
         def loaded() -> Labelled:
             folder = Path(os.environ.get("PERDURE_DATA", "data"))
-            found = find(folder, train) or _of_torchvision(name, folder, train)
-            if found is None:
+            data = find(folder, train) or _of_torchvision(name, folder, train)
+            if data is None:
                 raise TaskError(
                     f"no pictures for the task {name!r} below this folder",
                     "put its files there, or set PERDURE_DATA to the folder in which torchvision keeps them",
                     file=folder,
                 )
-            return _arrays(found, name)
+            return _arrays(data, name)
 
         return loaded
 
     return ImageStream(name.lower(), summary, KeptImages(load(True), load(False)), classes)
 
 
-def _idx(own: str) -> Callable[[Path, bool], Labelled | None]:
+def _idx(subfolder: str) -> Callable[[Path, bool], Labelled | None]:
     """Return a reader of MNIST's format: a head of big-endian numbers, then bytes; compressed or not."""
 
     def find(folder: Path, train: bool) -> Labelled | None:
         part = "train" if train else "t10k"
         both = []
-        for what, dimensions in (("images", 3), ("labels", 1)):
-            places = sorted((folder / own).rglob(f"{part}-{what}*idx{dimensions}-ubyte*"))
+        for content, dimensions in (("images", 3), ("labels", 1)):
+            places = sorted((folder / subfolder).rglob(f"{part}-{content}*idx{dimensions}-ubyte*"))
             if not places:
                 return None
             raw = files.read_bytes(places[0], _LIMIT)
@@ -105,8 +105,8 @@ def _cifar(pattern: tuple[str, str], head: int) -> Callable[[Path, bool], Labell
         if not places:
             return None
         rows = [np.frombuffer(files.read_bytes(place, _LIMIT), np.uint8).reshape(-1, head + 3072) for place in places]
-        found = np.concatenate(rows)
-        return found[:, head:].reshape(-1, 3, 32, 32), found[:, head - 1].astype(np.int64)
+        pixels = np.concatenate(rows)
+        return pixels[:, head:].reshape(-1, 3, 32, 32), pixels[:, head - 1].astype(np.int64)
 
     return find
 
@@ -115,10 +115,10 @@ def _of_torchvision(name: str, folder: Path, train: bool) -> Labelled | None:
     if find_spec("torchvision") is None:
         return None
     try:
-        kept = getattr(import_module("torchvision.datasets"), name)(str(folder), train=train, download=False)
+        dataset = getattr(import_module("torchvision.datasets"), name)(str(folder), train=train, download=False)
     except RuntimeError:  # so it says that the files are not there
         return None
-    return np.asarray(kept.data), np.asarray(kept.targets)
+    return np.asarray(dataset.data), np.asarray(dataset.targets)
 
 
 MNIST = _of_files("MNIST", "tell ten digits, handwritten (MNIST)", 10, _idx("MNIST"))

@@ -68,7 +68,7 @@ def order(permutation: int, size: int) -> np.ndarray:
     return np.random.default_rng(permutation).permutation(size)
 
 
-def rotated(pictures: Any, angles: Any, on: Any) -> Any:
+def rotated(pictures: Any, angles: Any, xp: Any) -> Any:
     """Return each picture turned about its middle, by linear interpolation; pixels from outside are black.
 
     `on` is NumPy or JAX's numpy.
@@ -76,17 +76,17 @@ def rotated(pictures: Any, angles: Any, on: Any) -> Any:
     count, height, width = pictures.shape
     rows, columns = np.mgrid[:height, :width]
     y, x = (rows - (height - 1) / 2)[None], (columns - (width - 1) / 2)[None]
-    cos, sin = on.cos(angles)[:, None, None], on.sin(angles)[:, None, None]
+    cos, sin = xp.cos(angles)[:, None, None], xp.sin(angles)[:, None, None]
     from_x = cos * x + sin * y + (width - 1) / 2
     from_y = cos * y - sin * x + (height - 1) / 2
-    padded = on.pad(pictures, ((0, 0), (1, 1), (1, 1)))
-    left, top = on.floor(from_x), on.floor(from_y)
+    padded = xp.pad(pictures, ((0, 0), (1, 1), (1, 1)))
+    left, top = xp.floor(from_x), xp.floor(from_y)
     part_x, part_y = from_x - left, from_y - top
     example = np.arange(count)[:, None, None]
 
     def at(row: Any, column: Any) -> Any:
-        inside_row = on.clip(row + 1, 0, height + 1).astype(int)
-        inside_column = on.clip(column + 1, 0, width + 1).astype(int)
+        inside_row = xp.clip(row + 1, 0, height + 1).astype(int)
+        inside_column = xp.clip(column + 1, 0, width + 1).astype(int)
         return padded[example, inside_row, inside_column]
 
     upper = at(top, left) * (1 - part_x) + at(top, left + 1) * part_x
@@ -137,20 +137,23 @@ class ImageStream:
         return scores(labels, predictions)
 
     def _classes(self, params: Mapping[str, Any]) -> tuple[int, ...]:
-        given = params["classes"]
+        classes = params["classes"]
         sound = (
-            isinstance(given, list | tuple)
-            and len(given) > 0
-            and all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one < self._number for one in given)
-            and len(set(given)) == len(given)
+            isinstance(classes, list | tuple)
+            and len(classes) > 0
+            and all(
+                isinstance(label, int) and not isinstance(label, bool) and 0 <= label < self._number
+                for label in classes
+            )
+            and len(set(classes)) == len(classes)
         )
         if not sound:
             raise TaskError(
-                f"'classes' is {given!r}",
+                f"'classes' is {classes!r}",
                 f"it takes a list of different numbers from 0 to {self._number - 1}",
                 where=f"the task {self.name!r}",
             )
-        return tuple(given)
+        return tuple(classes)
 
 
 def scores(labels: np.ndarray, predictions: np.ndarray) -> dict[str, float]:
@@ -171,7 +174,7 @@ class KeptImages:
 
     def __call__(self, numbers: np.ndarray, mode: Mode, rng: np.random.Generator) -> np.ndarray:
         """Draw a picture of each class number, from the pictures of the mode."""
-        pictures, by_class = self._apart if mode == "evaluate" and self._evaluate else self._sorted
+        pictures, by_class = self._apart if mode == "evaluate" and self._evaluate else self._sort
         chosen = np.empty(len(numbers), dtype=np.int64)
         for number in np.unique(numbers):
             fitting = by_class.get(int(number), np.zeros(0, dtype=np.int64))
@@ -180,12 +183,12 @@ class KeptImages:
                 fitting = fitting[held_out if mode == "evaluate" else ~held_out]
             if not len(fitting):
                 raise TaskError(f"there is no picture of class {number} to {mode}", "leave it out of 'classes'")
-            mine = numbers == number
-            chosen[mine] = rng.choice(fitting, int(mine.sum()))
+            members = numbers == number
+            chosen[members] = rng.choice(fitting, int(members.sum()))
         return np.asarray(pictures[chosen])
 
     @cached_property
-    def _sorted(self) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+    def _sort(self) -> tuple[np.ndarray, dict[int, np.ndarray]]:
         return _by_class(*self._load())
 
     @cached_property
@@ -199,9 +202,9 @@ def _by_class(pictures: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, dic
 
 def drawn_digits(name: str = "digits", default: Sequence[int] | None = None) -> ImageStream:
     """Return the task of generated digits; every example is new."""
-    which = f"{', '.join(map(str, default[:-1]))} from {default[-1]}" if default else "ten digits"
+    classes = f"{', '.join(map(str, default[:-1]))} from {default[-1]}" if default else "ten digits"
     return ImageStream(
-        name, f"tell {which}, drawn by strokes", lambda numbers, _, rng: draw_digits(numbers, rng), 10, default
+        name, f"tell {classes}, drawn by strokes", lambda numbers, _, rng: draw_digits(numbers, rng), 10, default
     )
 
 
@@ -213,8 +216,8 @@ def sklearn_digits() -> ImageStream:
 def _from_sklearn() -> tuple[np.ndarray, np.ndarray]:
     if find_spec("sklearn") is None:
         raise MissingExtraError("scikit-learn", "sklearn", "the task 'sklearn-digits'")
-    found = import_module("sklearn.datasets").load_digits()
-    return found.images.astype(np.float32) / 16, found.target
+    digits = import_module("sklearn.datasets").load_digits()
+    return digits.images.astype(np.float32) / 16, digits.target
 
 
 NUMBERS, CLASSES = 16, 5
@@ -278,14 +281,14 @@ def split_tasks(env: str, classes: int = 10, each: int = 2, setting: Setting = "
 def permuted_tasks(env: str, number: int, setting: Setting = "domain") -> tuple[Task, ...]:
     """Return tasks of all classes, each with another shuffle of the pixels; the first leaves them in place."""
     return tuple(
-        Task("permuted", str(at), env, {"permutation": at, "setting": setting}, (0, 1)) for at in range(number)
+        Task("permuted", str(index), env, {"permutation": index, "setting": setting}, (0, 1)) for index in range(number)
     )
 
 
 def rotated_tasks(env: str, degrees: Sequence[float], setting: Setting = "domain") -> tuple[Task, ...]:
     """Return tasks of all classes, each turned clockwise by one of the angles."""
     return tuple(
-        Task("rotated", f"{angle:g}", env, {"rotation": _turned(angle), "setting": setting}, (0, 1))
+        Task("rotated", f"{angle:g}", env, {"rotation": _wrap_angle(angle), "setting": setting}, (0, 1))
         for angle in degrees
     )
 
@@ -298,16 +301,16 @@ def table_b16_tasks(env: str) -> tuple[Task, ...]:
     """
     variants = {
         "zero-one": {"plain": {}, "brightness": {"brightness/spread": 0.3}, "contrast": {"contrast/spread": 1.5}},
-        "one-two": {"plain": {}, "90": {"rotation": 90.0}, "270": {"rotation": _turned(270)}},
+        "one-two": {"plain": {}, "90": {"rotation": 90.0}, "270": {"rotation": _wrap_angle(270)}},
     }
     pairs = {"zero-one": [0, 1], "one-two": [1, 2]}
     return tuple(
         Task(name, variant, env, {"classes": pairs[name], "batch/size": 16, **params}, (0, 1))
-        for name, those in variants.items()
-        for variant, params in those.items()
+        for name, settings in variants.items()
+        for variant, params in settings.items()
     )
 
 
-def _turned(degrees: float) -> float:
+def _wrap_angle(degrees: float) -> float:
     """Return the same turn between −180° and 180°, the range of the parameter."""
     return (float(degrees) + 180) % 360 - 180

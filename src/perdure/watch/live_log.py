@@ -53,8 +53,8 @@ class ScoredLife(msgspec.Struct, frozen=True, eq=False):
 class LiveLog:
     """One watched log: a journal of one lifetime, or another file or folder with one or several."""
 
-    def __init__(self, found: FoundLog, journal: bool) -> None:
-        self.found = found
+    def __init__(self, log: FoundLog, journal: bool) -> None:
+        self.found = log
         self.journal = journal
         self.scored: tuple[ScoredLife, ...] = ()
         self.left_out: tuple[tuple[str, str], ...] = ()
@@ -155,9 +155,9 @@ class LiveLog:
         self._total = None if None in lengths else sum(length or 0 for length in lengths)
         self._waits = waits_for(planned, metrics)
 
-    def expire(self, found: FoundLog | None = None) -> None:
+    def expire(self, log: FoundLog | None = None) -> None:
         """Mark the log as unread, because its id or its experts changed."""
-        self.found = found or self.found
+        self.found = log or self.found
         self._read = {}
 
     def progress(self, now: float) -> Iterator[Progress]:
@@ -286,14 +286,14 @@ def _is_data(name: str) -> bool:
     return name.endswith(DATA_FILE)
 
 
-def _score(found: FoundLog, worker: ScoreWorker) -> ScoreResult:
-    if not is_score_file(found.path):
-        return worker(found)
+def _score(log: FoundLog, worker: ScoreWorker) -> ScoreResult:
+    if not is_score_file(log.path):
+        return worker(log)
     settings = worker.job.settings
     try:
-        scores = read_score_file(found.path, settings.metrics, settings.margins)
+        scores = read_score_file(log.path, settings.metrics, settings.margins)
     except Exception as problem:
-        return ScoreResult((), ((as_text(found.path), as_text(str(problem))),))
+        return ScoreResult((), ((as_text(log.path), as_text(str(problem))),))
     return ScoreResult(tuple(("", ScoredLifetime(score)) for score in scores.scores), scores.left_out)
 
 

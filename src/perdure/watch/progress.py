@@ -40,7 +40,7 @@ class Progress(msgspec.Struct, frozen=True):
     verdicts: Mapping[str, Verdict] = {}
     """Metric → verdict by the spread of the lifetime's own evaluations."""
     waits: Mapping[str, str] = {}
-    """Metric → what it needs before it has a value."""
+    """Metric → condition before it has a value."""
     age_s: float | None = None
     """Seconds since the shown values were up to date; None if it is done."""
 
@@ -111,8 +111,8 @@ def headline(progress: Totals) -> str:
     if not progress.lifetimes:
         return "No lifetime here yet; waiting for the first."
     counts = [f"{count} {state}" for state, count in progress.states.items() if state != "done"]
-    begun = sum(progress.states.values())
-    counts += [f"{progress.lifetimes - begun} not begun"] if progress.lifetimes > begun else []
+    started = sum(progress.states.values())
+    counts += [f"{progress.lifetimes - started} not begun"] if progress.lifetimes > started else []
     done = f"{progress.states.get('done', 0)} of {plural(progress.lifetimes, 'lifetime')} done"
     parts = [", ".join([*counts, done])]
     if progress.experts["done"] < progress.experts["total"]:

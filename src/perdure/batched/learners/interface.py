@@ -195,7 +195,7 @@ def _with_recalled(core: Core, weights: Tree, push: Tree, recalled: Any, valid: 
     def mean(leaf: Any) -> Any:
         return jnp.where(valid.reshape((-1,) + (1,) * (leaf.ndim - 1)), leaf, 0).sum(axis=0) / count
 
-    return jax.tree.map(lambda own, others: own + mean(others), push, pushes)
+    return jax.tree.map(lambda gradient, others: gradient + mean(others), push, pushes)
 
 
 def make_learner(name: str, params: Mapping[str, Any], setting: Setting) -> BatchedLearner:
@@ -210,8 +210,8 @@ def make_learner(name: str, params: Mapping[str, Any], setting: Setting) -> Batc
     if name.startswith(BATCHED) and name not in known:
         raise LearnerError(f"unknown learner {name!r}", nearest(name, known))
     make_core = _maker(known.get(name, name))
-    given = dict(params)
-    methods = str(given.pop("method", "naive")).split("+")
+    settings = dict(params)
+    methods = str(settings.pop("method", "naive")).split("+")
     for method in methods:
         if method not in METHODS:
             raise LearnerError(
@@ -219,23 +219,23 @@ def make_learner(name: str, params: Mapping[str, Any], setting: Setting) -> Batc
             )
     makers = [_maker(METHODS[method]) for method in methods]
     core_takes, takes = _parameters(make_core), [_parameters(maker) for maker in makers]
-    offered = dict.fromkeys((*core_takes, *(parameter for taken in takes for parameter in taken), "method"))
-    for key in given:
+    offered = dict.fromkeys((*core_takes, *(parameter for names in takes for parameter in names), "method"))
+    for key in settings:
         if key not in offered:
             raise LearnerError(f"takes no parameter {key!r}", nearest(key, offered), where=name)
     core_params = {key: value for method in methods for key, value in _core_params(method).items() if key in core_takes}
-    core_params |= {key: value for key, value in given.items() if key in core_takes}
+    core_params |= {key: value for key, value in settings.items() if key in core_takes}
     try:
         core = make_core(setting, **core_params)
-        made: list[Method] = [
-            maker(core, setting, **{key: value for key, value in given.items() if key in taken})
-            for maker, taken in zip(makers, takes, strict=True)
+        parts: list[Method] = [
+            maker(core, setting, **{key: value for key, value in settings.items() if key in names})
+            for maker, names in zip(makers, takes, strict=True)
         ]
     except (TypeError, ValueError, KeyError) as problem:
         raise LearnerError(
             f"cannot be made with {dict(params)}: {problem}", "give parameters that it takes", where=name
         ) from problem
-    return BatchedLearner(core, tuple(made))
+    return BatchedLearner(core, tuple(parts))
 
 
 def _core_params(method: str) -> Mapping[str, Any]:
@@ -247,12 +247,12 @@ def _core_params(method: str) -> Mapping[str, Any]:
 def _maker(place: str) -> Callable[..., Any]:
     module, _, attribute = place.partition(":")
     try:
-        found: Callable[..., Any] = getattr(import_module(module), attribute or "make")
+        maker: Callable[..., Any] = getattr(import_module(module), attribute or "make")
     except (ModuleNotFoundError, AttributeError) as problem:
         raise LearnerError(
             f"the learner {place!r} cannot be found: {problem}", "write package.module:maker"
         ) from problem
-    return found
+    return maker
 
 
 def _parameters(maker: Callable[..., Any]) -> list[str]:

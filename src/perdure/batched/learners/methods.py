@@ -92,20 +92,20 @@ def replay(core: Core, setting: Setting, *, capacity: int | None = None, recalle
     """
     batch = setting.batch
     room = capacity or (500 if batch else 2000)
-    many = recalled or (64 if batch else 4)
+    batch_size = recalled or (64 if batch else 4)
 
     def init(weights: Any, key: Any) -> _Buffer:  # noqa: ARG001
-        rows, numbers, whole = jnp.zeros((room, setting.observation)), jnp.zeros(room), jnp.zeros(room, int)
+        rows, numbers, integers = jnp.zeros((room, setting.observation)), jnp.zeros(room), jnp.zeros(room, int)
         if batch:
-            return _Buffer(LabelledBatch(rows, whole), jnp.zeros((), int))
-        return _Buffer(BatchedTransition(rows, whole, numbers, rows, jnp.zeros(room, bool)), jnp.zeros((), int))
+            return _Buffer(LabelledBatch(rows, integers), jnp.zeros((), int))
+        return _Buffer(BatchedTransition(rows, integers, numbers, rows, jnp.zeros(room, bool)), jnp.zeros((), int))
 
     def remember(buffer: _Buffer, experience: Any, on: Any, key: Any) -> _Buffer:
         rows = experience if batch else jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], experience)
         count = max(batch, 1)
         number = buffer.seen + jnp.arange(count)
-        drawn = (uniform(key, count) * (number + 1)).astype(int)
-        place = jnp.where(number < room, number, drawn)
+        places = (uniform(key, count) * (number + 1)).astype(int)
+        place = jnp.where(number < room, number, places)
         # Of two examples for one place the later is stored, in whatever order a device writes them.
         later = jnp.arange(count)[None, :] > jnp.arange(count)[:, None]
         replaced = ((place[:, None] == place[None, :]) & later).any(axis=1)
@@ -118,19 +118,19 @@ def replay(core: Core, setting: Setting, *, capacity: int | None = None, recalle
 
     def recall(buffer: _Buffer, key: Any) -> tuple[Any, Any]:
         filled = jnp.minimum(buffer.seen, room)
-        place = (uniform(key, many) * filled).astype(int)
+        place = (uniform(key, batch_size) * filled).astype(int)
         sample = jax.tree.map(lambda leaf: leaf[place], buffer.experiences)
         if batch:  # the sample is one batch
             return jax.tree.map(lambda leaf: leaf[None], sample), (filled > 0)[None]
-        return sample, jnp.broadcast_to(filled > 0, many)
+        return sample, jnp.broadcast_to(filled > 0, batch_size)
 
     return Method("replay", init, remember=remember, recall=recall)
 
 
 def joint(core: Core, setting: Setting, *, recalled: int | None = None) -> Method:
     """Keep everything, and learn from all of it all the time: an upper baseline, not a lifelong learner."""
-    everything = setting.experiences * (setting.batch or _EPISODE_STEPS)
-    return replay(core, setting, capacity=everything, recalled=recalled or (256 if setting.batch else 16))
+    total = setting.experiences * (setting.batch or _EPISODE_STEPS)
+    return replay(core, setting, capacity=total, recalled=recalled or (256 if setting.batch else 16))
 
 
 # --- regularisation ------------------------------------------------------------------------------
@@ -249,24 +249,24 @@ def packnet(core: Core, setting: Setting, *, keep: float = 0.5) -> Method:
         )
 
     def used(weights: Any, packed: _Packed, task: Any) -> Any:
-        own = packed.numbers[task]
-        last = jnp.where(own > 0, own, packed.numbers.max())  # a task that was never learned has all weights
+        number = packed.numbers[task]
+        last = jnp.where(number > 0, number, packed.numbers.max())  # a task that was never learned has all weights
         first = packed.numbers.max() == 0
 
-        def usable(fresh: Any, kept: Any, owner: Any) -> Any:
-            return jnp.where(first, fresh, jnp.where((owner > 0) & (owner <= last), kept, 0.0))
+        def usable(fresh: Any, stored: Any, owner: Any) -> Any:
+            return jnp.where(first, fresh, jnp.where((owner > 0) & (owner <= last), stored, 0.0))
 
         return jax.tree.map(usable, weights, packed.kept, packed.owner)
 
     def begin(weights: Any, packed: _Packed, task: Any, key: Any) -> tuple[Any, _Packed]:
-        own = packed.numbers[task]
-        new = own == 0
-        current = jnp.where(new, packed.numbers.max() + 1, own)
+        number = packed.numbers[task]
+        new = number == 0
+        current = jnp.where(new, packed.numbers.max() + 1, number)
         first = packed.numbers.max() == 0
 
-        def begun(kept: Any, owner: Any, weight: Any, drawn: Any) -> Any:
-            free = jnp.where(first, weight, drawn)
-            return jnp.where((owner > 0) & (owner <= current), kept, jnp.where((owner == 0) & new, free, 0.0))
+        def begun(stored: Any, owner: Any, weight: Any, initial: Any) -> Any:
+            free = jnp.where(first, weight, initial)
+            return jnp.where((owner > 0) & (owner <= current), stored, jnp.where((owner == 0) & new, free, 0.0))
 
         return (
             jax.tree.map(begun, packed.kept, packed.owner, weights, core.init(key)),
@@ -285,8 +285,8 @@ def packnet(core: Core, setting: Setting, *, keep: float = 0.5) -> Method:
             size = jnp.where(free, jnp.abs(weight), -1.0).reshape(-1)
             wanted = (keep * free.sum()).astype(int)
             least = jnp.sort(size)[::-1][jnp.maximum(wanted - 1, 0)]
-            mine = free & (jnp.abs(weight) >= least) & (jnp.abs(weight) > 0) & (wanted > 0)
-            return jnp.where(mine & ~packed.pruned, packed.current, owner).astype(owner.dtype)
+            selected = free & (jnp.abs(weight) >= least) & (jnp.abs(weight) > 0) & (wanted > 0)
+            return jnp.where(selected & ~packed.pruned, packed.current, owner).astype(owner.dtype)
 
         owner = jax.tree.map(taken, weights, packed.owner)
         left = jax.tree.map(lambda weight, number: jnp.where(number > 0, weight, 0.0), weights, owner)

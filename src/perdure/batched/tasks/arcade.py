@@ -84,7 +84,7 @@ def _bricks(params: Mapping[str, Any]) -> int:
     """Return the most bricks that a wall may have."""
     limits = {parameter.name: parameter.high for parameter in GAMES["breakout"].parameters}
     sides = [(params.get(name, 1), limits[name]) for name in ("bricks/rows", "bricks/columns")]
-    return math.prod(int(most or 1) if is_drawn(given) else int(given) for given, most in sides)
+    return math.prod(int(most or 1) if is_drawn(size) else int(size) for size, most in sides)
 
 
 def _settled(state: Any) -> Any:

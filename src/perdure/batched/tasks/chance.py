@@ -20,14 +20,14 @@ def words_of(seed: int) -> tuple[int, int]:
 
 def under(key: Any, first: Any, second: Any = 0) -> Any:
     """Return the key derived from `key` by these numbers."""
-    mixed = _mixed(key[0], key[1], _word(first), _word(second))
+    mixed = _mix(key[0], key[1], _word(first), _word(second))
     return jnp.stack([mixed[0], mixed[1]])
 
 
 def uniform(key: Any, count: int | None = None, at: Any = 0) -> Any:
     """Return a number in [0, 1), the draw of index `at`, or `count` draws from that index on."""
     places = _word(at) if count is None else _word(at) + jnp.arange(count, dtype=jnp.uint32)
-    word = _mixed(key[0], key[1], places, jnp.uint32(0x9E3779B9))[2]
+    word = _mix(key[0], key[1], places, jnp.uint32(0x9E3779B9))[2]
     return (word >> 8).astype(float) * (1.0 / (1 << 24))
 
 
@@ -40,14 +40,14 @@ def _word(number: Any) -> Any:
     return jnp.asarray(number).astype(jnp.uint32)
 
 
-def _mixed(x: Any, y: Any, z: Any, w: Any) -> tuple[Any, Any, Any, Any]:
+def _mix(x: Any, y: Any, z: Any, w: Any) -> tuple[Any, Any, Any, Any]:
     x, y, z, w = (word * jnp.uint32(1664525) + jnp.uint32(1013904223) for word in (x, y, z, w))
-    x, y, z, w = _stirred(x, y, z, w)
+    x, y, z, w = _stir(x, y, z, w)
     x, y, z, w = (word ^ (word >> 16) for word in (x, y, z, w))
-    return _stirred(x, y, z, w)
+    return _stir(x, y, z, w)
 
 
-def _stirred(x: Any, y: Any, z: Any, w: Any) -> tuple[Any, Any, Any, Any]:
+def _stir(x: Any, y: Any, z: Any, w: Any) -> tuple[Any, Any, Any, Any]:
     x = x + y * w
     y = y + z * x
     z = z + x * y

@@ -109,8 +109,8 @@ class FamilySwitch:
 
     def reset(self, which: Any, key: Any, params: Any) -> tuple[Any, Any]:
         """Begin an episode in every family, which costs little; return the observation of family `which`."""
-        begun = [family.reset(key, params) for family in self.families if family.reset is not None]
-        return tuple(state for state, _ in begun), self._of(which, [seen for _, seen in begun])
+        resets = [family.reset(key, params) for family in self.families if family.reset is not None]
+        return tuple(state for state, _ in resets), self._of(which, [observation for _, observation in resets])
 
     def step(self, which: Any, key: Any, states: Any, action: Any, params: Any) -> Step:
         """Take a step in family `which` only."""
@@ -129,8 +129,8 @@ class FamilySwitch:
 
     def draw(self, which: Any, key: Any, params: Any, learning: bool) -> tuple[Any, Any]:
         """Draw a batch of family `which`."""
-        drawn = [family.draw(key, params, learning) for family in self.families if family.draw is not None]
-        return self._of(which, [inputs for inputs, _ in drawn]), self._of(which, [labels for _, labels in drawn])
+        draws = [family.draw(key, params, learning) for family in self.families if family.draw is not None]
+        return self._of(which, [inputs for inputs, _ in draws]), self._of(which, [labels for _, labels in draws])
 
     def _of(self, which: Any, values: list[Any]) -> Any:
         result = values[0]

@@ -58,10 +58,10 @@ def gymnax_family(name: str, several: Sequence[Mapping[str, Any]]) -> Family:  #
         return _strongly_typed(state), flat(observation)
 
     def step(key: Any, state: Any, action: Any, params: Any) -> Step:
-        own = params_of(params)
-        observation, after, reward, done, _ = env.step_env(jax.random.wrap_key_data(key), state, action, own)
+        env_params = params_of(params)
+        observation, after, reward, done, _ = env.step_env(jax.random.wrap_key_data(key), state, action, env_params)
         done = jnp.asarray(done, bool)
-        late = jnp.asarray(getattr(after, "time", -1) >= getattr(own, "max_steps_in_episode", math.inf))
+        late = jnp.asarray(getattr(after, "time", -1) >= getattr(env_params, "max_steps_in_episode", math.inf))
         # Before gymnax 1.0, `done` includes the time limit.
         ended = done if hasattr(env, "is_terminated") else done & ~late
         return _strongly_typed(after), flat(observation), jnp.asarray(reward, float), ended, late & ~ended
@@ -94,8 +94,8 @@ def navix_family(name: str, several: Sequence[Mapping[str, Any]]) -> Family:  # 
 
     def step(key: Any, state: Any, action: Any, params: Any) -> Step:  # noqa: ARG001
         # A room's own key is in its state. `_step` is used because `step` resets an episode that is over.
-        own = env.replace(max_steps=family.named(params)["max_steps"])
-        after = own._step(state.replace(state=state.state.replace(cache=sprites)), action)
+        limited = env.replace(max_steps=family.named(params)["max_steps"])
+        after = limited._step(state.replace(state=state.state.replace(cache=sprites)), action)
         reward = jnp.asarray(after.reward, float)
         return without_sprites(after), flat(after), reward, after.step_type == 2, after.step_type == 1
 

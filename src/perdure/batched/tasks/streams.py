@@ -51,8 +51,8 @@ def digits(name: str, several: Sequence[Mapping[str, Any]]) -> Family:
         brightness = _each(named, "brightness", under(key, 4), size)[:, None, None]
         noise = named["noise"] * normal(under(key, 5), size * SIDE * SIDE).reshape(pictures.shape)
         grey = jnp.clip(0.5 + (pictures - 0.5) * contrast + brightness + noise, 0.0, 1.0).reshape(size, -1)
-        seen = grey[:, jnp.asarray(orders)[shuffle.astype(int)]] if len(shuffles) > 1 or shuffles[0] else grey
-        return seen, jnp.where(by_class > 0, numbers, place)
+        pixels = grey[:, jnp.asarray(orders)[shuffle.astype(int)]] if len(shuffles) > 1 or shuffles[0] else grey
+        return pixels, jnp.where(by_class > 0, numbers, place)
 
     family = Family(
         name,

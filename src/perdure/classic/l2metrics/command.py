@@ -99,7 +99,7 @@ def _logs_below(folder: Path) -> list[Path]:
     return logs
 
 
-def _calculated(log: Path, options: Mapping[str, Any]) -> MetricsReport:
+def _calculate(log: Path, options: Mapping[str, Any]) -> MetricsReport:
     report = MetricsReport(**{**options, "log_dir": log})
     if any(options["noise"]):
         report.add_noise(*options["noise"])
@@ -113,7 +113,7 @@ def _plot(report: MetricsReport, options: Mapping[str, Any]) -> None:
 
 
 def _score(log: Path, options: Mapping[str, Any]) -> None:
-    report = _calculated(log, options)
+    report = _calculate(log, options)
     target = {"output_dir": options["output_dir"], "filename": options["output"]}
     if options["do_save_settings"]:
         report.save_settings(**target)
@@ -130,7 +130,7 @@ def _score_all(logs: Sequence[Path], options: Mapping[str, Any]) -> bool:
     problems: list[PerdureError] = []
     for log in logs:
         try:
-            report = _calculated(log, options)
+            report = _calculate(log, options)
         except PerdureError as problem:
             problems.append(problem)
         else:

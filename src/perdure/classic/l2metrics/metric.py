@@ -74,14 +74,14 @@ def declared(metric: Any, column: str | None = None) -> declare.Metric:
     label = column or str(metric.name or type(metric).__name__)
     metric_id = identifier(label)
 
-    def formula(life: Curves, at: Site, context: Context) -> float:
+    def formula(life: Curves, site: Site, context: Context) -> float:
         if life not in cache:
             cache[life] = added_columns(calculated(metric, *frames(life, context)))
         columns = cache[life]
         name = column or next(iter(columns), "")
         if len(columns) > 1 and column is None:
             raise NoValue(f"{metric_id} adds {', '.join(columns)}; say which: declared(…, {next(iter(columns))!r})")
-        value = columns[name][at.blocks["at"][0]] if name in columns else None
+        value = columns[name][site.blocks["at"][0]] if name in columns else None
         if value is None:
             raise NoValue(f"{metric_id} says nothing of this block")
         return value
@@ -101,9 +101,9 @@ def stand_in() -> None:
 
     A module of l2metrics that is already imported stays. This cannot be undone, and is never done automatically.
     """
-    here = sys.modules["perdure.classic.l2metrics"]
+    package = sys.modules["perdure.classic.l2metrics"]
     for name in ("l2metrics", "l2metrics.core", "l2metrics.report"):
-        sys.modules.setdefault(name, here)
+        sys.modules.setdefault(name, package)
 
 
 # --- frames --------------------------------------------------------------------------------------
@@ -156,9 +156,9 @@ def _steps(curves: Curves) -> dict[str, Array]:
     prep, blocks = curves.prep, curves.scenario.blocks
     steps = {"raw": curves.as_logged}
     if prep.window != "none":
-        which = [index for index, block in enumerate(blocks) if block.mode == "learn" or prep.smooth_evaluation]
+        shown = [index for index, block in enumerate(blocks) if block.mode == "learn" or prep.smooth_evaluation]
         steps["smoothed"] = smooth(
-            curves.measured, curves.starts, which, window=prep.window, width=prep.width, alignment=prep.alignment
+            curves.measured, curves.starts, shown, window=prep.window, width=prep.width, alignment=prep.alignment
         )
     if prep.clamp:
         steps["filtered"] = unscaled(curves)

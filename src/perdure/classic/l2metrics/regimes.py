@@ -188,8 +188,10 @@ def task_facts(curves: Curves, table: Table, names: Sequence[str]) -> dict[str, 
     learned = [block.task for block in blocks if block.mode == "learn"]
     facts: dict[str, dict[str, Any]] = {}
     for task in dict.fromkeys([*learned, *tasks]):  # those that are only evaluated come last
-        own = [index for index, name in enumerate(tasks) if name == task]
-        cells = {name: [values[index] for index in own if is_known(values[index])] for name, values in table.items()}
+        positions = [index for index, name in enumerate(tasks) if name == task]
+        cells = {
+            name: [values[index] for index in positions if is_known(values[index])] for name, values in table.items()
+        }
         row: dict[str, Any] = {}
         for name in names:
             if "transfer" in name:
@@ -203,10 +205,10 @@ def task_facts(curves: Curves, table: Table, names: Sequence[str]) -> dict[str, 
         row |= {f"{name}_vals": cells.get(name, []) for name in ("avg_train_perf", "avg_eval_perf")}
         for method in ("mrlep", "mrtlp"):
             if f"perf_maintenance_{method}" in names:
-                row[f"maintenance_val_{method}"] = _runs(table.get(f"maintenance_val_{method}", ()), own)
+                row[f"maintenance_val_{method}"] = _runs(table.get(f"maintenance_val_{method}", ()), positions)
         row |= {name: next(iter(cells.get(column, ())), []) for name, column in _LISTS.items()}
         row |= {name: next(iter(cells.get(name, ())), None) for name in ("se_task_saturation", "se_task_exp_to_sat")}
-        facts[task] = row | _counts(curves, own)
+        facts[task] = row | _counts(curves, positions)
     return facts
 
 
@@ -219,9 +221,9 @@ def _transfers(task: str, column: Sequence[Any], tasks: Sequence[str]) -> dict[s
     return by_target
 
 
-def _runs(column: Sequence[Any], own: Sequence[int]) -> list[list[float]]:
+def _runs(column: Sequence[Any], positions: Sequence[int]) -> list[list[float]]:
     """Return the values of a task's regimes in runs, which a regime without a value interrupts."""
-    cells = [column[index] for index in own] if column else []
+    cells = [column[index] for index in positions] if column else []
     return [list(run) for known, run in groupby(cells, is_known) if known]
 
 
@@ -273,9 +275,9 @@ def _unscaled(values: Array, curves: Curves, task: str) -> Array:
 
 def _range(curves: Curves, task: str) -> dict[str, float]:
     """Return a task's own range, even if all tasks were scaled by one."""
-    own = curves.ranges[task]
-    if curves.prep.scale == "task" or own.given:
-        return {"min": own.low, "max": own.high}
+    task_range = curves.ranges[task]
+    if curves.prep.scale == "task" or task_range.given:
+        return {"min": task_range.low, "max": task_range.high}
     blocks = [index for index, block in enumerate(curves.scenario.blocks) if block.task == task]
     learned = [expert.all_learning.values for expert in curves.experts.get(task, ())]
     values = _unscaled(np.concatenate([*(curves.over((index,)).values for index in blocks), *learned]), curves, task)

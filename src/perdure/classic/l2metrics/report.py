@@ -72,23 +72,23 @@ class MetricsReport:
         for name in options:
             if name not in OPTIONS and name not in _COMMAND_OPTIONS:
                 raise UnknownNameError("option of MetricsReport", name, OPTIONS)
-        given = {name: options.get(name, default) for name, default in OPTIONS.items()}
-        self.options: Mapping[str, Any] = given
-        self.log_dir = Path(given["log_dir"])
-        self.perf_measure: str = given["perf_measure"]
+        values = {name: options.get(name, default) for name, default in OPTIONS.items()}
+        self.options: Mapping[str, Any] = values
+        self.log_dir = Path(values["log_dir"])
+        self.perf_measure: str = values["perf_measure"]
         self.task_metrics = [name for name in NAMES if self._wanted(name)]
         self.settings = Settings(
             _PRESET,
             measure=self.perf_measure,
-            variants="agnostic" if given["variant_mode"] == "agnostic" else "name",
-            aggregate=given["aggregation_method"],
-            expert_average=given["ste_averaging_method"],
-            scale=given["normalization_method"],
-            window=given["smoothing_method"],
-            width=given["window_length"],
-            smooth_evaluation=bool(given["do_smooth_eval_data"]) or None,
-            clamp=bool(given["clamp_outliers"]) or None,
-            bounds={task: (span["min"], span["max"]) for task, span in (given["data_range"] or {}).items()} or None,
+            variants="agnostic" if values["variant_mode"] == "agnostic" else "name",
+            aggregate=values["aggregation_method"],
+            expert_average=values["ste_averaging_method"],
+            scale=values["normalization_method"],
+            window=values["smoothing_method"],
+            width=values["window_length"],
+            smooth_evaluation=bool(values["do_smooth_eval_data"]) or None,
+            clamp=bool(values["clamp_outliers"]) or None,
+            bounds={task: (span["min"], span["max"]) for task, span in (values["data_range"] or {}).items()} or None,
             lower_is_better=False,  # l2metrics has no other measures
         )
         self._lifetime = read(self.log_dir)
@@ -143,8 +143,8 @@ class MetricsReport:
         block_tasks = [block.task for block in self._curves.scenario.blocks]
         for name, cells in self._added.items():
             for task, facts in tasks.items():
-                own = [cell for cell, block_task in zip(cells, block_tasks, strict=True) if block_task == task]
-                facts[name] = _aggregate(own, "mean")
+                task_cells = [cell for cell, block_task in zip(cells, block_tasks, strict=True) if block_task == task]
+                facts[name] = _aggregate(task_cells, "mean")
             values[name] = _aggregate((facts[name] for facts in tasks.values()), how)
         self.lifetime_values: dict[str, float | None] = values
         self.ll_metrics_dict = {
@@ -236,17 +236,17 @@ class MetricsReport:
 
         wanted = [plot_types] if isinstance(plot_types, str) else list(plot_types)
         data = gather(self._lifetime, self._experts, self.settings)
-        drawn: dict[str, Any] = {}
+        handles: dict[str, Any] = {}
         for name, (kind, suffix) in _FIGURES.items():
             if "all" not in wanted and name not in wanted:
                 continue
             try:
-                drawn[name] = draw(kind, data)
+                handles[name] = draw(kind, data)
             except PerdureError:
                 continue
             if save:
-                save_figure(drawn[name], self._target(output_dir, None, f"_{suffix}.png"))
-        return drawn
+                save_figure(handles[name], self._target(output_dir, None, f"_{suffix}.png"))
+        return handles
 
     def _target(self, output_dir: PathText, filename: str | None, suffix: str) -> Path:
         name = self.log_dir.name if filename is None else filename.replace(" ", "_")

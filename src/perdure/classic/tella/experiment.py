@@ -193,7 +193,7 @@ def generate_transitions(
     try:
         observations = [_reset(env, int(task_variant.rng_seed) + index) for index, env in enumerate(envs)]
         episode = list(range(num_envs))  # the number of each environment's episode
-        begun, ended, steps = num_envs, 0, 0
+        started, ended, steps = num_envs, 0, 0
         by_episode = task_variant.num_episodes is not None
         limit = task_variant.num_episodes or task_variant.num_steps or 0
         while (ended if by_episode else steps) < limit:
@@ -212,7 +212,7 @@ def generate_transitions(
                 observations[index] = _reset(env) if done else result
                 steps += 1
                 if done:
-                    ended, episode[index], begun = ended + 1, begun, begun + 1
+                    ended, episode[index], started = ended + 1, started, started + 1
             yield transitions
     finally:
         for env in envs:

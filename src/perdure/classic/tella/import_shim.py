@@ -31,8 +31,8 @@ def stand_in() -> None:
     enough), its curricula are used.
     """
     installed = None if "tella" in sys.modules else find_spec("tella")
-    here = sys.modules[_HERE]
-    sys.modules["tella"] = here
+    shim = sys.modules[_HERE]
+    sys.modules["tella"] = shim
     sys.modules |= {f"tella.{name}": import_module(f"{_HERE}.{module}") for name, module in _MODULES.items()}
     for name, module in _gym_modules().items():
         sys.modules.setdefault(name, module)
@@ -40,7 +40,7 @@ def stand_in() -> None:
         sys.modules["l2logger"] = import_module("perdure.classic")
         sys.modules["l2logger.l2logger"] = import_module("perdure.classic.l2logger")
     if installed is not None and installed.submodule_search_locations:
-        here.__path__.extend(installed.submodule_search_locations)
+        shim.__path__.extend(installed.submodule_search_locations)
         import_module("tella._curriculums").load_curriculum_registry()
 
 
@@ -176,9 +176,9 @@ class Wrapper:
         return self.env.unwrapped
 
     def seed(self, seed: int | None = None) -> Any:
-        own = getattr(self.env, "seed", None)
-        if own is not None:
-            return own(seed)
+        seed_env = getattr(self.env, "seed", None)
+        if seed_env is not None:
+            return seed_env(seed)
         self._seed = seed
         return [seed]
 
@@ -247,8 +247,13 @@ class TimeLimit(Wrapper):
     def step(self, action: Any) -> Any:
         observation, reward, done, info = super().step(action)
         self._elapsed_steps += 1
-        over = self._max_episode_steps is not None and self._elapsed_steps >= self._max_episode_steps
-        return observation, reward, done or over, info | ({"TimeLimit.truncated": not done} if over else {})
+        time_limit_reached = self._max_episode_steps is not None and self._elapsed_steps >= self._max_episode_steps
+        return (
+            observation,
+            reward,
+            done or time_limit_reached,
+            info | ({"TimeLimit.truncated": not done} if time_limit_reached else {}),
+        )
 
 
 class ImgObsWrapper(ObservationWrapper):
@@ -272,9 +277,9 @@ def _minigrid() -> dict[str, ModuleType]:
         "MiniGridEnv": _old(minigrid_env.MiniGridEnv, mission_space=no_mission),
         "RoomGrid": _old(roomgrid.RoomGrid, mission_space=no_mission),
     }
-    own = {name: _old(cls) for name, cls in vars(envs).items() if isinstance(cls, type)}
+    members = {name: _old(cls) for name, cls in vars(envs).items() if isinstance(cls, type)}
     crossing = {"obstacle_type": world_object.Wall}
-    own |= {
+    members |= {
         "DistShift1": _old(envs.DistShiftEnv, strip2_row=2),
         "DistShift2": _old(envs.DistShiftEnv, strip2_row=5),
         **{f"DoorKeyEnv{size}x{size}": _old(envs.DoorKeyEnv, size=size) for size in (5, 6, 8, 16)},
@@ -287,7 +292,7 @@ def _minigrid() -> dict[str, ModuleType]:
         parts |= {name: value for name, value in vars(module).items() if not name.startswith("_")}
     return {
         "gym_minigrid": _module("gym_minigrid", {}),
-        "gym_minigrid.envs": _module("gym_minigrid.envs", own | base),
+        "gym_minigrid.envs": _module("gym_minigrid.envs", members | base),
         "gym_minigrid.minigrid": _module("gym_minigrid.minigrid", parts | base),
         "gym_minigrid.roomgrid": _module("gym_minigrid.roomgrid", base),
         "gym_minigrid.wrappers": _module("gym_minigrid.wrappers", {"ImgObsWrapper": ImgObsWrapper}),

@@ -182,9 +182,11 @@ class Classifier(ArrayLearner):
     def __init_subclass__(cls, **further: Any) -> None:
         """Let the signature of a method name the parameters that it passes on, so that a misspelt one is refused."""
         super().__init_subclass__(**further)
-        own = inspect.signature(cls.__init__).parameters
+        parameters = inspect.signature(cls.__init__).parameters
         common = inspect.signature(Classifier.__init__).parameters
-        named = {name: parameter for name, parameter in {**common, **own}.items() if name not in ("self", "common")}
+        named = {
+            name: parameter for name, parameter in {**common, **parameters}.items() if name not in ("self", "common")
+        }
         keyword = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in named.values()]
         cls.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
 

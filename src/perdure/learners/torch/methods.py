@@ -205,8 +205,8 @@ class TorchEWC(Classifier):
         for index in range(len(sample.labels)):
             scores = self.known(sample.inputs[index : index + 1], sample.heads[index : index + 1])
             chances = scores[0].softmax(dim=0).detach().cpu().double().numpy()
-            drawn = torch.tensor([self.rng.choice(len(chances), p=chances / chances.sum())], device=self.device)
-            for name, slope in self.slopes_of(functional.cross_entropy(scores, drawn)).items():
+            action = torch.tensor([self.rng.choice(len(chances), p=chances / chances.sum())], device=self.device)
+            for name, slope in self.slopes_of(functional.cross_entropy(scores, action)).items():
                 total[name] += slope**2 / len(sample.labels)
         return total
 
@@ -331,15 +331,15 @@ class AGEM(TorchReplay):
 
     def slopes(self, batch: Batch) -> Slopes:
         """Return the gradient of the batch without the part that opposes the past."""
-        own = self.slopes_of(Classifier.loss(self, batch))
+        gradient = self.slopes_of(Classifier.loss(self, batch))
         if not len(self.memory):
-            return own
+            return gradient
         past = self.slopes_of(Classifier.loss(self, self.recall()))
-        along = sum(float((own[name] * past[name]).sum()) for name in own)
+        along = sum(float((gradient[name] * past[name]).sum()) for name in gradient)
         if along >= 0:
-            return own
+            return gradient
         length = sum(float((slope**2).sum()) for slope in past.values())
-        return {name: own[name] - along / length * past[name] for name in own}
+        return {name: gradient[name] - along / length * past[name] for name in gradient}
 
     def remember(self, batch: Batch) -> None:
         """Add the batch to the sample of the block."""
@@ -394,8 +394,8 @@ class LwF(Classifier):
 
     def to_arrays(self) -> Arrays:
         """Return the network and the outputs seen."""
-        seen = {name: np.array(sorted(outputs)) for name, outputs in self.seen.items()}
-        return {**super().to_arrays(), **prefixed("seen", seen)}
+        classes = {name: np.array(sorted(outputs)) for name, outputs in self.seen.items()}
+        return {**super().to_arrays(), **prefixed("seen", classes)}
 
     def load_arrays(self, arrays: Arrays) -> None:
         """Restore the network and the outputs seen."""
@@ -476,8 +476,8 @@ class PackNet(Classifier):
         for _ in range(self.passes):
             order = self.rng.permutation(len(self._block))
             for chosen in np.array_split(order, max(len(order) // 32, 1)):
-                again = Batch.of({name: column[chosen] for name, column in sample.items()}, self.device)
-                self.move(self.slopes(again))
+                batch = Batch.of({name: column[chosen] for name, column in sample.items()}, self.device)
+                self.move(self.slopes(batch))
         self._block = Memory(self.examples)
 
     def _chosen(self, name: str, owner: Tensor) -> Tensor:

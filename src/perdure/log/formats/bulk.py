@@ -144,13 +144,13 @@ def _open_parts(path: Path, options: Options) -> list[_BulkFile]:
 
 def _open(place: Path, file: Path, options: Options) -> _BulkFile:
     try:
-        return _verified(place, file, options.verified, _state(file), place.stat().st_mtime_ns)
+        return _verify(place, file, options.verified, _state(file), place.stat().st_mtime_ns)
     except unreadable() as problem:
         raise _unreadable(file, problem) from problem
 
 
 @lru_cache(maxsize=8)  # pieces of one file are read one by one
-def _verified(place: Path, file: Path, verified: bool, state: tuple[int, ...], _folder_state: int) -> _BulkFile:
+def _verify(place: Path, file: Path, verified: bool, state: tuple[int, ...], _folder_state: int) -> _BulkFile:
     """Open a file and compare its checksum, once for each state of the file."""
     wrong = _find_damage(file)
     if wrong and verified:
@@ -289,9 +289,9 @@ def _checksum_position(path: Path) -> int | None:
     if footer is None:
         return None
     start, content = footer
-    found = content.rfind(_CHECKSUM)
-    end = found + len(_CHECKSUM) + len(_BLANK)
-    return start + found + len(_CHECKSUM) if found >= 0 and content[end : end + 1] == b'"' else None
+    index = content.rfind(_CHECKSUM)
+    end = index + len(_CHECKSUM) + len(_BLANK)
+    return start + index + len(_CHECKSUM) if index >= 0 and content[end : end + 1] == b'"' else None
 
 
 def _find_damage(path: Path) -> str | None:
@@ -302,10 +302,10 @@ def _find_damage(path: Path) -> str | None:
     with files.open_regular(path) as file:
         file.seek(position)
         stated = file.read(len(_BLANK)).decode("ascii", errors="replace")
-    found = _compute_checksum(path, position)
-    if found == stated:
+    checksum = _compute_checksum(path, position)
+    if checksum == stated:
         return None
-    return f"altered after it was written: its bytes give the checksum {found[:12]}…, and it states {stated[:12]}…"
+    return f"altered after it was written: its bytes give the checksum {checksum[:12]}…, and it states {stated[:12]}…"
 
 
 def _compute_checksum(path: Path, position: int) -> str:

@@ -147,7 +147,7 @@ class TableLayout(msgspec.Struct, frozen=True):
     @property
     def called(self) -> Mapping[str, str]:
         """Our name → the file's, of the columns whose names differ."""
-        return {ours: theirs for ours, theirs in self.pairs if ours != theirs}
+        return {column: name for column, name in self.pairs if column != name}
 
     def missing(self) -> tuple[str, ...]:
         """Return the columns that this shape needs and the file does not have."""
@@ -162,7 +162,7 @@ def table_shape(header: Sequence[str], options: Options) -> Shape | None:
     """
     if options.shape is not None:
         return options.shape
-    mapped = {ours for ours, theirs in options.columns.items() if theirs in header}
+    mapped = {column for column, name in options.columns.items() if name in header}
     if mapped & STANDARD_COLUMNS.keys() or not {"task_name", "block_type"}.isdisjoint(header):
         return "long"
     understood = {plain(name) for name in header} | mapped
@@ -178,10 +178,10 @@ def layout(header: Sequence[str], path: Path, options: Options) -> TableLayout:
 
     Raise LogError if a mapping names a missing column, or if two columns would have the same name.
     """
-    mapping = {ours: theirs for ours, theirs in options.columns.items() if ours not in TAG_COLUMNS}
-    for ours, theirs in mapping.items():
-        if theirs not in header:
-            raise LogError(f"no column {theirs!r} for {ours}", offer(theirs, header), file=path)
+    mapping = {column: name for column, name in options.columns.items() if column not in TAG_COLUMNS}
+    for column, name in mapping.items():
+        if name not in header:
+            raise LogError(f"no column {name!r} for {column}", offer(name, header), file=path)
     shape = table_shape(header, options) or "long"
     notes: list[str] = []
     understood = dict(IDENTITY)
@@ -189,40 +189,42 @@ def layout(header: Sequence[str], path: Path, options: Options) -> TableLayout:
         understood["active_task"] = ACTIVE_TASK
     elif shape == "triplets":
         understood |= {name: (name,) for name in _TRIPLET}
-    for ours, names in understood.items():
-        if ours not in mapping and (found := _understood(header, ours, names, set(mapping.values()), notes)):
-            mapping[ours] = found
+    for column, names in understood.items():
+        if column not in mapping and (match := _understood(header, column, names, set(mapping.values()), notes)):
+            mapping[column] = match
     used = set(mapping.values())
-    taken = [*mapping, *(f"{name}_in_file" if name in mapping else name for name in header if name not in used)]
-    if twice := {name for name, count in Counter(taken).items() if count > 1}:
+    renamed = [*mapping, *(f"{name}_in_file" if name in mapping else name for name in header if name not in used)]
+    if twice := {name for name, count in Counter(renamed).items() if count > 1}:
         raise LogError(f"two columns would be called {', '.join(sorted(twice))}", "rename one in the file", file=path)
     sources = [*mapping.values(), *(name for name in header if name not in used)]
     # The first measure is scored: mapped columns come first, then the order of the file.
-    pairs = tuple(zip(taken, sources, strict=True))
+    pairs = tuple(zip(renamed, sources, strict=True))
     return TableLayout(shape, pairs, tuple(name for name in IDENTITY if name in mapping), tuple(notes))
 
 
-def _understood(header: Sequence[str], ours: str, names: Sequence[str], used: set[str], notes: list[str]) -> str | None:
+def _understood(
+    header: Sequence[str], column: str, names: Sequence[str], used: set[str], notes: list[str]
+) -> str | None:
     """Return the file's column for one of ours: the first of its names that is present and not used otherwise."""
-    folded = _plain_names(ours, header)
-    found = [theirs for name in names for theirs in header if folded[theirs] == name and theirs not in used]
-    if len(found) > 1:
+    folded = _plain_names(column, header)
+    matches = [in_file for name in names for in_file in header if folded[in_file] == name and in_file not in used]
+    if len(matches) > 1:
         notes.append(
-            f"{' and '.join(map(repr, found))} could each be the {ours}: {found[0]!r} is taken; "
-            f"say --column {ours}=… for another"
+            f"{' and '.join(map(repr, matches))} could each be the {column}: {matches[0]!r} is taken; "
+            f"say --column {column}=… for another"
         )
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
-def _plain_names(ours: str, header: Sequence[str]) -> Mapping[str, str]:
+def _plain_names(column: str, header: Sequence[str]) -> Mapping[str, str]:
     """Return the names to compare. Identity columns are in no folder: `env/agent` is not a learner."""
-    return {name: name.strip().lower() if ours in IDENTITY else plain(name) for name in header}
+    return {name: name.strip().lower() if column in IDENTITY else plain(name) for name in header}
 
 
 def offer(name: str, present: Sequence[str]) -> str:
     """Return a hint that names the nearest column, and all columns."""
-    found = f" (found: {join_names(present)})" if closest(name, present) else ""
-    return f"{nearest(name, present)}{found}"
+    hint = f" (found: {join_names(present)})" if closest(name, present) else ""
+    return f"{nearest(name, present)}{hint}"
 
 
 # --- tags: the names that trackers give to scalars -----------------------------------------------
@@ -239,24 +241,24 @@ class Tag(msgspec.Struct, frozen=True):
     """The number of an experience in the order of learning, if the tool counts them."""
 
 
-def tags_of(names: Iterable[str], given: Mapping[str, str]) -> dict[str, Tag]:
+def tags_of(names: Iterable[str], templates: Mapping[str, str]) -> dict[str, Tag]:
     """Return the meaning of each name that is a tag, by the custom patterns in `given`, else by known ones."""
-    return {name: tag for name in names if (tag := _tag_of(name, given)) is not None}
+    return {name: tag for name in names if (tag := _tag_of(name, templates)) is not None}
 
 
-def _tag_of(name: str, given: Mapping[str, str]) -> Tag | None:
+def _tag_of(name: str, templates: Mapping[str, str]) -> Tag | None:
     """Return the meaning of a tag, None if it names no task."""
-    own = [(mode, given[mode]) for mode in TAG_COLUMNS if mode in given]
-    if own:
-        return next((tag for mode, pattern in own if (tag := _by(mode, pattern, name))), None)
+    candidates = [(mode, templates[mode]) for mode in TAG_COLUMNS if mode in templates]
+    if candidates:
+        return next((tag for mode, pattern in candidates if (tag := _by(mode, pattern, name))), None)
     for pattern in _PATTERNS:
-        if found := pattern.fullmatch(name.strip()):
-            said = found.groupdict()
-            number = int(said["number"]) if said.get("number") and len(said["number"]) < 10 else None
-            task = said.get("task") or (None if number is None else str(number))
+        if match := pattern.fullmatch(name.strip()):
+            parts = match.groupdict()
+            number = int(parts["number"]) if parts.get("number") and len(parts["number"]) < 10 else None
+            task = parts.get("task") or (None if number is None else str(number))
             if task is None:
                 return None
-            mode, measure = MODES[(said.get("mode") or "eval").lower()], said["measure"]
+            mode, measure = MODES[(parts.get("mode") or "eval").lower()], parts["measure"]
             return Tag(mode, task.lower(), _CALLED.get(measure, measure), number)
     return None
 
@@ -264,14 +266,14 @@ def _tag_of(name: str, given: Mapping[str, str]) -> Tag | None:
 def _by(mode: Mode, pattern: str, name: str) -> Tag | None:
     """Return the meaning of a tag by a custom pattern, in which {task} and {measure} match any text."""
     parts = _HOLE.split(pattern)
-    found = re.fullmatch(
-        "".join(f"(?P<{part}>.+)" if at % 2 else re.escape(part) for at, part in enumerate(parts))
+    match = re.fullmatch(
+        "".join(f"(?P<{part}>.+)" if index % 2 else re.escape(part) for index, part in enumerate(parts))
         if len(set(parts[1::2])) == len(parts[1::2])
         else re.escape(pattern),
         name,
     )
-    if not found:
+    if not match:
         return None
-    said = found.groupdict()
-    task = said.get("task")
-    return Tag(mode, task.lower() if task else None, said.get("measure") or "value")
+    matched = match.groupdict()
+    task = matched.get("task")
+    return Tag(mode, task.lower() if task else None, matched.get("measure") or "value")

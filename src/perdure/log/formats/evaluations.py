@@ -110,10 +110,10 @@ def _learned(step: _Step, evaluated: Sequence[str]) -> str | None:
 def _result_files(folder: Path) -> Iterator[Path]:
     """Yield the files of results; lm-evaluation-harness puts them into a folder called after the model."""
     try:
-        found = [file for kind in ("json", "eval") for depth in ("", "*/") for file in folder.glob(f"{depth}*.{kind}")]
+        files = [file for kind in ("json", "eval") for depth in ("", "*/") for file in folder.glob(f"{depth}*.{kind}")]
     except OSError:
         return
-    for file in sorted(found):
+    for file in sorted(files):
         try:
             with file.open("rb") as opened:
                 head = opened.read(1 << 12)
@@ -131,9 +131,9 @@ def _scores_in(folder: Path, models: dict[str, None]) -> Scores:
     for file in _result_files(folder):
         content = _content(file)
         if "eval" in content:
-            about = _mapping(content["eval"])
-            scores |= _inspect(content, about, file)
-            model = model or _text(about.get("model"))
+            spec = _mapping(content["eval"])
+            scores |= _inspect(content, spec, file)
+            model = model or _text(spec.get("model"))
         else:
             scores |= _harness(content)
             model = model or _text(content.get("model_name"))
@@ -173,9 +173,9 @@ def _harness(content: Mapping[str, Any]) -> Scores:
     return scores
 
 
-def _inspect(content: Mapping[str, Any], about: Mapping[str, Any], file: Path) -> Scores:
+def _inspect(content: Mapping[str, Any], spec: Mapping[str, Any], file: Path) -> Scores:
     """Return the metrics of one task: {"scores": [{"name": "match", "metrics": {"accuracy": {"value": 0.5}}}]}."""
-    task = _text(about.get("task")).rpartition("/")[2].lower()
+    task = _text(spec.get("task")).rpartition("/")[2].lower()
     if not task or content.get("status") not in (None, "success"):
         what = f"the evaluation of {task or 'no task'} ended with {content.get('status')!r}"
         raise LogError(what, "evaluate it again", file=file)

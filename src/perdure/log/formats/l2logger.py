@@ -61,7 +61,7 @@ class L2Logger:
         manifest = manifest_in(path)
         info = object_in(path / SCENARIO_INFO) if (path / SCENARIO_INFO).exists() else {}
         measures = options.measures or measures_of(path, manifest)
-        ledger, experiences, notes = self._verified(path, measures, options)
+        ledger, experiences, notes = self._verify(path, measures, options)
         return Lifetime(
             id=str(manifest.get("id") or as_text(path.resolve().name)),
             experiences=experiences,
@@ -76,7 +76,7 @@ class L2Logger:
             notes=tuple(notes),
         )
 
-    def _verified(
+    def _verify(
         self, path: Path, measures: Mapping[str, Direction], options: Options, attempts: int = 3
     ) -> tuple[Ledger | None, pl.DataFrame, list[str]]:
         """Return the ledger, the records, and notes on them."""
@@ -88,16 +88,18 @@ class L2Logger:
         rows = self._rows(path, data_files, measures, notes, checksums)
         problems: Sequence[Problem] = ()
         if ledger is not None:
-            seen = {source.relative: Seen(source.size, checksums.found.get(source.relative)) for source in data_files}
-            problems = errors_in((*description_problems(ledger, path), *compared(ledger, seen)))
-            whole = seen.keys() == closed.keys()
-            if not problems and whole and rows.height != sum(block.rows for block in closed.values()):
+            files_seen = {
+                source.relative: Seen(source.size, checksums.found.get(source.relative)) for source in data_files
+            }
+            problems = errors_in((*description_problems(ledger, path), *compared(ledger, files_seen)))
+            complete = files_seen.keys() == closed.keys()
+            if not problems and complete and rows.height != sum(block.rows for block in closed.values()):
                 problems = verify(path)  # which counts the records of each file
         if problems and attempts > 1 and ledger_of(path) != ledger:
-            return self._verified(path, measures, options, attempts - 1)  # a journal is writing: read again
+            return self._verify(path, measures, options, attempts - 1)  # a journal is writing: read again
         if problems and options.verified:
             raise refusal(path, problems)
-        notes += _repeated(data_files, rows)
+        notes += _note_repeats(data_files, rows)
         return ledger, rows, [*notes, *as_it_stands(problems), *notes_on(ledger, data_files)]
 
     def _rows(
@@ -160,12 +162,12 @@ def schema_of(header: tuple[str, ...], file: Path, measures: Mapping[str, Direct
     return {name: STANDARD_COLUMNS.get(name, MEASURE.kind if name in measures else pl.String()) for name in header}
 
 
-def _repeated(data_files: Sequence[Source], rows: pl.DataFrame) -> list[Note]:
+def _note_repeats(data_files: Sequence[Source], rows: pl.DataFrame) -> list[Note]:
     """Return a note on the first line that completes an experience again, if there is one."""
     complete = is_complete(rows)
     block, number = (rows.get_column(name).to_numpy()[complete] for name in ("block_num", "exp_num"))
-    again = (block[1:] == block[:-1]) & (number[1:] == number[:-1])
-    if not again.any():
+    same_number = (block[1:] == block[:-1]) & (number[1:] == number[:-1])
+    if not same_number.any():
         return []
     examined = ((source.relative, examine(source.relative, source.path.read_bytes()).table) for source in data_files)
     problems = repeated([(file, table) for file, table in examined if table is not None])

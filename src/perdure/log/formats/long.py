@@ -92,9 +92,9 @@ def owners_of(table: TextTable, identity: Sequence[str], declared: Sequence[str]
     is identity only if each of its values spans at least two blocks, which are runs of equal cells in `blocks` (rows,
     if there are no such columns). Otherwise it is noise, with a note.
     """
-    alone = np.zeros(table.rows.height, np.int64)
+    zeros = np.zeros(table.rows.height, np.int64)
     if not identity:
-        return Owners((Owner(),), alone)
+        return Owners((Owner(),), zeros)
     # Rows of one lifetime are usually adjacent, so only the first row of each run is looked at.
     rows = table.rows.select(identity)
     heads = np.flatnonzero(_changes(rows).to_numpy())
@@ -114,7 +114,7 @@ def owners_of(table: TextTable, identity: Sequence[str], declared: Sequence[str]
         if name in keys:
             cells.refuse(runs, name, keys[name].is_null(), f"a value in every row; it says which {name} a row is of")
     if not keys:
-        return Owners((Owner(),), alone, (), notes)
+        return Owners((Owner(),), zeros, (), notes)
     known = pl.DataFrame(keys)
     combinations = known.unique(maintain_order=True)
     numbered = combinations.with_row_index("number")
@@ -193,13 +193,13 @@ def lifetimes(table: TextTable, owners: Owners, options: Options) -> Iterator[Li
         for name in measures
     }
     for number, owner in enumerate(owners.each):
-        own = rows.slice(starts[number], starts[number + 1] - starts[number])
+        part = rows.slice(starts[number], starts[number + 1] - starts[number])
         names = [name for name in measures if logged[name][number]] or list(measures)
         if len(names) < len(measures):  # a measure of other lifetimes only
-            own = own.select(*STANDARD_COLUMNS, *names, pl.exclude(*STANDARD_COLUMNS, *names))
+            part = part.select(*STANDARD_COLUMNS, *names, pl.exclude(*STANDARD_COLUMNS, *names))
         yield Lifetime(
             id=owner.inside or path.name,
-            experiences=own,
+            experiences=part,
             measures={name: measures[name] for name in names},
             learner=owner.learner,
             seed=owner.seed,
@@ -283,7 +283,7 @@ def _experiences(
         rows = rows.with_columns(pl.Series("exp_num", number, pl.Int64))
     if "block_num" not in rows.columns:
         rows = rows.with_columns(pl.Series("block_num", _block_numbers(rows, starts), pl.Int64))
-    repeated = tuple(_repeated(table, rows, measures, np.argsort(owners.of_row, kind="stable"), starts))
+    repeated = tuple(_note_repeats(table, rows, measures, np.argsort(owners.of_row, kind="stable"), starts))
     rows = in_order(rows, _OWNER).drop(_OWNER)
     extras = [name for name in rows.columns if name not in STANDARD_COLUMNS and name not in measures]
     return rows.select(*STANDARD_COLUMNS, *measures, *extras), starts, repeated
@@ -334,7 +334,7 @@ def _infinite(table: TextTable, rows: pl.DataFrame, measures: Mapping[str, Direc
             yield table.note(row, "warning", what, "a value that is not finite does not count; it is dropped")
 
 
-def _repeated(
+def _note_repeats(
     table: TextTable, given: pl.DataFrame, measures: Mapping[str, Direction], order: Counts, starts: Counts
 ) -> Iterator[Note]:
     """Yield a note on the first repeated row; `order` gives the row of the table for each of `given`.
@@ -349,22 +349,22 @@ def _repeated(
             (keys, "error", "this row repeats an earlier one"),
             (keys[:4], "warning", "an earlier row has the same experience; such rows are averaged"),
         ):
-            again = ~given.select(columns).hash_rows().is_first_distinct()
-            if again.any():
-                row = int(order[again.to_numpy()].min())
+            repeated = ~given.select(columns).hash_rows().is_first_distinct()
+            if repeated.any():
+                row = int(order[repeated.to_numpy()].min())
                 yield table.note(row, cast("Level", level), what, "number experiences once, and keep each row once")
                 return
         names.append("exp_num")
     hashes = given.select(names).hash_rows().to_numpy()
     for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        own = hashes[start:end]
-        if np.unique(own).size < _DISTINCT:
+        block = hashes[start:end]
+        if np.unique(block).size < _DISTINCT:
             continue
-        for times in (times for times in range(2, _TIMES + 1) if len(own) % times == 0):
-            whole, each = own.reshape(times, -1), own.reshape(-1, times)
+        for times in (times for times in range(2, _TIMES + 1) if len(block) % times == 0):
+            rounds, each = block.reshape(times, -1), block.reshape(-1, times)
             adjacent = bool((each == each[:, :1]).all())
-            if adjacent or (whole == whole[0]).all():
-                first = start + (1 if adjacent else whole.shape[1])
+            if adjacent or (rounds == rounds[0]).all():
+                first = start + (1 if adjacent else rounds.shape[1])
                 yield table.note(int(order[first]), "error", "this row repeats an earlier one", "keep each row once")
                 return
 

@@ -132,8 +132,10 @@ def matrix_lifetimes(
     if _depth(stack) <= 2:
         return (matrix_lifetime(cast("Cells", stack), tasks, options, name),)
     raws = tuple(
-        RawMatrix.of(as_numbers(cells, f"{name}#{at}"), f"{name}#{at}", tasks=tasks and tuple(tasks), inside=str(at))
-        for at, cells in enumerate(cast("Sequence[Cells]", stack))
+        RawMatrix.of(
+            as_numbers(cells, f"{name}#{index}"), f"{name}#{index}", tasks=tasks and tuple(tasks), inside=str(index)
+        )
+        for index, cells in enumerate(cast("Sequence[Cells]", stack))
     )
     if not raws:
         raise LogError("no matrix in it", "give one for each lifetime", file=name)
@@ -187,15 +189,15 @@ def ways_round(paths: Sequence[Path], options: Options = _DEFAULTS) -> dict[Path
     own cells do not decide with this orientation in `Options.rows`.
     """
     tables = [(path, raw) for path in paths for raw in raw_matrices(path, options.max_unpacked)]
-    found = orientations([(raw.source, raw.cells) for _, raw in tables], options.rows)
-    return {path: way for (path, _), way in zip(tables, found, strict=True)}
+    directions = orientations([(raw.source, raw.cells) for _, raw in tables], options.rows)
+    return {path: way for (path, _), way in zip(tables, directions, strict=True)}
 
 
 def _lifetimes(
     raws: Sequence[RawMatrix], options: Options, name: str, path: Path | None = None
 ) -> Iterator[MatrixLifetime]:
-    made = accuracy_matrices(raws, rows=options.rows, unit=options.unit, as_given=options.as_given)
-    for raw, matrix in zip(raws, made, strict=True):
+    matrices = accuracy_matrices(raws, rows=options.rows, unit=options.unit, as_given=options.as_given)
+    for raw, matrix in zip(raws, matrices, strict=True):
         called = f"{name}#{raw.inside}" if raw.inside else name
         yield replace(lifetime_of(matrix, called, path), learner=raw.learner, seed=raw.seed, inside=raw.inside)
 
@@ -252,16 +254,16 @@ class Orientation(msgspec.Struct, frozen=True):
     """Whether both orientations give the same, because only the diagonal has values."""
 
 
-def orientation(cells: Array, said: Rows | None = None, source: str = "matrix") -> Orientation:
-    """Return the orientation of a table, by its shape, then its empty cells (NaN), then `said`, then its zeros.
+def orientation(cells: Array, stated: Rows | None = None, source: str = "matrix") -> Orientation:
+    """Return the orientation of a table, by its shape, then its empty cells (NaN), then `stated`, then its zeros.
 
     Raise LogError if no matrix has this shape, or if two of these contradict each other. Zeros come last because
     they may have been measured.
     """
-    shown = f"{source}: {cells.shape[0]} rows × {cells.shape[1]} columns"
+    prefix = f"{source}: {cells.shape[0]} rows × {cells.shape[1]} columns"
     if not fits(*cells.shape):
         raise LogError(
-            f"{shown} is not an accuracy matrix",
+            f"{prefix} is not an accuracy matrix",
             "expected as many rows as columns, one task each, or one more row or column in front for before any "
             "learning",
         )
@@ -272,31 +274,35 @@ def orientation(cells: Array, said: Rows | None = None, source: str = "matrix") 
             f"one more than a square, so {ROWS[shape]}, but every cell {_WHERE[empty]} the diagonal is empty, "
             f"so {ROWS[empty]}",
             "leave out what is from before any learning, or correct the matrix",
-            file=shown,
+            file=prefix,
         )
     certain = shape or empty
     if certain:
-        beyond = "column" if certain == "evaluated" else "row"
-        why = f"a {beyond} from before any learning stands in front" if shape else _half_is(certain, "empty")
-        if said and said != certain:
+        other = "column" if certain == "evaluated" else "row"
+        why = f"a {other} from before any learning stands in front" if shape else _half_is(certain, "empty")
+        if stated and stated != certain:
             raise LogError(f"{why}, so {ROWS[certain]}", f"say --rows {certain}, or leave it out", file=source)
         return Orientation(certain, why)
     if _is_diagonal(square):
-        return Orientation(said, "values on the diagonal alone" if len(square) > 1 else "", either=True)
-    if said:
-        return Orientation(said, "as told")
+        return Orientation(stated, "values on the diagonal alone" if len(square) > 1 else "", either=True)
+    if stated:
+        return Orientation(stated, "as told")
     zeros = None if np.isnan(cells).any() or len(square) < 3 else _by_half(square == 0, other_without=True)
     return Orientation(zeros, _half_is(zeros, "0") if zeros else "")
 
 
-def orientations(tables: Sequence[tuple[str, Array]], said: Rows | None = None) -> tuple[Orientation, ...]:
+def orientations(tables: Sequence[tuple[str, Array]], stated: Rows | None = None) -> tuple[Orientation, ...]:
     """Return the orientation of each of several matrices that belong together, such as a stack or a folder.
 
     Those that decide must agree (LogError names two that do not), and the others follow them. Each table comes with
     its name in messages. If none decides, `rows` stays None.
     """
-    each = [orientation(cells, said, source) for source, cells in tables]
-    deciding = {one.rows: source for one, (source, _) in zip(each, tables, strict=True) if one.rows and not one.either}
+    each = [orientation(cells, stated, source) for source, cells in tables]
+    deciding = {
+        direction.rows: source
+        for direction, (source, _) in zip(each, tables, strict=True)
+        if direction.rows and not direction.either
+    }
     if len(deciding) > 1:
         first, second = (f"in {deciding[rows]} {ROWS[rows]}" for rows in ROWS)
         raise LogError(
@@ -304,7 +310,10 @@ def orientations(tables: Sequence[tuple[str, Array]], said: Rows | None = None) 
         )
     rows, leader = next(iter(deciding.items()), (None, ""))
     return tuple(
-        replace(one, rows=one.rows or rows, because=one.because or (f"as in {leader}" if rows else "")) for one in each
+        replace(
+            direction, rows=direction.rows or rows, because=direction.because or (f"as in {leader}" if rows else "")
+        )
+        for direction in each
     )
 
 
@@ -344,8 +353,8 @@ def _by_half(marked: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], *, other_w
 
 def _is_diagonal(square: Array) -> bool:
     """Return whether only the diagonal has values: all other cells are empty, or no cell is and they are 0."""
-    beside = square[~np.eye(len(square), dtype=bool)]
-    return bool(np.isnan(beside).all() or not (np.isnan(square).any() or beside.any()))
+    off_diagonal = square[~np.eye(len(square), dtype=bool)]
+    return bool(np.isnan(off_diagonal).all() or not (np.isnan(square).any() or off_diagonal.any()))
 
 
 def _half_is(rows: Rows, what: str) -> str:
@@ -368,13 +377,13 @@ def matrix_of_cells(
     """
     every = np.vstack([values, *others.values()])
     known: Unit = unit or ("percent" if (every > 1.0).any() else "fraction")
-    general = f", and {_counted(len(others))} never learned ({', '.join(others)})" if others else ""
-    note = f"an accuracy matrix in {known}: {_counted(len(values))}{general}"
+    general = f", and {_task_count(len(others))} never learned ({', '.join(others)})" if others else ""
+    note = f"an accuracy matrix in {known}: {_task_count(len(values))}{general}"
     names = _names((*tasks, *others), len(every), source)
-    made = _checked(values, names[: len(values)], known, (note,), source)
+    matrix = _check(values, names[: len(values)], known, (note,), source)
     if others:
-        _checked(every[len(values) :], names[len(values) :], known, (), source)
-    return replace(made, others={name.lower(): one for name, one in others.items()})
+        _check(every[len(values) :], names[len(values) :], known, (), source)
+    return replace(matrix, others={name.lower(): value for name, value in others.items()})
 
 
 def accuracy_matrices(
@@ -384,34 +393,34 @@ def accuracy_matrices(
     for kind, word, known in (("unit", unit, get_args(Unit)), ("rows", rows, get_args(Rows))):
         if word is not None and word not in known:
             raise UnknownNameError(kind, word, known)
-    for one in raws:
-        if max(one.cells.shape, default=0) > _MOST_TASKS + 1:
+    for raw in raws:
+        if max(raw.cells.shape, default=0) > _MOST_TASKS + 1:
             raise LogError(
-                f"a table of {one.cells.shape}", f"an accuracy matrix has {_MOST_TASKS} tasks at most", file=one.source
+                f"a table of {raw.cells.shape}", f"an accuracy matrix has {_MOST_TASKS} tasks at most", file=raw.source
             )
-    directions = orientations([(one.source, one.cells) for one in raws], rows)
-    exceeding = any(bool((one.cells > 1.0).any()) for one in raws)
-    seen: Unit = "percent" if exceeding else "fraction"
+    directions = orientations([(raw.source, raw.cells) for raw in raws], rows)
+    exceeding = any(bool((raw.cells > 1.0).any()) for raw in raws)
+    scale: Unit = "percent" if exceeding else "fraction"
     return tuple(
-        _settled(one, direction, unit or one.unit, seen, as_given or bool(one.as_given))
-        for one, direction in zip(raws, directions, strict=True)
+        _resolve(raw, direction, unit or raw.unit, scale, as_given or bool(raw.as_given))
+        for raw, direction in zip(raws, directions, strict=True)
     )
 
 
 def as_numbers(cells: Cells, source: str = "matrix") -> Array:
     """Return lists or arrays as numbers, NaN for None; raise LogError if they are not a table of numbers."""
     try:
-        given = np.asarray(cells)
-        if given.dtype.kind not in "fiuO":
-            raise LogError(f"holds {given.dtype}, not numbers", "write NaN where a task was not evaluated", file=source)
-        return given.astype(np.float64)
+        array = np.asarray(cells)
+        if array.dtype.kind not in "fiuO":
+            raise LogError(f"holds {array.dtype}, not numbers", "write NaN where a task was not evaluated", file=source)
+        return array.astype(np.float64)
     except (TypeError, ValueError) as problem:
         raise LogError(
             f"not a table of numbers ({problem})", "every row is as long as the first, None for none", file=source
         ) from problem
 
 
-def _settled(raw: RawMatrix, way: Orientation, said: Unit | None, seen: Unit, as_given: bool) -> AccuracyMatrix:
+def _resolve(raw: RawMatrix, way: Orientation, stated: Unit | None, scale: Unit, as_given: bool) -> AccuracyMatrix:
     """Return one matrix with its evaluated tasks as rows, and notes on how it was read."""
     if way.rows is None and not way.either:
         raise _undecided(raw.cells, raw.source)
@@ -419,7 +428,7 @@ def _settled(raw: RawMatrix, way: Orientation, said: Unit | None, seen: Unit, as
     turned = raw.cells if rows == "evaluated" else raw.cells.T
     count, square = len(turned), turned.shape[0] == turned.shape[1]
     values = np.hstack([np.full((count, 1), np.nan), turned]) if square else turned.copy()
-    unit = said or seen
+    unit = stated or scale
     unlearned = np.tril(np.ones((count, count + 1), dtype=bool), k=0)
     unlearned[:, 0] = False
     unmeasured = bool((count > 2 or way.either) and unlearned.any() and (values[unlearned] == 0.0).all())
@@ -429,15 +438,15 @@ def _settled(raw: RawMatrix, way: Orientation, said: Unit | None, seen: Unit, as
     names = _names(raw.tasks or evaluated or (learned and learned[-count:]), count, raw.source)
     _refuse_two_orders(evaluated, learned and learned[-count:], raw.source)
     notes = (*_how(count, unit, rows, way, unmeasured, as_given), *raw.notes, *_doubts(values[:, 1:], way))
-    made = replace(_checked(values, names, unit, notes, raw.source), **_costs(raw, count))
-    return with_baselines(made, random_init=raw.random_init, joint=raw.joint, unit=said, source=raw.source)
+    matrix = replace(_check(values, names, unit, notes, raw.source), **_costs(raw, count))
+    return with_baselines(matrix, random_init=raw.random_init, joint=raw.joint, unit=stated, source=raw.source)
 
 
 def _costs(raw: RawMatrix, count: int) -> dict[str, Any]:
     """Return the costs of learning each task, in order; a run that is not over has fewer than tasks."""
     costs = {"seconds": raw.seconds or (), "memory_mb": raw.memory_mb or ()}
     for name, values in costs.items():
-        if len(values) > count or not all(0 <= one < np.inf for one in values):
+        if len(values) > count or not all(0 <= value < np.inf for value in values):
             raise LogError(
                 f"{name} holds {list(values)}",
                 f"expected a number, 0 or more, for each of {count} tasks",
@@ -446,7 +455,7 @@ def _costs(raw: RawMatrix, count: int) -> dict[str, Any]:
     return costs
 
 
-def _checked(values: Array, tasks: tuple[str, ...], unit: Unit, notes: tuple[str, ...], source: str) -> AccuracyMatrix:
+def _check(values: Array, tasks: tuple[str, ...], unit: Unit, notes: tuple[str, ...], source: str) -> AccuracyMatrix:
     if np.isnan(values).all():
         raise LogError("no cell holds a value", f"expected the evaluations of {len(values)} tasks", file=source)
     if np.isinf(values).any():
@@ -468,9 +477,9 @@ def _refuse_outside(values: Array, unit: Unit, source: str) -> None:
 
 def _how(count: int, unit: Unit, rows: Rows, way: Orientation, unmeasured: bool, as_given: bool) -> Iterator[str]:
     """Yield notes on how a matrix was read."""
-    told = f" ({way.because})" if way.because else ""
-    read = "" if count == 1 else f", {'the same either way round' if way.either else ROWS[rows]}{told}"
-    yield f"an accuracy matrix in {unit}: {_counted(count)}{read}"
+    reason = f" ({way.because})" if way.because else ""
+    read = "" if count == 1 else f", {'the same either way round' if way.either else ROWS[rows]}{reason}"
+    yield f"an accuracy matrix in {unit}: {_task_count(count)}{read}"
     if unmeasured and as_given:
         yield "zeros before a task is learned count as measured"
     elif unmeasured:
@@ -478,7 +487,7 @@ def _how(count: int, unit: Unit, rows: Rows, way: Orientation, unmeasured: bool,
         yield f"zeros before a task is learned count as not evaluated{after}; say --as-given if they were measured"
 
 
-def _counted(count: int) -> str:
+def _task_count(count: int) -> str:
     return f"{count} task{'s' if count > 1 else ''}"
 
 

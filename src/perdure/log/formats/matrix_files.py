@@ -108,10 +108,10 @@ def raw_matrices(path: Path, limit: float = UNPACKED_LIMIT) -> tuple[RawMatrix, 
 
     A packed file may unpack to `limit` MiB.
     """
-    found = tuple(_loaded(path, _LOADERS, "accuracy matrix", limit))
-    if not found:
+    tables = tuple(_load(path, _LOADERS, "accuracy matrix", limit))
+    if not tables:
         raise LogError("no matrix in it", "save one for each lifetime", file=path)
-    return found
+    return tables
 
 
 def looks_like_matrix(path: Path) -> bool:
@@ -144,7 +144,7 @@ def read_baseline(text: str, source: str = "baseline") -> Baseline:
     """Return a baseline as a user gives it: `10`, `10,12,9`, or a file with one number, or one per task."""
     numbers = [number(part.strip()) for part in text.split(",")]
     if None not in numbers:
-        given = tuple(one for one in numbers if one is not None)
+        given = tuple(number for number in numbers if number is not None)
         return given[0] if len(given) == 1 else given
     place = Path(text)
     if not place.is_file():
@@ -153,11 +153,11 @@ def read_baseline(text: str, source: str = "baseline") -> Baseline:
             "give one of these",
             file=source,
         )
-    found: Baseline = _loaded(place, _BASELINES, "baseline", UNPACKED_LIMIT)
-    return found
+    baseline: Baseline = _load(place, _BASELINES, "baseline", UNPACKED_LIMIT)
+    return baseline
 
 
-def _loaded(path: Path, loaders: Mapping[str, Callable[..., Any]], what: str, limit: float) -> Any:
+def _load(path: Path, loaders: Mapping[str, Callable[..., Any]], what: str, limit: float) -> Any:
     load = loaders.get(packed.inner_kind(path))
     if load is None:
         raise NotALogError(f"no {what} by its name", f"expected one of {', '.join(loaders)}", file=path)
@@ -199,15 +199,15 @@ def parse_text(lines: Sequence[Sequence[str]], source: str) -> RawMatrix:
 
     Raise LogError, with line and cell, for a cell that is neither a number nor a name in its place.
     """
-    for at, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=1):
         if len(line) != len(lines[0]):
             raise LogError(
                 f"{len(line)} cells where line 1 has {len(lines[0])}",
                 "keep the delimiters of empty cells",
                 file=source,
-                line=at,
+                line=number,
             )
-    values, words = _parsed(lines)
+    values, words = _parse(lines)
     labels = _labels(values, words)
     if labels is None:
         row, column = _misplaced(words)
@@ -220,10 +220,10 @@ def parse_text(lines: Sequence[Sequence[str]], source: str) -> RawMatrix:
             where=f"cell {column + 1}",
         )
     header, index = labels
-    inside = [cell for line in lines[header:] for cell in line[index:] if not _is_blank(cell)]
-    signed = [cell for cell in inside if cell.endswith("%")]
-    if signed and len(signed) < len(inside):
-        bare = next(cell for cell in inside if not cell.endswith("%"))
+    inner_cells = [cell for line in lines[header:] for cell in line[index:] if not _is_blank(cell)]
+    signed = [cell for cell in inner_cells if cell.endswith("%")]
+    if signed and len(signed) < len(inner_cells):
+        bare = next(cell for cell in inner_cells if not cell.endswith("%"))
         raise LogError(
             f"{signed[0]!r} has a percent sign, {bare!r} has none", "write all numbers in one way", file=source
         )
@@ -244,16 +244,16 @@ def is_matrix(lines: Sequence[Sequence[str]]) -> bool:
     """
     if not lines or any(len(line) != len(lines[0]) for line in lines):
         return False
-    values, words = _parsed(lines)
+    values, words = _parse(lines)
     labels = _labels(values, words)
-    inside = None if labels is None else values[labels[0] :, labels[1] :]
-    return inside is not None and fits(*inside.shape) and inside.size > 1
+    inner = None if labels is None else values[labels[0] :, labels[1] :]
+    return inner is not None and fits(*inner.shape) and inner.size > 1
 
 
-def _parsed(lines: Sequence[Sequence[str]]) -> tuple[Array, Mask]:
+def _parse(lines: Sequence[Sequence[str]]) -> tuple[Array, Mask]:
     """Return the numbers, NaN if a cell has none, and which cells hold anything else."""
-    found = [[number(cell) for cell in line] for line in lines]
-    values = np.array([[np.nan if one is None else one for one in row] for row in found], dtype=np.float64)
+    numbers = [[number(cell) for cell in line] for line in lines]
+    values = np.array([[np.nan if number is None else number for number in row] for row in numbers], dtype=np.float64)
     filled = np.array([[not _is_blank(cell) for cell in line] for line in lines], dtype=bool)
     return values, filled & np.isnan(values)
 
@@ -290,9 +290,9 @@ def _may_label(values: Array, words: Mask) -> bool:
 
 def _misplaced(words: Mask) -> tuple[int, int]:
     """Return the first word that cannot be a name: one inside, else one in the first row or column."""
-    inside = words.copy()
-    inside[0] = inside[:, 0] = False
-    row, column = np.argwhere(inside if inside.any() else words)[0]
+    inner = words.copy()
+    inner[0] = inner[:, 0] = False
+    row, column = np.argwhere(inner if inner.any() else words)[0]
     return int(row), int(column)
 
 
@@ -311,29 +311,29 @@ def _counting_notes(values: Array, header: int, index: int) -> tuple[str, ...]:
 
 def _from_json(path: Path, content: bytes, _limit: float) -> Iterator[RawMatrix]:
     """Yield the matrices in a list of rows, in several such lists, or in an object with further keys."""
-    found = json_in(content, path, "undefined cells are null (NaN is no JSON)")
-    document: Mapping[str, Any] = found if isinstance(found, dict) else {"matrix": found}
+    content_object = json_in(content, path, "undefined cells are null (NaN is no JSON)")
+    document: Mapping[str, Any] = content_object if isinstance(content_object, dict) else {"matrix": content_object}
     for key in document:
         if key not in _KEYS:
             raise UnknownNameError("key", key, _KEYS).with_place(file=path)
-    given = [key for key in ("matrix", "matrices") if key in document]
-    if len(given) != 1:
+    keys = [key for key in ("matrix", "matrices") if key in document]
+    if len(keys) != 1:
         raise LogError(
-            f"{'both' if given else 'neither'} of the keys of a matrix (found: {', '.join(document) or 'nothing'})",
+            f"{'both' if keys else 'neither'} of the keys of a matrix (found: {', '.join(document) or 'nothing'})",
             'give "matrix", a list of rows, or "matrices", several of them',
             file=path,
         )
-    facts = {key: _converted(path, document, key, kind) for key, kind in _FACTS.items()}
-    tables = document[given[0]]
-    if given == ["matrix"] and not _is_stack(tables):
-        yield RawMatrix.of(_json_cells(path, tables), str(path), seed=_converted(path, document, "seed", int), **facts)
+    facts = {key: _convert(path, document, key, kind) for key, kind in _FACTS.items()}
+    tables = document[keys[0]]
+    if keys == ["matrix"] and not _is_stack(tables):
+        yield RawMatrix.of(_json_cells(path, tables), str(path), seed=_convert(path, document, "seed", int), **facts)
         return
     if not isinstance(tables, dict | list) or not tables:
         raise LogError(
             "matrices are a list of matrices, or an object of them by name", f"found {_kind(tables)}", file=path
         )
-    named = tables.items() if isinstance(tables, dict) else ((str(at), table) for at, table in enumerate(tables))
-    seeds = _seeds(path, _converted(path, document, "seeds", tuple[int, ...]), len(tables))
+    named = tables.items() if isinstance(tables, dict) else ((str(index), table) for index, table in enumerate(tables))
+    seeds = _seeds(path, _convert(path, document, "seeds", tuple[int, ...]), len(tables))
     for (name, table), seed in zip(named, seeds, strict=True):
         source = f"{path}#{name}"
         yield RawMatrix.of(_json_cells(source, table), source, inside=name, seed=seed, **facts)
@@ -371,7 +371,7 @@ def _json_cells(source: object, rows: Any) -> Array:
         ) from problem
 
 
-def _converted(path: Path, document: Mapping[str, Any], key: str, kind: Any) -> Any:
+def _convert(path: Path, document: Mapping[str, Any], key: str, kind: Any) -> Any:
     if document.get(key) is None:
         return None
     try:
@@ -388,8 +388,8 @@ def _seeds(path: Path, seeds: Sequence[int] | None, count: int) -> Sequence[int 
     return seeds
 
 
-def _kind(found: Any) -> str:
-    return f"{type(found).__name__} {msgspec.json.encode(found)[:40].decode(errors='replace')}"
+def _kind(value: Any) -> str:
+    return f"{type(value).__name__} {msgspec.json.encode(value)[:40].decode(errors='replace')}"
 
 
 def _baseline_from_json(path: Path, content: bytes, _limit: float) -> Baseline:
@@ -413,8 +413,8 @@ def _from_numpy(path: Path, content: bytes, limit: float) -> Iterator[RawMatrix]
     if stated is not None and stated.dtype.kind not in "iu":
         raise LogError(f"seeds holds {stated.dtype}", "seeds are whole numbers", file=path)
     seeds = _seeds(path, None if stated is None else stated.tolist(), len(cells))
-    for at, (table, seed) in enumerate(zip(cells, seeds, strict=True)):
-        yield RawMatrix.of(table, f"{path}#{at}", tasks=tasks, seed=seed, inside=str(at))
+    for index, (table, seed) in enumerate(zip(cells, seeds, strict=True)):
+        yield RawMatrix.of(table, f"{path}#{index}", tasks=tasks, seed=seed, inside=str(index))
 
 
 def arrays_of(path: Path, content: bytes, limit: float) -> Mapping[str, npt.NDArray[Any]]:
@@ -427,7 +427,7 @@ def arrays_of(path: Path, content: bytes, limit: float) -> Mapping[str, npt.NDAr
         if isinstance(loaded, np.ndarray):
             return {"matrix": loaded}
         with loaded as archive:
-            if sum(one.file_size for one in archive.zip.infolist()) > limit * 2**20:
+            if sum(member.file_size for member in archive.zip.infolist()) > limit * 2**20:
                 raise packed.too_large(path, limit)
             return {name: archive[name] for name in archive.files}
     except LogError:

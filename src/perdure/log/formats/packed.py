@@ -38,7 +38,7 @@ def inner_kind(path: Path) -> str:
     if suffix != ".zip" or not path.is_file():
         return suffix.removesuffix(".gz")
     try:
-        with _opened(path) as (_, inner):
+        with _open(path) as (_, inner):
             return inner
     except (*_BROKEN, LogError):
         return suffix
@@ -62,7 +62,7 @@ def shown_suffixes() -> str:
 def first_line(path: Path) -> list[str] | None:
     """Return the cells of the first line of a text table without surrounding blanks, None if it cannot be read."""
     try:
-        with _opened(path) as (file, suffix):
+        with _open(path) as (file, suffix):
             line = file.readline(_GLANCE)
     except (*_BROKEN, LogError):
         return None
@@ -72,7 +72,7 @@ def first_line(path: Path) -> list[str] | None:
 def beginning(path: Path, most: int) -> str:
     """Return the text in the first `most` bytes of a file, unpacked; empty if it cannot be read."""
     try:
-        with _opened(path) as (file, _):
+        with _open(path) as (file, _):
             return file.read(most).decode("utf-8-sig", errors="replace")
     except (*_BROKEN, LogError):
         return ""
@@ -83,7 +83,7 @@ def trouble(path: Path) -> tuple[str, str] | None:
     if kind(path) not in _TEXTS:
         return None
     try:
-        with _opened(path) as (file, suffix):
+        with _open(path) as (file, suffix):
             head = file.readline(_GLANCE)
     except LogError as problem:
         return problem.detail, problem.fix
@@ -111,7 +111,7 @@ def damaged(path: Path) -> bool:
     if suffix in SEPARATORS or suffix not in _TEXTS:
         return False
     try:
-        with _opened(path) as (stream, _):
+        with _open(path) as (stream, _):
             stream.readline(_GLANCE)
     except LogError:
         return False  # a zip without a table, or with several
@@ -126,7 +126,7 @@ def table(path: Path, notes: list[str], limit: float) -> TextTable | None:
 
     @contextmanager
     def stream(source: Source) -> Iterator[IO[bytes]]:
-        with _opened(source.path) as (file, _):
+        with _open(source.path) as (file, _):
             yield cast("IO[bytes]", _Bounded(source.path, file, limit))
 
     with _unpacking(path) if packed else reading(path):
@@ -137,15 +137,15 @@ def table(path: Path, notes: list[str], limit: float) -> TextTable | None:
                     pass
         size = sys.maxsize if packed else path.stat().st_size
         separator = _separator_in(path)
-        found = tables([Source(str(path), path.name, size)], separator, notes, stream if packed else None)
-    return found[0] if found else None
+        frames = tables([Source(str(path), path.name, size)], separator, notes, stream if packed else None)
+    return frames[0] if frames else None
 
 
 def content(path: Path, limit: float) -> bytes:
     """Return all of a file, unpacked; raise LogError if it does not unpack to at most `limit` MiB."""
     if kind(path) == inner_kind(path):
         return bytes_of(path)
-    with _unpacking(path), _opened(path) as (file, _):
+    with _unpacking(path), _open(path) as (file, _):
         stream, chunks = _Bounded(path, file, limit), []
         while chunk := stream.read(_CHUNK):
             chunks.append(chunk)
@@ -159,7 +159,7 @@ def too_large(path: Path, limit: float) -> LogError:
 
 
 def _separator_in(path: Path) -> str:
-    with _opened(path) as (_, suffix):
+    with _open(path) as (_, suffix):
         return SEPARATORS[suffix]
 
 
@@ -172,7 +172,7 @@ def _unpacking(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
+def _open(path: Path) -> Iterator[tuple[IO[bytes], str]]:
     """Open the text of a table, unpacked; yield the stream and the suffix of the table."""
     suffix = kind(path)
     with io.BufferedReader(files.open_regular(path)) as plain:
@@ -191,14 +191,16 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
 def _only_table(path: Path, archive: zipfile.ZipFile) -> str:
     names = [name for name in archive.namelist() if not name.endswith("/")]
     # macOS adds a hidden file for each file.
-    own = [name for name in names if not name.startswith("__MACOSX/") and not PurePosixPath(name).name.startswith(".")]
-    found = [name for name in own if PurePosixPath(name).suffix.lower() in SEPARATORS]
-    if len(found) == 1:
-        return found[0]
-    shown = ", ".join(own[:6]) + (", …" if len(own) > 6 else "")
-    what = f"{len(found)} tables" if found else "no table"
+    members = [
+        name for name in names if not name.startswith("__MACOSX/") and not PurePosixPath(name).name.startswith(".")
+    ]
+    matching = [name for name in members if PurePosixPath(name).suffix.lower() in SEPARATORS]
+    if len(matching) == 1:
+        return matching[0]
+    listed = ", ".join(members[:6]) + (", …" if len(members) > 6 else "")
+    what = f"{len(matching)} tables" if matching else "no table"
     raise LogError(
-        f"{what} in it (found: {shown or 'nothing'})", "a zip holds one CSV or TSV: unpack it here", file=path
+        f"{what} in it (found: {listed or 'nothing'})", "a zip holds one CSV or TSV: unpack it here", file=path
     )
 
 

@@ -62,10 +62,10 @@ class _Results(SeveralLifetimes[MatrixLifetime]):
         if not runs:
             raise LogError("no accuracies of single tasks in it", "expected one for each task after each", file=path)
         for number, (matrix, settings) in enumerate(runs):
-            inside = str(number) if len(runs) > 1 else ""
+            suffix = str(number) if len(runs) > 1 else ""
             name = as_text(path.stem)
-            lifetime = lifetime_of(matrix, f"{name}#{inside}" if inside else name, path)
-            yield replace(lifetime, inside=inside, **learner_and_seed(settings))
+            lifetime = lifetime_of(matrix, f"{name}#{suffix}" if suffix else name, path)
+            yield replace(lifetime, inside=suffix, **learner_and_seed(settings))
 
 
 RESULTS = _Results()

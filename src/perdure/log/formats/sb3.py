@@ -70,13 +70,13 @@ class _StableBaselines:
         if path.is_dir():
             rows = _life(path, notes, options.max_unpacked)
         elif path.name.endswith(_MONITOR):
-            rows = _ordered([_learned([_monitor(path, notes)], path)])
+            rows = _order([_learned([_monitor(path, notes)], path)])
         else:
             rows = _evaluated_alone(path, options.max_unpacked)
         learned = rows.filter(pl.col("block_type") == "train")["task_name"].n_unique()
         if learned == 1:
             notes.append(_ALONE)
-        (life,) = rows_lifetimes(rows, path, options, name=_called(path))
+        (life,) = rows_lifetimes(rows, path, options, name=_name_from_path(path))
         return replace(life, notes=(*notes, *life.notes))
 
 
@@ -85,7 +85,7 @@ SB3 = _StableBaselines()
 
 def _monitors(folder: Path) -> list[Path]:
     try:
-        return sorted(one for one in folder.iterdir() if _is_monitor(one))
+        return sorted(path for path in folder.iterdir() if _is_monitor(path))
     except OSError:
         return []
 
@@ -110,10 +110,10 @@ def _is_evaluations(path: Path) -> bool:
         return False
 
 
-def _called(path: Path) -> str:
+def _name_from_path(path: Path) -> str:
     """Return the name of a file or folder, or of its parent if its own name is generic."""
-    own = path.name.removesuffix(_MONITOR).removesuffix(".npz").strip("._-") if path.suffix else path.name
-    return as_text(own if not _GENERIC.fullmatch(own) else path.absolute().parent.name) or "task"
+    stem = path.name.removesuffix(_MONITOR).removesuffix(".npz").strip("._-") if path.suffix else path.name
+    return as_text(stem if not _GENERIC.fullmatch(stem) else path.absolute().parent.name) or "task"
 
 
 # --- monitors ------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def _monitor(path: Path, notes: list[str]) -> _Monitor:
     start = header.get("t_start")
     task = header.get("env_id")
     return _Monitor(
-        task=_task(task if isinstance(task, str) and task not in ("", "None") else _called(path)),
+        task=_task(task if isinstance(task, str) and task not in ("", "None") else _name_from_path(path)),
         start=float(start) if isinstance(start, int | float) and abs(start) < 1e15 else 0.0,
         tested=bool(_TESTED.search(path.name.removesuffix(_MONITOR))),
         rows=_episodes(table),
@@ -143,10 +143,10 @@ def _episodes(table: TextTable) -> pl.DataFrame:
     cells.refuse(table, "r", reward.is_null(), "the return of an episode")
     cells.refuse(table, "l", ~(steps >= 0).fill_null(False), "the number of steps of an episode")
     cells.refuse(table, "t", ~elapsed.is_finite().fill_null(False), "the seconds since the monitor began")
-    ours = {"reward": reward, "steps": steps, "elapsed": elapsed}
-    reserved = {*ours, "task_name", "block_type", "at"}
+    columns = {"reward": reward, "steps": steps, "elapsed": elapsed}
+    reserved = {*columns, "task_name", "block_type", "at"}
     others = [name for name in table.rows.columns if name not in ("r", "l", "t") and name.lower() not in reserved]
-    return pl.DataFrame({**ours, **{name: table.rows[name] for name in others}})
+    return pl.DataFrame({**columns, **{name: table.rows[name] for name in others}})
 
 
 def _task(name: str) -> str:
@@ -157,12 +157,12 @@ def _learned(monitors: Sequence[_Monitor], path: Path) -> pl.DataFrame:
     """Return the episodes of several monitors in the order of their ends; `at` counts the steps of learning."""
     stacked = pl.concat(
         [
-            one.rows.with_columns(
-                pl.lit(one.task).alias("task_name"),
-                pl.lit("test" if one.tested else "train").alias("block_type"),
-                (pl.col("elapsed") + one.start).alias("at"),
+            monitor.rows.with_columns(
+                pl.lit(monitor.task).alias("task_name"),
+                pl.lit("test" if monitor.tested else "train").alias("block_type"),
+                (pl.col("elapsed") + monitor.start).alias("at"),
             )
-            for one in monitors
+            for monitor in monitors
         ],
         how="diagonal_relaxed",
     ).sort("at", maintain_order=True)
@@ -200,13 +200,13 @@ def _evaluations(path: Path, task: str, limit: float) -> pl.DataFrame:
 
 def _evaluated_alone(path: Path, limit: float) -> pl.DataFrame:
     """Return the rows of one task that was learned between its evaluations, whose means stand for learning too."""
-    tested = _evaluations(path, _task(_called(path)), limit)
+    tested = _evaluations(path, _task(_name_from_path(path)), limit)
     means = tested.group_by("at", "task_name", maintain_order=True).agg(pl.exclude("block_type").mean())
     learned = means.with_columns(pl.lit("train").alias("block_type"))
-    return _ordered([learned, tested])
+    return _order([learned, tested])
 
 
-def _ordered(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+def _order(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return learning and evaluations in one order: learning up to a step comes before the evaluation there."""
     rows = pl.concat(parts, how="diagonal_relaxed").sort("at", maintain_order=True)
     return rows.rename({"at": "total_steps"})
@@ -220,11 +220,11 @@ def _life(folder: Path, notes: list[str], limit: float) -> pl.DataFrame:
     lived = _learned([_monitor(path, notes) for path in _monitors(folder)], folder)
     tasks = lived["task_name"].unique(maintain_order=True).to_list()
     places = [folder / _EVALUATIONS, *sorted(folder.glob(f"*/{_EVALUATIONS}"))]
-    found = [place for place in places if _is_evaluations(place)]
-    if not found:
-        return _ordered([lived])
-    tested = [_evaluations(place, _evaluated(place, folder, tasks), limit) for place in found]
-    never = sorted({str(one["task_name"][0]) for one in tested} - set(tasks))
+    evaluation_files = [place for place in places if _is_evaluations(place)]
+    if not evaluation_files:
+        return _order([lived])
+    tested = [_evaluations(place, _evaluated_task(place, folder, tasks), limit) for place in evaluation_files]
+    never = sorted({str(evaluation["task_name"][0]) for evaluation in tested} - set(tasks))
     if never:
         notes.append(
             f"evaluated and never learned: {', '.join(never)} (learned: {', '.join(tasks)}); a folder of evaluations "
@@ -234,10 +234,10 @@ def _life(folder: Path, notes: list[str], limit: float) -> pl.DataFrame:
         notes.append(
             "evaluations are placed by their timesteps, counted over the whole lifetime (reset_num_timesteps=False)"
         )
-    return _ordered([lived, *tested])
+    return _order([lived, *tested])
 
 
-def _evaluated(place: Path, folder: Path, tasks: Sequence[str]) -> str:
+def _evaluated_task(place: Path, folder: Path, tasks: Sequence[str]) -> str:
     """Return the task of evaluations: the only one, else the one that gave their folder its name."""
     if len(tasks) == 1:
         return tasks[0]

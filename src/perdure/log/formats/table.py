@@ -111,9 +111,9 @@ class _Tables(SeveralLifetimes[Lifetime]):
 TABLE = _Tables()
 
 
-def is_frame(given: object) -> bool:
+def is_frame(value: object) -> bool:
     """Return whether `given` is a table in memory: of Polars, pandas or Arrow."""
-    library, name = type(given).__module__.partition(".")[0], type(given).__name__
+    library, name = type(value).__module__.partition(".")[0], type(value).__name__
     return library in ("polars", "pandas", "pyarrow") and name in ("DataFrame", "LazyFrame", "Table")
 
 
@@ -126,7 +126,7 @@ def frame_lifetimes(frame: Any, options: Options, name: str = "table") -> tuple[
 def rows_lifetimes(rows: pl.DataFrame, path: Path, options: Options, *, name: str) -> Iterator[Lifetime]:
     """Yield the lifetimes in rows that another reader took from `path`, by the rules of tables."""
     columns = layout(rows.columns, path, options)
-    table = _renamed(TextTable(rows, (Part(path, 0, counted="row"),)), path, columns)
+    table = _rename(TextTable(rows, (Part(path, 0, counted="row"),)), path, columns)
     yield from _named(name, path, table, columns, _owners(table, columns, tuple(options.columns)), options, ())
 
 
@@ -156,8 +156,8 @@ def _named(
     notes: Sequence[str],
 ) -> Iterator[Lifetime]:
     for lifetime in _SHAPES[columns.shape](table, owners, options):
-        own = (*columns.notes, *owners.notes, *lifetime.notes)
-        placed = (note if isinstance(note, Note) else f"{path.name}: {note}" for note in own)
+        all_notes = (*columns.notes, *owners.notes, *lifetime.notes)
+        placed = (note if isinstance(note, Note) else f"{path.name}: {note}" for note in all_notes)
         lifetime_id = f"{name}#{lifetime.inside}" if lifetime.inside else name
         yield replace(lifetime, id=lifetime_id, notes=(*notes, *placed))
 
@@ -187,7 +187,7 @@ def _scan(path: Path) -> pl.LazyFrame:
     return (pl.read_ipc(content) if content.startswith(b"ARROW1") else pl.read_ipc_stream(content)).lazy()
 
 
-def _collected(path: Path, frame: pl.LazyFrame) -> pl.DataFrame:
+def _collect(path: Path, frame: pl.LazyFrame) -> pl.DataFrame:
     try:
         return frame.collect()
     except unreadable() as problem:
@@ -212,7 +212,7 @@ def _whole_table(path: Path, options: Options, notes: list[str]) -> tuple[TextTa
     suffix = packed.kind(path)
     if suffix in packed.BINARY:
         columns = _binary_layout(path, options)
-        table: TextTable | None = TextTable(_collected(path, _scan(path)), (Part(path, 0, counted="row"),))
+        table: TextTable | None = TextTable(_collect(path, _scan(path)), (Part(path, 0, counted="row"),))
     elif packed.is_table_name(path):
         table = packed.table(path, notes, options.max_unpacked)
         if table is None:
@@ -223,10 +223,10 @@ def _whole_table(path: Path, options: Options, notes: list[str]) -> tuple[TextTa
         known = packed.shown_suffixes()
         raise LogError("a table is read by its suffix", f"{suffix or 'no suffix'} is none of {known}", file=path)
     assert table is not None
-    return _renamed(table, path, columns), columns
+    return _rename(table, path, columns), columns
 
 
-def _renamed(table: TextTable, path: Path, columns: TableLayout) -> TextTable:
+def _rename(table: TextTable, path: Path, columns: TableLayout) -> TextTable:
     """Return a table with our names of columns; raise LogError if it has no rows or lacks a column."""
     rows = table.rows
     if not rows.height:
@@ -236,7 +236,7 @@ def _renamed(table: TextTable, path: Path, columns: TableLayout) -> TextTable:
         if rows.width - 1 in (rows.height, rows.height - 1):
             fix += "; an accuracy matrix is numbers alone, or JSON, which may name its tasks"
         raise LogError(f"no column {needed!r} (found: {join_names(rows.columns)})", fix, file=path)
-    renamed = rows.select(pl.col(theirs).alias(ours) for ours, theirs in columns.columns.items())
+    renamed = rows.select(pl.col(name).alias(column) for column, name in columns.columns.items())
     return TextTable(renamed, table.parts, columns.called)
 
 
@@ -254,7 +254,7 @@ def _read_owners(path: Path, _state: tuple[int, int], columns: TableLayout, decl
     needed = [name for name in (*columns.identity, *long.BLOCKS) if name in columns.columns]
     if {"lifetime", "learner"} & set(columns.identity):
         needed = list(columns.identity)  # a seed is then identity, whatever the blocks are
-    rows = _collected(path, _scan(path).select(pl.col(columns.columns[name]).alias(name) for name in needed))
+    rows = _collect(path, _scan(path).select(pl.col(columns.columns[name]).alias(name) for name in needed))
     return _owners(TextTable(rows, (Part(path, 0, counted="row"),), columns.called), columns, declared)
 
 
@@ -262,7 +262,7 @@ def _parquet_rows(path: Path, columns: TableLayout, rows: Counts) -> TextTable:
     """Return some rows of a Parquet file, without reading the others if they are adjacent."""
     first, count = int(rows[0]), len(rows)
     adjacent = int(rows[-1]) - first + 1 == count
-    scan = _scan(path).select(pl.col(theirs).alias(ours) for ours, theirs in columns.columns.items())
-    frame = _collected(path, scan.slice(first, count) if adjacent else scan)
-    whole = TextTable(frame, (Part(path, 0, counted="row"),), columns.called)
-    return whole.taken(frame if adjacent else frame[rows], rows)
+    scan = _scan(path).select(pl.col(name).alias(column) for column, name in columns.columns.items())
+    frame = _collect(path, scan.slice(first, count) if adjacent else scan)
+    table = TextTable(frame, (Part(path, 0, counted="row"),), columns.called)
+    return table.taken(frame if adjacent else frame[rows], rows)

@@ -108,7 +108,7 @@ def _decode_number(kind: str, value: int | memoryview) -> float:
     return float(struct.unpack(kind, value)[0])
 
 
-def _signed(value: int) -> int:
+def _as_signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
@@ -151,8 +151,8 @@ def checksums(content: bytes, starts: Sequence[int], lengths: Sequence[int]) -> 
 def event_files(place: Path) -> list[Path]:
     """Return the event files of a run in the order of their names, which hold the time when they were begun."""
     try:
-        found = [place] if place.is_file() else list(place.iterdir()) if place.is_dir() else []
-        return sorted(file for file in found if _WORD in file.name and file.is_file())
+        paths = [place] if place.is_file() else list(place.iterdir()) if place.is_dir() else []
+        return sorted(file for file in paths if _WORD in file.name and file.is_file())
     except OSError:
         return []
 
@@ -212,7 +212,7 @@ def _scalars(event: memoryview) -> Iterator[Scalar]:
         if number == 1:
             moment = _decode_number("<d", value)
         elif number == 2 and isinstance(value, int):
-            step = _signed(value)
+            step = _as_signed(value)
         elif number == 5 and not isinstance(value, int):
             summaries.append(value)
     for summary in summaries:
@@ -246,7 +246,7 @@ def _tensor(message: memoryview) -> float | None:
                 raise DamagedError("a list of numbers that ends in the middle of one")
             numbers += np.frombuffer(value, _LISTS[number])[:2].tolist()
         elif number in _WHOLE and isinstance(value, int):
-            numbers.append(_signed(value))
+            numbers.append(_as_signed(value))
     if raw is not None and kind in _TENSORS and len(raw) == np.dtype(_TENSORS[kind]).itemsize:
         return float(np.frombuffer(raw, _TENSORS[kind])[0])
     return float(numbers[0]) if len(numbers) == 1 else None
@@ -265,7 +265,7 @@ class EventFile:
         self.path = folder / f"{name}.{number}"
         moment = b"\x09" + struct.pack("<d", time.time())
         with self.path.open("xb") as file:
-            file.write(_framed(np.frombuffer(moment + _field(3, _VERSION), np.uint8)[None, :]).tobytes())
+            file.write(_frame_records(np.frombuffer(moment + _field(3, _VERSION), np.uint8)[None, :]).tobytes())
 
     def append(self, content: bytes) -> None:
         """Add whole records at the end."""
@@ -313,14 +313,14 @@ def _events(
     for column, message in enumerate(messages):
         end += len(message)
         rows[:, end - len(metadata) - 8 : end - len(metadata)] = _as_bytes(values[:, column])
-    return _framed(rows)
+    return _frame_records(rows)
 
 
 def _as_bytes(numbers: npt.NDArray[np.float64]) -> Bytes:
     return np.ascontiguousarray(numbers, "<f8").view(np.uint8).reshape(-1, 8)
 
 
-def _framed(rows: Bytes) -> Bytes:
+def _frame_records(rows: Bytes) -> Bytes:
     """Return records with their length in front and the two checksums."""
     count, width = rows.shape
     length = struct.pack("<Q", width)

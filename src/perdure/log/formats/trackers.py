@@ -186,8 +186,8 @@ def _mlflow_metric(file: Path, tag: str, notes: list[str]) -> Iterator[Scalar]:
             # An old store has no steps, and a new one may add the data set that was evaluated.
             moment, value, step = int(parts[0]), float(parts[1]), int(parts[2]) if len(parts) > 2 else 0
         except (ValueError, IndexError):
-            shown = line[:60].decode("utf-8", "replace")
-            raise LogError(f"{shown!r}", 'expected "timestamp value step"', file=file, line=number) from None
+            excerpt = line[:60].decode("utf-8", "replace")
+            raise LogError(f"{excerpt!r}", 'expected "timestamp value step"', file=file, line=number) from None
         yield Scalar(tag, step, value, moment / 1000)
 
 

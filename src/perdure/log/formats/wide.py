@@ -65,8 +65,8 @@ def wide_lifetimes(table: TextTable, owners: Owners, options: Options) -> Iterat
     active = cells.labels(table, "active_task").str.to_lowercase().replace(dict.fromkeys(_BEFORE))
     tasks = _tasks_of(table, active, owners.columns)
     learned = active.replace_strict(dict(tasks.active), default=None, return_dtype=pl.Int64)
-    shown = ", ".join(tasks.names[:6]) + (", …" if len(tasks.names) > 6 else "")
-    expected = f"a task that has a column ({shown}), its number, or nothing where none is learned"
+    listed = ", ".join(tasks.names[:6]) + (", …" if len(tasks.names) > 6 else "")
+    expected = f"a task that has a column ({listed}), its number, or nothing where none is learned"
     cells.refuse(table, "active_task", active.is_not_null() & learned.is_null(), expected)
     numbers = learned.fill_null(_NO_TASK).to_numpy()
     measured = {measure: _wide_values(table, tasks, measure, numbers) for measure in tasks.columns}
@@ -153,17 +153,19 @@ def _indexed_tasks(columns: Sequence[str]) -> _Tasks | None:
         # The first way of testing needs no name of its own; a second one (deterministic) keeps its name.
         way = "" if before == matches[0]["before"].strip("/") else before.rpartition("/")[2] + "/"
         measures.setdefault(way + measure, {})[numbers[int(match["index"])]] = match.string
-    active = {name: number for number, name in enumerate(names)} | {str(at): number for at, number in numbers.items()}
+    active = {name: number for number, name in enumerate(names)} | {
+        str(position): number for position, number in numbers.items()
+    }
     return _Tasks(tuple(names), _preferred_first(measures), active, notes)
 
 
 def _distinct(tasks: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """Return different names: a task that is learned again under another number is a variant of itself."""
-    total, seen = Counter(tasks), Counter[str]()
+    total, occurrences = Counter(tasks), Counter[str]()
     names = []
     for task in tasks:
-        seen[task] += 1
-        names.append(f"{task}_{seen[task]}" if total[task] > 1 else task)
+        occurrences[task] += 1
+        names.append(f"{task}_{occurrences[task]}" if total[task] > 1 else task)
     if max(total.values()) == 1:
         return names, ()
     return names, ("tasks that stand under several numbers are variants: _1 is the first, _2 the second, …",)
@@ -191,9 +193,9 @@ def _named_tasks(columns: Sequence[str], active: Sequence[str]) -> _Tasks | None
 
 def _frame(name: str, task: str, separators: str) -> tuple[str, str] | None:
     """Return the text before and after `task` in a column's name; None if `task` is not a part of its own."""
-    before, found, after = name.partition(task)
-    alone = (not before or before[-1] in separators) and (not after or after[0] in separators)
-    return (before, after) if found and alone else None
+    before, match, after = name.partition(task)
+    separate = (not before or before[-1] in separators) and (not after or after[0] in separators)
+    return (before, after) if match and separate else None
 
 
 def _counted_tasks(columns: Sequence[str], active: Sequence[str]) -> _Tasks:
@@ -229,10 +231,10 @@ def tagged_lifetimes(table: TextTable, owners: Owners, options: Options) -> Iter
     """Yield the lifetimes of a table of tags, each with its rows in the order of the file."""
     path = table.parts[0].path
     names = [name for name in table.rows.columns if name not in owners.columns]
-    given = options.columns if {"learn", "evaluate"} & options.columns.keys() else {}
-    tags = tags_of(names, given)
+    columns = options.columns if {"learn", "evaluate"} & options.columns.keys() else {}
+    tags = tags_of(names, columns)
     notes: tuple[str, ...] = ()
-    if not tags and not given and (known := {mode: tag for mode, tag in _SINGLE.items() if tag in names}):
+    if not tags and not columns and (known := {mode: tag for mode, tag in _SINGLE.items() if tag in names}):
         tags = tags_of(names, known)
         notes = (f"one task alone, by the tags {', '.join(known.values())}; to measure forgetting, {WHAT_TO_LOG}",)
     own_name = as_text(path.stem if path.is_file() else path.absolute().name).lower() or "task"
@@ -244,13 +246,13 @@ def tagged_lifetimes(table: TextTable, owners: Owners, options: Options) -> Iter
         }
     )
     if not tags:
-        shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-        raise LogError(f"no tag that names a task (found: {shown or 'none'})", WHAT_TO_LOG, file=path)
+        listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        raise LogError(f"no tag that names a task (found: {listed or 'none'})", WHAT_TO_LOG, file=path)
     read = _learning_and_tests if any(tag.mode == "learn" for tag in tags.values()) else _tests
     for number, owner in enumerate(owners.each):
         rows = np.flatnonzero(owners.of_row == number)
-        own = table.taken(table.rows[rows], rows)
-        for lifetime in read(own, tags, Owners((owner,), np.zeros(len(rows), np.int64)), options):
+        part = table.taken(table.rows[rows], rows)
+        for lifetime in read(part, tags, Owners((owner,), np.zeros(len(rows), np.int64)), options):
             yield replace(lifetime, notes=(*notes, *lifetime.notes))
 
 
@@ -351,15 +353,15 @@ def _learning_order(
     values: Array, tasks: Sequence[str], tags: Mapping[str, Tag]
 ) -> tuple[Sequence[str | None] | None, str]:
     """Return the task that was learned before each round of evaluations, and how that is known."""
-    seen: set[int] = set()
+    already: set[int] = set()
     order: list[str | None] = []
     for row in values:
         evaluated = set(np.flatnonzero(~np.isnan(row)).tolist())
-        new = evaluated - seen
-        if len(new) != 1 or not seen <= evaluated:
+        new = evaluated - already
+        if len(new) != 1 or not already <= evaluated:
             break
         order.append(tasks[new.pop()])
-        seen = evaluated
+        already = evaluated
     else:
         return order, "each round evaluates one more task, which was learned just before it"
     numbered = {tag.number: str(tag.task) for tag in tags.values() if tag.number is not None}
@@ -386,9 +388,9 @@ def triplet_lifetimes(table: TextTable, owners: Owners, options: Options) -> Ite
     measure = _measure_column(table, options, owners.columns)
     rows = pl.DataFrame({"evaluated": evaluated, "trained": trained, "value": cells.numbers(table, measure)})
     by_lifetime = rows.with_columns(of=owners.of_row).partition_by("of", maintain_order=True, include_key=False)
-    for owner, own in zip(owners.each, by_lifetime, strict=True):
+    for owner, part in zip(owners.each, by_lifetime, strict=True):
         name = owner.inside or path.stem
-        matrix = _triplet_matrix(own, options, f"{path} ({name})" if owner.inside else str(path), measure)
+        matrix = _triplet_matrix(part, options, f"{path} ({name})" if owner.inside else str(path), measure)
         yield replace(
             lifetime_of(matrix, name, path, measure if measure == options.measure else "accuracy"),
             learner=owner.learner,
@@ -422,8 +424,8 @@ def _triplet_matrix(rows: pl.DataFrame, options: Options, source: str, measure: 
     numbers = {task: number for number, task in enumerate((*tasks, *others))}
     row = rows["evaluated"].replace_strict(numbers, return_dtype=pl.Int64).to_numpy()
     column = rows["trained"].replace_strict(numbers, default=-1, return_dtype=pl.Int64).to_numpy() + 1
-    again = rows.height - rows.select("evaluated", "trained").n_unique()
-    notes = (f"{again} cells were evaluated again; the last value of each counts",) if again else ()
+    repeats = rows.height - rows.select("evaluated", "trained").n_unique()
+    notes = (f"{repeats} cells were evaluated again; the last value of each counts",) if repeats else ()
     values = np.full((len(numbers), len(tasks) + 1), np.nan)
     values[row, column] = rows["value"].to_numpy()  # NumPy keeps the last of several
     unit = options.unit or (None if plain(measure).endswith(_ACCURACY) else "raw")

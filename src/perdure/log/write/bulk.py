@@ -151,14 +151,16 @@ def _cohorts(
         arrays = {name: np.ascontiguousarray(named[name], dtype=np.float64) for name in measures}
         shapes = {array.shape for array in arrays.values()}
         if len(shapes) != 1 or any(len(shape) != 2 or shape[1] != length for shape in shapes):
-            found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-            raise LogError(f"the values are {found}", f"expected a row per lifetime and {length} columns", file=target)
+            given_shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+            raise LogError(
+                f"the values are {given_shapes}", f"expected a row per lifetime and {length} columns", file=target
+            )
         expected = len(arrays[measures[0]])
-        own = list(islice(numbers, expected))
-        done += len(own)
-        if len(own) < expected:
+        part_seeds = list(islice(numbers, expected))
+        done += len(part_seeds)
+        if len(part_seeds) < expected:
             raise LogError(f"{done} seeds for more lifetimes than that", "give one seed per lifetime", file=target)
-        yield Cohort(scenario, [f"{learner or 'life'}-{seed}" for seed in own], own, arrays, protocol)
+        yield Cohort(scenario, [f"{learner or 'life'}-{seed}" for seed in part_seeds], part_seeds, arrays, protocol)
 
 
 def _lifetimes(
@@ -172,7 +174,7 @@ def _lifetimes(
     for cohort in cohorts:
         scenario = cohort.scenario
         rows = _scenario_rows(scenario)
-        whole = {"scenario": described(scenario), "protocol": cohort.protocol, **manifest, **produced_by}
+        complete = {"scenario": described(scenario), "protocol": cohort.protocol, **manifest, **produced_by}
         kinds = {name: pl.Float64() if name in measures else pl.Int64() for name in (*measures, *cohort.values)}
         for number, (name, seed) in enumerate(zip(cohort.ids, cohort.seeds, strict=True)):
             columns = [pl.Series(key, cohort.values[key][number]).cast(kind) for key, kind in kinds.items()]
@@ -185,7 +187,7 @@ def _lifetimes(
                 role=role,
                 complete=True,
                 info=scenario.info,
-                manifest=whole,
+                manifest=complete,
             )
 
 
@@ -212,16 +214,16 @@ def _scenario_rows(scenario: Scenario) -> pl.DataFrame:
 
 
 def _write(target: Path, lifetimes: Iterable[Lifetime]) -> Path:
-    """Write a file or folder beside `target`, and move it there when it is whole."""
-    whole = target.suffix.lower() == SUFFIX
-    if not whole and target.exists():
+    """Write a temporary file or folder next to `target`, and move it there when it is complete."""
+    is_file = target.suffix.lower() == SUFFIX
+    if not is_file and target.exists():
         raise LogError("is there already", "write to another place", file=target)
     scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         scratch.mkdir()
-        groups = _grouped(target, lifetimes)
-        if whole:
+        groups = _group(target, lifetimes)
+        if is_file:
             _write_file(scratch, groups).replace(target)
         else:
             _write_parts(scratch, groups)
@@ -234,7 +236,7 @@ def _write(target: Path, lifetimes: Iterable[Lifetime]) -> Path:
     return target
 
 
-def _grouped(target: Path, lifetimes: Iterable[Lifetime]) -> Iterator[list[Lifetime]]:
+def _group(target: Path, lifetimes: Iterable[Lifetime]) -> Iterator[list[Lifetime]]:
     """Yield groups of about `_PER_PART` rows; raise LogError for a lifetime that does not fit the first one."""
     remaining = iter(lifetimes)
     first = next(remaining, None)
@@ -242,17 +244,17 @@ def _grouped(target: Path, lifetimes: Iterable[Lifetime]) -> Iterator[list[Lifet
         raise LogError("there is no lifetime to write", "give one or more: nothing was written", file=target)
     typed = {**STANDARD_COLUMNS, **dict.fromkeys(first.measures, pl.Float64())}
     schema = pl.Schema({**first.experiences.schema, **typed})
-    if taken := [name for name in schema if name in IDENTITY]:
-        raise LogError(f"a column is called {taken[0]!r}, as one of the file's own is", "rename it", where=first.id)
-    seen: set[str] = set()
+    if reserved := [name for name in schema if name in IDENTITY]:
+        raise LogError(f"a column is called {reserved[0]!r}, as one of the file's own is", "rename it", where=first.id)
+    names: set[str] = set()
     group: list[Lifetime] = []
     rows = 0
     for lifetime in chain((first,), remaining):
-        if lifetime.id in seen:
+        if lifetime.id in names:
             raise LogError(
                 f"two lifetimes are called {lifetime.id!r}", "give them different ids, as in lifetime.replace(id=…)"
             )
-        seen.add(lifetime.id)
+        names.add(lifetime.id)
         _check_agreement(first, lifetime)
         if group and rows + lifetime.height > _PER_PART:
             yield group
@@ -269,11 +271,12 @@ def _check_agreement(first: Lifetime, lifetime: Lifetime) -> None:
     if not lifetime.height:
         raise LogError("has no experiences", "leave it out", where=lifetime.id)
     if lifetime.measures != first.measures:
-        own, before = (
-            ", ".join(f"{name} ({direction})" for name, direction in one.measures.items()) for one in (lifetime, first)
+        current, before = (
+            ", ".join(f"{name} ({direction})" for name, direction in item.measures.items())
+            for item in (lifetime, first)
         )
         raise LogError(
-            f"its measures are {own}, those of the lifetimes before it {before}",
+            f"its measures are {current}, those of the lifetimes before it {before}",
             "write them to separate files",
             where=lifetime.id,
         )
@@ -368,8 +371,8 @@ def _rows(group: Sequence[Lifetime]) -> pl.DataFrame:
         },
         schema={name: pl.Int64() if name == "seed" else pl.Categorical() for name in IDENTITY},
     )
-    whose = np.repeat(np.arange(len(group)), [lifetime.height for lifetime in group])
-    return identity[whose].hstack(pl.concat([lifetime.experiences for lifetime in group]))
+    lifetime_index = np.repeat(np.arange(len(group)), [lifetime.height for lifetime in group])
+    return identity[lifetime_index].hstack(pl.concat([lifetime.experiences for lifetime in group]))
 
 
 def _as_json(content: Any, name: str) -> bytes:

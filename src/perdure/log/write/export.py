@@ -103,11 +103,11 @@ def scalars_of(lifetime: Lifetime) -> Scalars:
         rows = rows.filter(pl.col("exp_status").cast(pl.String) == "complete")
     kinds = rows.select(pl.struct(pl.col("block_type", "task_name").cast(pl.String)).alias("kind")).to_series()
     known = kinds.unique(maintain_order=True)
-    which = rows.select(kinds.replace_strict(known, pl.Series(range(len(known))), return_dtype=pl.Int64))
+    kind_index = rows.select(kinds.replace_strict(known, pl.Series(range(len(known))), return_dtype=pl.Int64))
     measures = list(lifetime.measures)
     return Scalars(
-        tuple(_tags(one["block_type"], one["task_name"], measures) for one in known.to_list()),
-        which.to_series().to_numpy(),
+        tuple(_tags(row["block_type"], row["task_name"], measures) for row in known.to_list()),
+        kind_index.to_series().to_numpy(),
         rows["row"].cast(pl.Int64).to_numpy(),
         _moments(rows),
         rows.select(pl.col(measures).cast(pl.Float64).fill_null(np.nan)).to_numpy(),
@@ -161,8 +161,8 @@ class _MLflow:
     def __init__(self, where: str, run: str, facts: Mapping[str, Any]) -> None:
         client = import_extra("mlflow.tracking", "sending records to mlflow").MlflowClient(tracking_uri=where)
         self._metric = import_extra("mlflow.entities", "sending records to mlflow").Metric
-        found = client.get_experiment_by_name("perdure")
-        experiment = found.experiment_id if found is not None else client.create_experiment("perdure")
+        existing = client.get_experiment_by_name("perdure")
+        experiment = existing.experiment_id if existing is not None else client.create_experiment("perdure")
         self._client = client
         self._run = client.create_run(experiment, run_name=run).info.run_id
         for name, value in facts.items():
@@ -227,7 +227,10 @@ class _Aim:
 def _each(scalars: Scalars) -> list[tuple[str, float, int, float]]:
     """Return tag, value, step and moment of every number, record after record."""
     row, column = np.nonzero(~np.isnan(scalars.values))
-    tags = [scalars.tags[kind][at] for kind, at in zip(scalars.which[row].tolist(), column.tolist(), strict=True)]
+    tags = [
+        scalars.tags[kind][position]
+        for kind, position in zip(scalars.which[row].tolist(), column.tolist(), strict=True)
+    ]
     numbers = scalars.values[row, column].tolist()
     return list(zip(tags, numbers, scalars.steps[row].tolist(), scalars.moments[row].tolist(), strict=True))
 
@@ -289,8 +292,13 @@ class Mirror:
     def add_many(self, block_type: Any, task: Any, exp_status: Any, values: Mapping[str, Any]) -> None:
         """Take records from columns, or single values for all of them."""
         columns = [block_type, task, exp_status, *values.values()]
-        size = max((len(one) for one in columns if not isinstance(one, str) and hasattr(one, "__len__")), default=1)
-        each = [[one] * size if isinstance(one, str) or not hasattr(one, "__len__") else list(one) for one in columns]
+        size = max(
+            (len(column) for column in columns if not isinstance(column, str) and hasattr(column, "__len__")), default=1
+        )
+        each = [
+            [column] * size if isinstance(column, str) or not hasattr(column, "__len__") else list(column)
+            for column in columns
+        ]
         for kind, name, status, *numbers in zip(*each, strict=True):
             self.add(kind, name, status, dict(zip(values, numbers, strict=True)))
 
@@ -302,9 +310,9 @@ class Mirror:
             return
         tags = tuple(_tags(*kind, self._measures) for kind in self._kinds)
         rows = np.array([row for _, _, row in waiting], np.float64)
-        which = np.array([kind for kind, _, _ in waiting], np.int64)
+        kinds = np.array([kind for kind, _, _ in waiting], np.int64)
         moments = np.array([moment for _, moment, _ in waiting])
-        scalars = Scalars(tags, which, rows[:, 0].astype(np.int64), moments, rows[:, 1:])
+        scalars = Scalars(tags, kinds, rows[:, 0].astype(np.int64), moments, rows[:, 1:])
         self._try(lambda tracker: tracker.put(scalars))
 
     def close(self) -> None:

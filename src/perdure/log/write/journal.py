@@ -342,7 +342,7 @@ class Journal:
             raise LogError(f"cannot be made: {problem.strerror}", "choose another place", file=self.path) from problem
         return True
 
-    def _join(self, given: Mapping[str, Any]) -> None:
+    def _join(self, expected: Mapping[str, Any]) -> None:
         patience = time.monotonic() + _JOIN_PATIENCE_S
         while not (self.path / MANIFEST).exists():  # another process is making this folder right now
             if time.monotonic() > patience:
@@ -354,17 +354,17 @@ class Journal:
             time.sleep(0.01)
         manifest = object_in(self.path / MANIFEST)
         for name in ("learner", "seed", "role"):
-            if given[name] not in (None, "life") and given[name] != manifest.get(name):
-                what = f"this lifetime has the {name} {manifest.get(name)!r}, not {given[name]!r}"
+            if expected[name] not in (None, "life") and expected[name] != manifest.get(name):
+                what = f"this lifetime has the {name} {manifest.get(name)!r}, not {expected[name]!r}"
                 raise LogError(what, "give the one that it has, or another name", file=self.path)
-        theirs = measures_of(self.path, manifest)
-        if theirs != self.measures:
+        measures = measures_of(self.path, manifest)
+        if measures != self.measures:
             raise LogError(
-                f"this lifetime has the measures {theirs}, not {self.measures}",
+                f"this lifetime has the measures {measures}, not {self.measures}",
                 "give those that it has",
                 file=self.path,
             )
-        written = next((one for one in self.path.glob(f"*/*/{DATA_FILE}") if one.stat().st_size), None)
+        written = next((path for path in self.path.glob(f"*/*/{DATA_FILE}") if path.stat().st_size), None)
         if written is not None:
             self._fix(tuple(name for name in header_of(written)[0] if name not in STANDARD_COLUMNS))
 
@@ -421,11 +421,11 @@ class Journal:
 def _sync_regularly(journal: weakref.ref[Journal], stop: threading.Event) -> None:
     """Run the syncing thread, which does not keep an unused journal alive."""
     while not stop.wait(_SYNC_EVERY_S):
-        found = journal()
-        if found is None:
+        current = journal()
+        if current is None:
             return
-        found.sync_waiting()
-        del found
+        current.sync_waiting()
+        del current
 
 
 def _folder_name(name: str) -> str:

@@ -170,10 +170,10 @@ def changed_columns(columns: Sequence[str], values: Mapping[str, Any]) -> Record
     """Return the error for a record whose columns are not those of the first."""
     missing = [name for name in columns if name not in values]
     new = [name for name in values if name not in columns]
-    said = [f"without {', '.join(missing)}"] if missing else []
-    said += [f"with {', '.join(new)}"] if new else []
+    parts = [f"without {', '.join(missing)}"] if missing else []
+    parts += [f"with {', '.join(new)}"] if new else []
     return RecordError(
-        f"this record comes {' and '.join(said)}",
+        f"this record comes {' and '.join(parts)}",
         f"every record must have the columns of the first ({', '.join(columns)}); give None where there is no value",
     )
 
@@ -208,15 +208,15 @@ def parts(
     length = _length({**fields, **values})
     numbers = [_numbers(name, fields[name], length) for name in ("block_num", "exp_num")]
     words = {name: _words(name, value) for name, value in fields.items() if name not in ("block_num", "exp_num")}
-    own = [_values(name, value, length, name in measures) for name, value in values.items()]
+    columns = [_values(name, value, length, name in measures) for name, value in values.items()]
     if not length:
         return ()
     # Words that are the same in every record are joined once into one column.
-    if all(isinstance(one, str) for one in words.values()):
+    if all(isinstance(word, str) for word in words.values()):
         joined = pl.repeat("\t".join(map(quoted, words.values())), length, eager=True)  # type: ignore[arg-type]
     else:
-        joined = pl.select(pl.concat_str([_quoted(one) for one in words.values()], separator="\t")).to_series()
-    table = pl.DataFrame([*numbers, joined.alias("words"), *own])
+        joined = pl.select(pl.concat_str([_quote(word) for word in words.values()], separator="\t")).to_series()
+    table = pl.DataFrame([*numbers, joined.alias("words"), *columns])
     if not any(_many(fields[name]) for name in ("block_num", "worker_id", "block_type")):
         # Usually the records are one block, in one file.
         block, experiences = numbers
@@ -224,7 +224,7 @@ def parts(
         return (
             BlockRecords(fields["worker_id"], block[0], fields["block_type"], experiences[0], experiences[-1], table),
         )
-    keys = pl.DataFrame([*numbers, *(_filled(words[name], length).alias(name) for name in ("worker_id", "block_type"))])
+    keys = pl.DataFrame([*numbers, *(_fill(words[name], length).alias(name) for name in ("worker_id", "block_type"))])
     _check_order(keys)
     cuts = _cuts(keys)
     return tuple(_part(keys[start:stop], table[start:stop]) for start, stop in pairwise(cuts))
@@ -240,8 +240,10 @@ def _part(keys: pl.DataFrame, table: pl.DataFrame) -> BlockRecords:
 def _length(columns: Mapping[str, Any]) -> int:
     lengths = {name: len(value) for name, value in columns.items() if _many(value)}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise RecordError(f"the columns differ in length ({said})", "give as many values of each, or one for all")
+        lengths_text = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise RecordError(
+            f"the columns differ in length ({lengths_text})", "give as many values of each, or one for all"
+        )
     return next(iter(lengths.values()), 1)
 
 
@@ -261,18 +263,18 @@ def _words(name: str, value: Any) -> str | pl.Series:
         validate(name, value)
         return str(value)
     if name == "task_params":
-        return pl.Series(name, [params_text(one) for one in value], dtype=pl.String)
+        return pl.Series(name, [params_text(item) for item in value], dtype=pl.String)
     words = value.to_list() if isinstance(value, pl.Series) else list(value)
-    for one in dict.fromkeys(words):
-        validate(name, one)
+    for word in dict.fromkeys(words):
+        validate(name, word)
     return pl.Series(name, words, dtype=pl.String)
 
 
-def _filled(words: str | pl.Series, length: int) -> pl.Series:
+def _fill(words: str | pl.Series, length: int) -> pl.Series:
     return pl.repeat(words, length, dtype=pl.String, eager=True) if isinstance(words, str) else words
 
 
-def _quoted(words: str | pl.Series) -> pl.Expr:
+def _quote(words: str | pl.Series) -> pl.Expr:
     if isinstance(words, str):
         return pl.lit(quoted(words))
     column = pl.lit(words)
@@ -287,8 +289,8 @@ def _numbers(name: str, value: Any, length: int) -> pl.Series:
     if array.dtype.kind not in "iu":
         if array.size == 0:
             return pl.Series(name, [], dtype=pl.Int64)
-        for one in array.tolist():
-            whole_number(name, one)
+        for item in array.tolist():
+            whole_number(name, item)
         raise RecordError(f"{name} holds {array.dtype} values", "expected whole numbers")
     if array.size and int(array.min()) < 0:
         whole_number(name, int(array.min()))
@@ -305,13 +307,13 @@ def _values(name: str, value: Any, length: int, measure: bool) -> pl.Series:
     column = _series(name, value)
     if column is None or not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
         write = measure_cell if measure else cell
-        return pl.Series(name, [write(name, one) or None for one in value], dtype=pl.String)
+        return pl.Series(name, [write(name, item) or None for item in value], dtype=pl.String)
     if column.dtype == pl.Boolean:
         return column.cast(pl.Int8) if measure else column.cast(pl.String).str.to_titlecase()
     if column.dtype.is_float():
         if column.is_infinite().any():
-            at = int(column.is_infinite().arg_max() or 0)
-            raise RecordError(f"{name}[{at}] is {column[at]}", "an infinite value says nothing about performance")
+            index = int(column.is_infinite().arg_max() or 0)
+            raise RecordError(f"{name}[{index}] is {column[index]}", "an infinite value says nothing about performance")
         return column.fill_nan(None)
     return column
 

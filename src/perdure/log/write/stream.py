@@ -152,7 +152,7 @@ class Stream:
             try:
                 self.sync()
                 if os.fstat(self._descriptor).st_nlink == 0:
-                    raise WriteError("was removed while it was being written", self._what_is_safe(), file=self._file)
+                    raise WriteError("was removed while it was being written", self._safe_part(), file=self._file)
             finally:
                 os.close(self._descriptor)
                 self._descriptor = -1
@@ -200,9 +200,7 @@ class Stream:
             self._block = None
             if isinstance(problem, WriteError):
                 raise
-            raise WriteError(
-                f"cannot be opened ({problem.strerror})", self._what_is_safe(), file=self._file
-            ) from problem
+            raise WriteError(f"cannot be opened ({problem.strerror})", self._safe_part(), file=self._file) from problem
 
     def _take_claim(self) -> None:
         """Lock the worker's folder, so that no second process writes as the same worker."""
@@ -237,12 +235,12 @@ class Stream:
     def _continue_file(self) -> None:
         """Continue a file; a torn last line is cut off and kept in the ledger."""
         content = files.read_bytes(self._file)
-        whole = end_of_records(content)
-        if whole < len(content):
-            fragment = content[whole:].decode("utf-8", "replace")
+        end = end_of_records(content)
+        if end < len(content):
+            fragment = content[end:].decode("utf-8", "replace")
             self._note({"event": "torn", "worker": self._worker, "file": self._relative(), "cut": fragment})
-            os.truncate(self._file, whole)
-            content = content[:whole]
+            os.truncate(self._file, end)
+            content = content[:end]
         if not content:
             return
         # Noted before anything is added, so that a file longer than its closed block is explained.
@@ -262,8 +260,8 @@ class Stream:
         block_num, _, kind, file = max(numbered)
         _, start = header_of(file)
         body = files.read_bytes(file)[start:]
-        whole = body[: end_of_records(body)]  # without a torn last line
-        last = whole[end_of_records(whole[:-1]) :].split(b"\t")
+        complete = body[: end_of_records(body)]  # without a torn last line
+        last = complete[end_of_records(complete[:-1]) :].split(b"\t")
         if len(last) > 1 and last[1].isdigit():
             self._last_experience = int(last[1])
         self._last_block, self._last_type = block_num, kind
@@ -275,7 +273,7 @@ class Stream:
         except OSError as problem:
             raise WriteError(
                 f"cannot be written ({problem.strerror})",
-                self._what_is_safe(),
+                self._safe_part(),
                 file=self._ledger,
             ) from problem
 
@@ -294,14 +292,14 @@ class Stream:
         except OSError:  # then a torn last line remains, which every reader leaves out and reports
             self._unnoted = {"event": "abandoned", "worker": self._worker, "file": self._relative()}
             self._block = None
-        return WriteError(f"{what} could not be written ({problem.strerror})", self._what_is_safe(), file=self._file)
+        return WriteError(f"{what} could not be written ({problem.strerror})", self._safe_part(), file=self._file)
 
-    def _what_is_safe(self) -> str:
+    def _safe_part(self) -> str:
         """Return which records are safe, after checking the size of every closed file and of the open one."""
         if not self._lifetime.is_dir():
             return "the folder of this lifetime is gone, with all its records: make sure that nothing removes it"
-        found = ledger_of(self._lifetime)
-        closed = {} if found is None else {file: one.bytes for file, one in found.closed.items()}
+        ledger = ledger_of(self._lifetime)
+        closed = {} if ledger is None else {file: entry.bytes for file, entry in ledger.closed.items()}
         lost = [file for file, size in closed.items() if _size_of(self._lifetime / file) < size]
         if self._rows and _size_of(self._file) < self._size:
             lost.append(self._relative())

@@ -126,14 +126,14 @@ def first_life(data: GroupedSurvey, view: FigureView, why: str = "there is no li
 def figure_metrics(data: GroupedSurvey, view: FigureView) -> tuple[str, ...]:
     """Return the metrics of the view; default: the headline metrics, or else those with a threshold."""
     known = data.survey.metrics
-    asked = tuple(METRICS.canonical(name) for name in view.metrics)
-    for name in asked:
+    names = tuple(METRICS.canonical(name) for name in view.metrics)
+    for name in names:
         if name not in known:
             raise UnknownNameError("metric", name, known)
     judged = [name for name, metric in known.items() if metric.threshold is not None]
     kind = "matrix" if any(score.identity.unit for score in data.survey.scores) else "log"
     leading = tuple(name for name in judged if known[name].headline == kind)
-    return asked or leading or tuple(name for name in judged if not known[name].headline)
+    return names or leading or tuple(name for name in judged if not known[name].headline)
 
 
 def task_looks(data: GroupedSurvey) -> Looks:

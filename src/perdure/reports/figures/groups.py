@@ -281,11 +281,13 @@ def shares(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
                 if share is None:
                     parts.append(text(left + em * 0.4, place + row * 0.75, "not measured", small * 0.9, "soft"))
                     continue
-                beyond = round(share * count)
-                words = f"{outline['group']}: {beyond} of {plural(count, 'lifetime')}"
+                outliers = round(share * count)
+                words = f"{outline['group']}: {outliers} of {plural(count, 'lifetime')}"
                 wide = max(1.5, panel.x(share) - left)
                 parts.append(colour_marks(look_of[outline["group"]], rect(left, place, wide, row * 0.82, words=words)))
-                parts.append(text(left + wide + em * 0.3, place + row * 0.72, f"{beyond}/{count}", small * 0.9, "soft"))
+                parts.append(
+                    text(left + wide + em * 0.3, place + row * 0.72, f"{outliers}/{count}", small * 0.9, "soft")
+                )
         return "".join(parts), top + deep + small * 3.1
 
     entries = [Entry(name, look_of[name], "area") for name in names]

@@ -60,17 +60,19 @@ def heatmap(
         name = ellipsize(task, small * grown, left) if row % step == 0 else ""
         parts.append(text(left - small * 0.6, middle, name, small, "cell" if step > 1 else "", anchor="end"))
         for column, column_task in enumerate(headings):
-            value, many, x = float(cells[row, column]), int(counts[row, column]), left + column * wide
+            value, sample, x = float(cells[row, column]), int(counts[row, column]), left + column * wide
             if isnan(value):
                 parts.append(text(x + wide / 2, middle, "–" if numbered else "", small, "soft", anchor="middle"))
                 continue
             fill, dark = colour(value)
-            words = f"{task}, {names[1]} {column_task}: {number(value)}, n = {many}" if count <= _MOST_TOOLTIPS else ""
+            words = (
+                f"{task}, {names[1]} {column_task}: {number(value)}, n = {sample}" if count <= _MOST_TOOLTIPS else ""
+            )
             parts.append(rect(x, top + row * deep, wide - 1, deep - 1, fill=fill, words=words))
             if numbered and (not later or column >= row):
                 short = (f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}").replace("-", "−")
                 shade = f"cell{roomy} {'light' if dark > 0.62 else 'dark'}"
-                label = ellipsize(short + (f" ({many})" if with_counts else ""), small, wide)
+                label = ellipsize(short + (f" ({sample})" if with_counts else ""), small, wide)
                 parts.append(text(x + wide / 2, middle, label, small, shade, anchor="middle"))
     bottom = top + count * deep
     if width > 1:

@@ -104,9 +104,9 @@ def lifetime_panel(curves: LifetimeCurves, looks: Looks, canvas: Canvas, top: fl
     many = len(curves.tasks) > MANY_TASKS
     body = ""
     for task in curves.tasks:
-        own = learning.get(task, ())
-        lines = _lines([curve.measured for curve in own], panel, em * 0.07, 0.35, "as logged")
-        lines += _lines([curve.smoothed for curve in own], panel, em * 0.17, words="smoothed")
+        learned = learning.get(task, ())
+        lines = _lines([curve.measured for curve in learned], panel, em * 0.07, 0.35, "as logged")
+        lines += _lines([curve.smoothed for curve in learned], panel, em * 0.17, words="smoothed")
         dots = _evaluation_marks(evaluated.get(task, ()), panel, looks[task], em, count, many=many)
         body += colour_marks(looks[task], lines + dots, task=looks[task].position)
     parts.append(panel.plot_area(body))
@@ -121,12 +121,12 @@ def raw(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     thinned, looks = thinned_lifetime(life), task_looks(data)
     panels: list[tuple[str, list[LearningCurve], list[int]]] = []
     for task in life.score.tasks:
-        own = [block for block in thinned.blocks if block.smoothed is not None and block.block.task == task]
-        if own:
-            stops: list[int] = np.cumsum([block.length for block in own]).tolist()
+        blocks = [block for block in thinned.blocks if block.smoothed is not None and block.block.task == task]
+        if blocks:
+            stops: list[int] = np.cumsum([block.length for block in blocks]).tolist()
             curves = [
                 LearningCurve(task, _shift(block.measured, before), _shift(block.smoothed, before))
-                for block, before in zip(own, [0, *stops[:-1]], strict=True)
+                for block, before in zip(blocks, [0, *stops[:-1]], strict=True)
                 if block.smoothed is not None
             ]
             panels.append((task, curves, stops[:-1]))
@@ -180,11 +180,11 @@ def evaluations(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure
     panels = [(task, spans.get(task, []), by_task[task]) for task in life.score.tasks if task in by_task]
     # Scaled values share an axis; measured ones only if their ranges agree.
     one_axis = uses_scaled(thinned, view) or thinned.ranges_agree
-    ranges = [evaluation_range(own) for _, _, own in panels]
+    ranges = [evaluation_range(evaluated) for _, _, evaluated in panels]
     last = max(
         [
             *(max((span.last for span in learned), default=0.0) for _, learned, _ in panels),
-            *(evaluation.x for _, _, own in panels for evaluation in own),
+            *(evaluation.x for _, _, evaluated in panels for evaluation in evaluated),
         ]
     )
     specs = [
@@ -193,13 +193,15 @@ def evaluations(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure
     ]
 
     def draw(index: int, panel: Panel, inner: Canvas) -> str:
-        task, learned, own = panels[index]
+        task, learned, evaluated = panels[index]
         deep = panel.bottom - panel.top
         shades = "".join(
             rect(panel.x(span.first), panel.top, panel.x(span.last) - panel.x(span.first), deep, opacity=0.14)
             for span in learned[:_MOST_SPANS]
         )
-        return colour_marks(looks[task], shades + _evaluation_marks(own, panel, looks[task], inner.size, len(own)))
+        return colour_marks(
+            looks[task], shades + _evaluation_marks(evaluated, panel, looks[task], inner.size, len(evaluated))
+        )
 
     label_x, label_y = x_label(thinned, view), y_label(life, view)
     return multiples(
@@ -243,11 +245,13 @@ def experts(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
         for task in thinned.experts
     ]
     lines = [[panel["learner"], *(expert["line"] for expert in panel["experts"])] for panel in panels]
-    every = [line.y for own in lines for line in own]
+    every = [line.y for line_group in lines for line in line_group]
     one_axis, label_y = not uses_scaled(thinned, view), measured_label(life, thinned)
     specs = [
-        PanelSpec(panel["task"], [line.x for line in own], every if one_axis else [line.y for line in own])
-        for panel, own in zip(panels, lines, strict=True)
+        PanelSpec(
+            panel["task"], [line.x for line in line_group], every if one_axis else [line.y for line in line_group]
+        )
+        for panel, line_group in zip(panels, lines, strict=True)
     ]
 
     def draw(index: int, panel: Panel, inner: Canvas) -> str:
@@ -367,13 +371,13 @@ def _lines(
 
 
 def _evaluation_marks(
-    own: Sequence[EvaluatedBlock], panel: Panel, look: Look, em: float, count: int, *, many: bool = False
+    blocks: Sequence[EvaluatedBlock], panel: Panel, look: Look, em: float, count: int, *, many: bool = False
 ) -> str:
     """Return a task's evaluations, of `count` in all; a line joins those between two of its learning blocks.
 
     With `many` tasks, intervals and evaluations before a task is learned are omitted.
     """
-    listed = [evaluation for evaluation in own if not (many and evaluation.ahead)]
+    listed = [evaluation for evaluation in blocks if not (many and evaluation.ahead)]
     with_tooltips = count <= _MOST_TOOLTIPS
     parts: list[str] = []
     for _, group in groupby(listed, key=lambda evaluation: evaluation.run):

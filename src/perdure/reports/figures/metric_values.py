@@ -55,7 +55,7 @@ def annotated(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
         body, bottom, panel = lifetime_panel(curves, looks, msgspec.structs.replace(inner, tall=inner.tall * 1.3), top)
-        arrows = [colour_marks(looks[own[0].task], _arrow(panel, own[0], inner)) for own in places.values()]
+        arrows = [colour_marks(looks[values[0].task], _arrow(panel, values[0], inner)) for values in places.values()]
         words = _value_labels(panel, list(places.values()), inner) if len(places) <= _MOST_WORDS else ""
         return body + "".join(arrows) + words, bottom
 
@@ -80,8 +80,8 @@ def over_time(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
         if (lines := list(_lines(life, name, view)))
     ]
     if not panels:
-        asked = ", ".join(view.metrics) or "maintenance, transfer and recovery"
-        raise NothingToDrawError(f"no value of {asked} that belongs to some blocks rather than to the whole lifetime")
+        names = ", ".join(view.metrics) or "maintenance, transfer and recovery"
+        raise NothingToDrawError(f"no value of {names} that belongs to some blocks rather than to the whole lifetime")
     specs = []
     for panel in panels:
         moments = [moment for line in panel["lines"] for moment in line["moments"]]

@@ -26,7 +26,7 @@ class TransferMatrix(msgspec.Struct, frozen=True, eq=False):
 
     metric: str
     meaning: str
-    """What the columns have in common."""
+    """Description of the pairs of tasks."""
     tasks: tuple[str, ...]
     cells: Array
     """Means over lifetimes; NaN if none has a value."""
@@ -96,9 +96,9 @@ def draw_transfer(
     matrices: Sequence[TransferMatrix], name: str, canvas: Canvas, data: Mapping[str, Any] | None = None
 ) -> Figure:
     """Draw matrices of transfer side by side."""
-    beyond = " and ".join(f"{threshold:g}" for threshold in sorted({matrix.threshold for matrix in matrices}))
+    thresholds = " and ".join(f"{threshold:g}" for threshold in sorted({matrix.threshold for matrix in matrices}))
     with_experts = all(matrix.metric.startswith("ste_") for matrix in matrices)
-    meaning = "1: as good as its expert" if with_experts else f"beyond {beyond}: it helps"
+    meaning = "1: as good as its expert" if with_experts else f"beyond {thresholds}: it helps"
     title = " · ".join(part for part in (f"Transfer ({meaning})", name) if part)
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:

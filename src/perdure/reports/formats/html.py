@@ -94,8 +94,8 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
         so_far=live or "",
         warnings=_warnings(data, runs=live is not None),
         sections=[
-            (name, title, about.format(**counts))
-            for name, title, about in _SECTIONS
+            (name, title, description.format(**counts))
+            for name, title, description in _SECTIONS
             if name in always or name in figures
         ],
         shown=figures,
@@ -173,7 +173,7 @@ def _description(life: ScoredLifetime, group: Group | None) -> dict[str, Any]:
     """
     score = life.score
     ended = None if score.complete is not False else "did not reach its end"
-    about = [score.learner, None if score.seed is None else f"seed {score.seed}", ended]
+    facts = [score.learner, None if score.seed is None else f"seed {score.seed}", ended]
     absent = {name for name, estimate in group.estimates.items() if not estimate.n} if group else set()
     missing = {
         measured.why: name
@@ -185,7 +185,7 @@ def _description(life: ScoredLifetime, group: Group | None) -> dict[str, Any]:
     reasons = [f"{why} (e.g. {name})" for why, name in list(missing.items())[:6]]
     return {
         "id": life.id,
-        "about": " · ".join(filter(None, about)),
+        "about": " · ".join(filter(None, facts)),
         "notes": [*dropped, *never, *score.notes, *reasons],
     }
 

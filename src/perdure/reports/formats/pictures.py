@@ -70,7 +70,9 @@ def _group_per_learner(groups: Sequence[Group]) -> list[Group]:
         if group.n or group.left_out:
             by_learner.setdefault(group.learner or group.group, []).append(group)
     first = groups[0].scenario_type if groups else None
-    return [next((group for group in own if group.scenario_type == first), own[0]) for own in by_learner.values()]
+    return [
+        next((group for group in groups if group.scenario_type == first), groups[0]) for groups in by_learner.values()
+    ]
 
 
 def _extremes(groups: Sequence[Group]) -> list[Group]:
@@ -194,8 +196,10 @@ def sections(data: GroupedSurvey) -> dict[str, list[tuple[str, list[Picture]]]]:
         add("matrices", name, _matrices(data, view))
     recovery = tuple(name for name in recovery_metrics() if name in data.survey.metrics)
     for section, kind, metrics in (("recovery", "over-time", recovery), ("experts", "experts", ())):
-        drawn = [_picture(data, kind, msgspec.structs.replace(view, metrics=metrics), name) for name, view in views]
-        add(section, "", (picture for pictures in drawn for picture in pictures))
+        section_pictures = [
+            _picture(data, kind, msgspec.structs.replace(view, metrics=metrics), name) for name, view in views
+        ]
+        add(section, "", (picture for pictures in section_pictures for picture in pictures))
     add("experts", "", _pictures(data, "efficiency-maintenance", "performance-cost"))
     add("scenario", "", _scenarios(data))
     if len(data.lifetimes) > 1:

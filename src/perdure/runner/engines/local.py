@@ -46,7 +46,7 @@ def run_locally(jobs: Sequence[Job], work: Work) -> dict[str, str]:
 def _run_in_this_process(jobs: Sequence[Job], work: Work) -> dict[str, str]:
     protocol, failures, cwd = work.folder.protocol(), Failures(work), os.getcwd()
     folder = RunFolder(work.folder.path.resolve())
-    for at, job in enumerate(jobs):
+    for index, job in enumerate(jobs):
         work.tell(Event("begun", job.id))
         try:
             ending = run_job(protocol, job, folder, work.tell, accept_changed_learner=work.accept_changed_learner)
@@ -55,7 +55,7 @@ def _run_in_this_process(jobs: Sequence[Job], work: Work) -> dict[str, str]:
         if ending.why is None:
             failures.note_progress(job, ending.done)
             work.tell(ending)
-        elif not failures.add(job, ending.why, ending.done, left=len(jobs) - at - 1):
+        elif not failures.add(job, ending.why, ending.done, left=len(jobs) - index - 1):
             break
     return failures.by_id
 
@@ -127,11 +127,11 @@ class _Pool:
     def start(self, number: int) -> None:
         work = self.work
         stderr_file = work.folder.output(f"worker-{work.label}{number}")
-        given = (work.folder.path.resolve(), os.getpid(), int(work.accept_changed_learner), *work.locks)
+        arguments = (work.folder.path.resolve(), os.getpid(), int(work.accept_changed_learner), *work.locks)
         paths = [*(str(path.resolve()) for path in work.paths), os.environ.get("PYTHONPATH", "")]
-        with _opened(stderr_file) as stderr:
+        with _open(stderr_file) as stderr:
             process = subprocess.Popen(
-                [sys.executable, "-m", "perdure.runner.worker", *map(str, given)],
+                [sys.executable, "-m", "perdure.runner.worker", *map(str, arguments)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -201,9 +201,9 @@ class _Pool:
             return "has finished its work but does not exit" if spent > _EXIT_PATIENCE_S else None
         if seconds is not None and spent > seconds + _GRACE_S:
             return f"{out_of_time(job, seconds, worker.done)}{_crash_output(self.work.folder.output(job.id))}"
-        if gigabytes is not None and (held := _resident_gigabytes(worker.process.pid)) > gigabytes:
+        if gigabytes is not None and (resident := _resident_gigabytes(worker.process.pid)) > gigabytes:
             return (
-                f"{job.id}: held {held:.3g} GB of memory, more than gigabytes_per_life = {gigabytes:g}, after "
+                f"{job.id}: held {resident:.3g} GB of memory, more than gigabytes_per_life = {gigabytes:g}, after "
                 f"{worker.done} of {job.experiences} experiences; raise the limit, or see what its learner keeps"
             )
         return None
@@ -242,7 +242,7 @@ class _Pool:
             worker.close_pipes()
 
 
-def _opened(file: Path) -> IO[bytes]:
+def _open(file: Path) -> IO[bytes]:
     """Open the file for a worker's own errors; on a full disk, the null device, since its lifetimes report that."""
     try:
         file.parent.mkdir(exist_ok=True)
@@ -282,7 +282,7 @@ def _crash_output(*outputs: Path) -> str:
         except OSError:
             continue
         if stacks := _STACK.findall(tail):  # written by faulthandler: the thread that crashed, else the main thread
-            _, name, line, function = next((one for one in stacks if one[0].startswith("C")), stacks[-1])
+            _, name, line, function = next((frame for frame in stacks if frame[0].startswith("C")), stacks[-1])
             return f"; it was at {Path(name).name}:{line}, in {function}"
         if tail:
             return f"; its last output: {tail.splitlines()[-1][:500]}"

@@ -67,14 +67,14 @@ def run_on_ray(jobs: Sequence[Job], work: Work) -> dict[str, str]:
         return fleet.failures.by_id
 
 
-def _wanted(needs: Resources) -> dict[str, float]:
+def _resources(needs: Resources) -> dict[str, float]:
     memory = {} if needs.gigabytes is None else {"memory": needs.gigabytes * 1e9}
     return {"CPU": needs.cpus, "GPU": needs.gpus, **memory, **needs.custom}
 
 
 def _room(available: Mapping[str, float], needs: Resources) -> int:
     """Return how many lifetimes fit into these resources; without any needs, one for each core."""
-    wanted = {name: amount for name, amount in _wanted(needs).items() if amount} or {"CPU": 1.0}
+    wanted = {name: amount for name, amount in _resources(needs).items() if amount} or {"CPU": 1.0}
     return int(min(available.get(name, 0.0) / amount for name, amount in wanted.items()))
 
 
@@ -85,7 +85,7 @@ def _check_room(ray: Any, needs: Resources, work: Work) -> None:
         return
     lacking = ", ".join(
         f"{name} {amount:g} (at most {max((node.get(name, 0) for node in nodes), default=0):g})"
-        for name, amount in _wanted(needs).items()
+        for name, amount in _resources(needs).items()
         if amount > max((node.get(name, 0) for node in nodes), default=0)
     )
     why = f"no machine of the cluster has what [resources] asks for: {lacking or 'not all of it together'}"
@@ -143,8 +143,8 @@ class _Fleet(Struct):
         paths = [str(path.resolve()) for path in self.work.paths]
         sent = files_to_continue(self.work.folder, job)
         latest = self.work.folder.states(job).latest()
-        taken = {remote.slot for remote in self.out.values()}
-        slot = next(number for number in range(len(taken) + 1) if number not in taken)
+        used_slots = {remote.slot for remote in self.out.values()}
+        slot = next(number for number in range(len(used_slots) + 1) if number not in used_slots)
         actor = self.start(pickle.dumps((self.document, job.id, sent, paths, self.work.accept_changed_learner)))
         inbox = Inbox(self.work.folder, job)
         self.poll(_Remote(job, actor, slot, inbox, 0 if latest is None else latest[0].blocks))
@@ -252,13 +252,13 @@ class _Fleet(Struct):
         """Stop all actors; those that have begun first remove their folders."""
         remotes = list(self.out.values())
         with suppress(Exception):
-            asked = []
+            requests = []
             for remote in remotes:
                 if remote.machine:
                     remote.actor.call.remote("stop")
-                    asked.append(remote.actor.leave.remote())
-            if asked:
-                self.ray.wait(asked, num_returns=len(asked), timeout=_STOP_PATIENCE_S)
+                    requests.append(remote.actor.leave.remote())
+            if requests:
+                self.ray.wait(requests, num_returns=len(requests), timeout=_STOP_PATIENCE_S)
         for remote in remotes:
             self.kill(remote)
         self.out.clear()

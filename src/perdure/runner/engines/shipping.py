@@ -87,8 +87,8 @@ class Outbox:
                 for file in _visible(pointer.with_suffix("")):
                     yield from self._change(file)
                 yield from self._changes_as_read({pointer: read})
-        gone = [file for file in self._sent if not file.exists()]
-        for file in sorted(gone, key=lambda file: (file.suffix != ".json", file)):  # a pointer before its state
+        deleted = [file for file in self._sent if not file.exists()]
+        for file in sorted(deleted, key=lambda file: (file.suffix != ".json", file)):  # a pointer before its state
             del self._sent[file]
             yield _relative(file, self._folder), None
 

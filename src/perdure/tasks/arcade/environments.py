@@ -69,9 +69,9 @@ class ArcadeEnv(gymnasium.Env[np.ndarray, Any]):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin an episode, and draw all of its random numbers."""
         super().reset(seed=seed)
-        given = (options or {}).get("params")
-        if given is not None and given != self.params:
-            self.params = settled_again(self.game, self.params, given)
+        params = (options or {}).get("params")
+        if params is not None and params != self.params:
+            self.params = settled_again(self.game, self.params, params)
         self._state = self.game.begin(
             tuple(self.np_random.random(self.game.chances(self.params)).tolist()), self.params, ONE
         )
@@ -103,8 +103,8 @@ class ArcadeEnv(gymnasium.Env[np.ndarray, Any]):
     def _pixels(self) -> np.ndarray:
         if self._state is None:
             raise TaskError("nothing to see before reset", "call reset first", where=f"the task {self.game.name!r}")
-        alone = type(self._state)(*(np.asarray(value)[None] for value in self._state))
-        return np.asarray(pixels(self.game, alone, self.params)[0][:, :, None])
+        state = type(self._state)(*(np.asarray(value)[None] for value in self._state))
+        return np.asarray(pixels(self.game, state, self.params)[0][:, :, None])
 
 
 class ArcadeVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
@@ -133,14 +133,14 @@ class ArcadeVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin every game; `options={"params": …}` sets their parameters."""
-        given = (options or {}).get("params")
-        if given is not None:
-            self.params = settled_again(self.game, self.params, given)
+        params = (options or {}).get("params")
+        if params is not None:
+            self.params = settled_again(self.game, self.params, params)
         if seed is not None or not self._rngs:
             seeds = (
                 seed if isinstance(seed, list) else [None if seed is None else seed + i for i in range(self.num_envs)]
             )
-            self._rngs = [np.random.default_rng(one) for one in seeds]
+            self._rngs = [np.random.default_rng(seed) for seed in seeds]
         self._state = self.game.begin(self._chances(range(self.num_envs)), self.params, MANY)
         self._steps[:] = 0
         self._over[:] = False
@@ -157,12 +157,12 @@ class ArcadeVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._steps += 1
         truncated = self._steps >= self.params["steps"]
         if self._over.any():
-            again = np.flatnonzero(self._over)
-            fresh = self.game.begin(self._chances(again), self.params, MANY)
-            state = type(state)(*(_replaced(old, again, new) for old, new in zip(state, fresh, strict=True)))
-            rewards[again] = 0.0
-            terminated[again] = truncated[again] = False
-            self._steps[again] = 0
+            ended = np.flatnonzero(self._over)
+            fresh = self.game.begin(self._chances(ended), self.params, MANY)
+            state = type(state)(*(_replace_rows(old, ended, new) for old, new in zip(state, fresh, strict=True)))
+            rewards[ended] = 0.0
+            terminated[ended] = truncated[ended] = False
+            self._steps[ended] = 0
         self._state = state
         self._over = terminated | truncated
         return self._observed(), rewards, terminated, truncated, {}
@@ -178,7 +178,7 @@ class ArcadeVector(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return np.stack(columns, axis=1, dtype=np.float32, casting="same_kind")
 
 
-def _replaced(old: np.ndarray, rows: np.ndarray, new: np.ndarray) -> np.ndarray:
+def _replace_rows(old: np.ndarray, rows: np.ndarray, new: np.ndarray) -> np.ndarray:
     changed = old.copy()
     changed[rows] = new
     return changed

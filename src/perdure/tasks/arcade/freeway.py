@@ -45,34 +45,34 @@ class Freeway:
         """Return 2 for each lane: its speed and its start."""
         return int(2 * params["lanes"])
 
-    def begin(self, chances: Any, params: Mapping[str, Any], on: Arithmetic) -> _FreewayState:  # noqa: ARG002
+    def begin(self, chances: Any, params: Mapping[str, Any], xp: Arithmetic) -> _FreewayState:  # noqa: ARG002
         """Place the walker on the near kerb."""
-        nothing = on.each(chances, 0)
-        return _FreewayState(chances, nothing, nothing)
+        zero = xp.each(chances, 0)
+        return _FreewayState(chances, zero, zero)
 
     def advance(
-        self, state: _FreewayState, action: Any, params: Mapping[str, Any], on: Arithmetic
+        self, state: _FreewayState, action: Any, params: Mapping[str, Any], xp: Arithmetic
     ) -> tuple[_FreewayState, Any, Any]:
         """Move the walker by a row, and the cars."""
         lanes = params["lanes"]
         clock = state.clock + 1
-        row = on.clip(state.row + on.whole(heading(action, params) + 1) - 1, 0, lanes + 1)
+        row = xp.clip(state.row + xp.whole(heading(action, params) + 1) - 1, 0, lanes + 1)
         crossed = row == lanes + 1
-        hit = _until_hit(state.chances, row, clock, params, on) <= 0
-        gained = (on.where(hit, 0, row) - state.row) / (lanes + 1)
-        after = _FreewayState(state.chances, on.where(crossed | hit, 0, row), clock)
+        hit = _until_hit(state.chances, row, clock, params, xp) <= 0
+        gained = (xp.where(hit, 0, row) - state.row) / (lanes + 1)
+        after = _FreewayState(state.chances, xp.where(crossed | hit, 0, row), clock)
         return after, gained, hit & crossed  # which cannot be: only time ends an episode
 
-    def features(self, state: _FreewayState, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, ...]:
+    def features(self, state: _FreewayState, params: Mapping[str, Any], xp: Arithmetic) -> tuple[Any, ...]:
         """Return the progress; then for forward, stay and back the time until a car comes, and if one comes now."""
         lanes, clock = params["lanes"], state.clock + 1
         side = 1 - 2 * params["mirrored"]
-        rows = [on.clip(state.row + side * way, 0, lanes + 1) for way in (1, 0, -1)]
-        waits = [_until_hit(state.chances, row, clock, params, on) for row in rows]
+        rows = [xp.clip(state.row + side * way, 0, lanes + 1) for way in (1, 0, -1)]
+        waits = [_until_hit(state.chances, row, clock, params, xp) for row in rows]
         return (
             side * (2 * state.row / (lanes + 1) - 1),
-            *(on.clip(wait / 5 - 1, -1.0, 1.0) for wait in waits),
-            *(on.where(wait <= 0, -1.0, 1.0) for wait in waits),
+            *(xp.clip(wait / 5 - 1, -1.0, 1.0) for wait in waits),
+            *(xp.where(wait <= 0, -1.0, 1.0) for wait in waits),
         )
 
     def pictures(self, state: _FreewayState, params: Mapping[str, Any]) -> np.ndarray:
@@ -92,17 +92,17 @@ class Freeway:
         return pictures[:, ::-1] if params["mirrored"] else pictures
 
 
-def _lane(chances: Any, lane: Any, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, Any]:
-    return params["car/speed"] * (0.5 + on.take(chances, lane)), on.take(chances, lane + params["lanes"])
+def _lane(chances: Any, lane: Any, params: Mapping[str, Any], xp: Arithmetic) -> tuple[Any, Any]:
+    return params["car/speed"] * (0.5 + xp.take(chances, lane)), xp.take(chances, lane + params["lanes"])
 
 
-def _until_hit(chances: Any, row: Any, clock: Any, params: Mapping[str, Any], on: Arithmetic) -> Any:
+def _until_hit(chances: Any, row: Any, clock: Any, params: Mapping[str, Any], xp: Arithmetic) -> Any:
     """Return the steps until a car hits a walker in this row: 0 if it is hit now, 10 if no car comes soon."""
     lanes, traffic = params["lanes"], params["traffic"]
-    speed, start = _lane(chances, on.clip(row - 1, 0, lanes - 1), params, on)
+    speed, start = _lane(chances, xp.clip(row - 1, 0, lanes - 1), params, xp)
     spacing, reach = 1 / (traffic + (traffic == 0)), (params["car/length"] + _WALKER) / 2
     gap = (_AT - start - speed * clock) % spacing
-    there = (gap <= reach) | (gap >= spacing - reach)
-    wait = on.clip((gap - reach) / on.clip(speed, 1e-9, 1.0), 0.0, 10.0)
+    hit = (gap <= reach) | (gap >= spacing - reach)
+    wait = xp.clip((gap - reach) / xp.clip(speed, 1e-9, 1.0), 0.0, 10.0)
     safe = (row == 0) | (row == lanes + 1) | (traffic == 0)
-    return on.where(safe, 10.0, on.where(there, 0.0, wait))
+    return xp.where(safe, 10.0, xp.where(hit, 0.0, wait))

@@ -128,15 +128,15 @@ class Game(Protocol):
         """Return how many random numbers from 0 to 1 an episode needs; all are drawn when it begins."""
         ...
 
-    def begin(self, chances: Any, params: Mapping[str, Any], on: Arithmetic) -> Any:
+    def begin(self, chances: Any, params: Mapping[str, Any], xp: Arithmetic) -> Any:
         """Return the first state; `chances`, the random numbers, is a tuple, or an array with a row per game."""
         ...
 
-    def advance(self, state: Any, action: Any, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, Any, Any]:
+    def advance(self, state: Any, action: Any, params: Mapping[str, Any], xp: Arithmetic) -> tuple[Any, Any, Any]:
         """Return the next state, the reward, and whether the episode ended."""
         ...
 
-    def features(self, state: Any, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, ...]:
+    def features(self, state: Any, params: Mapping[str, Any], xp: Arithmetic) -> tuple[Any, ...]:
         """Return the observation of a player as FEATURES numbers."""
         ...
 
@@ -145,9 +145,9 @@ class Game(Protocol):
         ...
 
 
-def settled_again(game: Game, now: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def settled_again(game: Game, now: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of the next episode of an open game; the kind of observation must stay the same."""
-    params = settled(game.parameters, given, game.name)
+    params = settled(game.parameters, changes, game.name)
     if params["observation"] != now["observation"]:
         raise TaskError(
             f"is open with the observation {now['observation']!r}, and an episode asks for {params['observation']!r}",

@@ -29,39 +29,39 @@ PADDLE_AND_BALL = (
 )
 
 
-def moved_paddle(paddle: Any, action: Any, params: Mapping[str, Any], on: Arithmetic) -> Any:
+def moved_paddle(paddle: Any, action: Any, params: Mapping[str, Any], xp: Arithmetic) -> Any:
     """Return the place of the learner's paddle after an action."""
     half = params["bot/paddle/width"] / 2
-    return on.clip(paddle + heading(action, params) * params["bot/paddle/speed"], half, 1 - half)
+    return xp.clip(paddle + heading(action, params) * params["bot/paddle/speed"], half, 1 - half)
 
 
-def bounced(along: Any, speed_along: Any, on: Arithmetic) -> tuple[Any, Any]:
+def bounced(along: Any, speed_along: Any, xp: Arithmetic) -> tuple[Any, Any]:
     """Return the ball's place and speed after a step along, off the walls at 0 and 1."""
-    there = along + speed_along
-    low, high = there < 0, there > 1
-    if on.any(low | high):
-        there = on.where(low, -there, on.where(high, 2 - there, there))
-        speed_along = on.where(low | high, -speed_along, speed_along)
-    return there, speed_along
+    position = along + speed_along
+    low, high = position < 0, position > 1
+    if xp.any(low | high):
+        position = xp.where(low, -position, xp.where(high, 2 - position, position))
+        speed_along = xp.where(low | high, -speed_along, speed_along)
+    return position, speed_along
 
 
-def served(chances: Any, turn: Any, speed: float, on: Arithmetic) -> tuple[Any, Any]:
+def served(chances: Any, turn: Any, speed: float, xp: Arithmetic) -> tuple[Any, Any]:
     """Return where a new ball starts along its line, and its speed along; `turn` picks the chances."""
-    place = on.take(chances, (2 * turn) % CHANCES)
-    slope = on.take(chances, (2 * turn + 1) % CHANCES)
+    place = xp.take(chances, (2 * turn) % CHANCES)
+    slope = xp.take(chances, (2 * turn + 1) % CHANCES)
     return 0.1 + 0.8 * place, (2 * slope - 1) * SPIN * speed
 
 
-def seen(state: Any, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, ...]:
+def seen(state: Any, params: Mapping[str, Any], xp: Arithmetic) -> tuple[Any, ...]:
     """Return six features: paddle, ball along, ball across, two speeds, ball minus paddle."""
     side = 1.0 - 2.0 * params["mirrored"]
     speed = params["ball/speed"]
     return (
         side * (2 * state.paddle - 1),
         side * (2 * state.along - 1),
-        on.clip(2 * state.across - 1, -1.0, 1.0),
-        side * on.clip(state.speed_along / speed, -1.0, 1.0),
-        on.where(state.speed_across > 0, 1.0, -1.0),
+        xp.clip(2 * state.across - 1, -1.0, 1.0),
+        side * xp.clip(state.speed_along / speed, -1.0, 1.0),
+        xp.where(state.speed_across > 0, 1.0, -1.0),
         side * (state.along - state.paddle),
     )
 
@@ -113,63 +113,63 @@ class Pong:
         """Return the number for serves and aims, which are reused in turn."""
         return CHANCES
 
-    def begin(self, chances: Any, params: Mapping[str, Any], on: Arithmetic) -> _PongState:
+    def begin(self, chances: Any, params: Mapping[str, Any], xp: Arithmetic) -> _PongState:
         """Place the paddles in the middle, and serve the ball to the learner."""
         speed = params["ball/speed"]
-        place, slope = served(chances, 0, speed, on)
+        place, slope = served(chances, 0, speed, xp)
         return _PongState(
             chances,
-            on.each(chances, 0.5),
-            on.each(chances, 0.5),
-            on.each(chances, 0.0),
+            xp.each(chances, 0.5),
+            xp.each(chances, 0.5),
+            xp.each(chances, 0.0),
             place,
-            on.each(chances, 0.5),
+            xp.each(chances, 0.5),
             slope,
-            on.each(chances, speed),
-            on.each(chances, 0),
-            on.each(chances, 0),
+            xp.each(chances, speed),
+            xp.each(chances, 0),
+            xp.each(chances, 0),
         )
 
     def advance(
-        self, state: _PongState, action: Any, params: Mapping[str, Any], on: Arithmetic
+        self, state: _PongState, action: Any, params: Mapping[str, Any], xp: Arithmetic
     ) -> tuple[_PongState, Any, Any]:
         """Move both paddles, then the ball; the side that misses it loses the point."""
         chances, paddle, opponent, aim, along, across, speed_along, speed_across, turn, points = state
         speed, half = params["ball/speed"], params["bot/paddle/width"] / 2
         reach, hurry = params["opponent/paddle/width"] / 2, params["opponent/speed"]
-        paddle = moved_paddle(paddle, action, params, on)
-        opponent = on.clip(opponent + on.clip(along + aim - opponent, -hurry, hurry), reach, 1 - reach)
-        along, speed_along = bounced(along, speed_along, on)
+        paddle = moved_paddle(paddle, action, params, xp)
+        opponent = xp.clip(opponent + xp.clip(along + aim - opponent, -hurry, hurry), reach, 1 - reach)
+        along, speed_along = bounced(along, speed_along, xp)
         across = across + speed_across
-        mine, theirs = across >= 1, across <= 0
+        at_player, at_opponent = across >= 1, across <= 0
         gained = 0.0 * across
-        if on.any(mine | theirs):
-            bat = on.where(mine, paddle, opponent)
-            width = on.where(mine, half, reach)
+        if xp.any(at_player | at_opponent):
+            bat = xp.where(at_player, paddle, opponent)
+            width = xp.where(at_player, half, reach)
             offset = along - bat
             caught = abs(offset) <= width + BALL
-            back = caught & (mine | theirs)
-            across = on.where(back, on.where(mine, 2 - across, -across), across)
-            speed_across = on.where(back, -speed_across, speed_across)
-            speed_along = on.where(back, SPIN * speed * on.clip(offset / width, -1.0, 1.0), speed_along)
-            missed = (mine | theirs) & (caught ^ True)
-            gained = on.where(missed, on.where(mine, -1.0, 1.0), 0.0)
-            turn = turn + (back | missed)
+            returned = caught & (at_player | at_opponent)
+            across = xp.where(returned, xp.where(at_player, 2 - across, -across), across)
+            speed_across = xp.where(returned, -speed_across, speed_across)
+            speed_along = xp.where(returned, SPIN * speed * xp.clip(offset / width, -1.0, 1.0), speed_along)
+            missed = (at_player | at_opponent) & (caught ^ True)
+            gained = xp.where(missed, xp.where(at_player, -1.0, 1.0), 0.0)
+            turn = turn + (returned | missed)
             points = points + missed
-            fresh = on.take(chances, (3 * turn) % CHANCES)
-            aim = on.where(missed | (back & mine), (2 * fresh - 1) * params["opponent/error"], aim)
-            place, slope = served(chances, turn, speed, on)
-            along = on.where(missed, place, along)
-            speed_along = on.where(missed, slope, speed_along)
-            across = on.where(missed, 0.5, across)
-            speed_across = on.where(missed, speed, speed_across)
+            fresh = xp.take(chances, (3 * turn) % CHANCES)
+            aim = xp.where(missed | (returned & at_player), (2 * fresh - 1) * params["opponent/error"], aim)
+            place, slope = served(chances, turn, speed, xp)
+            along = xp.where(missed, place, along)
+            speed_along = xp.where(missed, slope, speed_along)
+            across = xp.where(missed, 0.5, across)
+            speed_across = xp.where(missed, speed, speed_across)
         after = _PongState(chances, paddle, opponent, aim, along, across, speed_along, speed_across, turn, points)
         return after, gained, points >= params["points"]
 
-    def features(self, state: _PongState, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, ...]:
+    def features(self, state: _PongState, params: Mapping[str, Any], xp: Arithmetic) -> tuple[Any, ...]:
         """Return paddle, ball and opponent."""
         side = 1.0 - 2.0 * params["mirrored"]
-        return (*seen(state, params, on), side * (2 * state.opponent - 1))
+        return (*seen(state, params, xp), side * (2 * state.opponent - 1))
 
     def pictures(self, state: _PongState, params: Mapping[str, Any]) -> np.ndarray:
         """Draw the opponent's paddle on the first line, the learner's on the last, and the ball."""
@@ -215,64 +215,64 @@ class Breakout:
         """Return the number for serves, which are reused in turn."""
         return CHANCES
 
-    def begin(self, chances: Any, params: Mapping[str, Any], on: Arithmetic) -> _BreakoutState:
+    def begin(self, chances: Any, params: Mapping[str, Any], xp: Arithmetic) -> _BreakoutState:
         """Build the wall, place the paddle in the middle, and serve the ball to the learner."""
         bricks = params["bricks/rows"] * params["bricks/columns"]
         speed = params["ball/speed"]
-        place, slope = served(chances, 0, speed, on)
+        place, slope = served(chances, 0, speed, xp)
         return _BreakoutState(
             chances,
-            on.each(chances, 0.5),
+            xp.each(chances, 0.5),
             place,
-            on.each(chances, 0.5),
+            xp.each(chances, 0.5),
             slope,
-            on.each(chances, speed),
-            on.ones(chances, bricks),
-            on.each(chances, bricks),
-            on.each(chances, 0),
+            xp.each(chances, speed),
+            xp.ones(chances, bricks),
+            xp.each(chances, bricks),
+            xp.each(chances, 0),
         )
 
     def advance(
-        self, state: _BreakoutState, action: Any, params: Mapping[str, Any], on: Arithmetic
+        self, state: _BreakoutState, action: Any, params: Mapping[str, Any], xp: Arithmetic
     ) -> tuple[_BreakoutState, Any, Any]:
         """Move the paddle, then the ball, which bounces off everything it meets."""
         chances, paddle, along, across, speed_along, speed_across, bricks, standing, turn = state
         speed, half = params["ball/speed"], params["bot/paddle/width"] / 2
-        paddle = moved_paddle(paddle, action, params, on)
-        along, speed_along = bounced(along, speed_along, on)
+        paddle = moved_paddle(paddle, action, params, xp)
+        along, speed_along = bounced(along, speed_along, xp)
         across = across + speed_across
         gained = 0.0 * across
         above = across < 0
-        across = on.where(above, -across, across)
-        speed_across = on.where(above, -speed_across, speed_across)
+        across = xp.where(above, -across, across)
+        speed_across = xp.where(above, -speed_across, speed_across)
         within = (across >= _WALL_TOP) & (across < _bottom(params))
-        if on.any(within):
-            index = on.where(within, _brick(along, across, params, on), 0)
-            broken = within & (on.take(bricks, index) == 1)
-            bricks = on.without(bricks, index, broken)
+        if xp.any(within):
+            index = xp.where(within, _brick(along, across, params, xp), 0)
+            broken = within & (xp.take(bricks, index) == 1)
+            bricks = xp.without(bricks, index, broken)
             standing = standing - broken
-            speed_across = on.where(broken, -speed_across, speed_across)
-            gained = gained + on.where(broken, 1.0, 0.0)
+            speed_across = xp.where(broken, -speed_across, speed_across)
+            gained = gained + xp.where(broken, 1.0, 0.0)
         low = across >= 1
-        if on.any(low):
+        if xp.any(low):
             offset = along - paddle
-            back = low & (abs(offset) <= half + BALL)
-            lost = low & (back ^ True)
+            returned = low & (abs(offset) <= half + BALL)
+            lost = low & (returned ^ True)
             turn = turn + lost
-            place, slope = served(chances, turn, speed, on)
-            thrown = SPIN * speed * on.clip(offset / half, -1.0, 1.0)
-            along = on.where(lost, place, along)
-            speed_along = on.where(lost, slope, on.where(back, thrown, speed_along))
-            across = on.where(lost, 0.5, on.where(back, 2 - across, across))
-            speed_across = on.where(lost, speed, on.where(back, -speed_across, speed_across))
-            gained = gained - on.where(lost, 1.0, 0.0)
+            place, slope = served(chances, turn, speed, xp)
+            thrown = SPIN * speed * xp.clip(offset / half, -1.0, 1.0)
+            along = xp.where(lost, place, along)
+            speed_along = xp.where(lost, slope, xp.where(returned, thrown, speed_along))
+            across = xp.where(lost, 0.5, xp.where(returned, 2 - across, across))
+            speed_across = xp.where(lost, speed, xp.where(returned, -speed_across, speed_across))
+            gained = gained - xp.where(lost, 1.0, 0.0)
         after = _BreakoutState(chances, paddle, along, across, speed_along, speed_across, bricks, standing, turn)
         return after, gained, (standing == 0) | (turn >= params["balls"])
 
-    def features(self, state: _BreakoutState, params: Mapping[str, Any], on: Arithmetic) -> tuple[Any, ...]:
+    def features(self, state: _BreakoutState, params: Mapping[str, Any], xp: Arithmetic) -> tuple[Any, ...]:
         """Return paddle, ball and the share of the wall that is left."""
         bricks = params["bricks/rows"] * params["bricks/columns"]
-        return (*seen(state, params, on), 2 * state.standing / bricks - 1)
+        return (*seen(state, params, xp), 2 * state.standing / bricks - 1)
 
     def pictures(self, state: _BreakoutState, params: Mapping[str, Any]) -> np.ndarray:
         """Draw the wall, the paddle on the last line, and the ball."""
@@ -293,8 +293,8 @@ def _bottom(params: Mapping[str, Any]) -> Any:
     return _WALL_TOP + (_WALL_BOTTOM - _WALL_TOP) * params["bricks/rows"] / 6
 
 
-def _brick(along: Any, across: Any, params: Mapping[str, Any], on: Arithmetic) -> Any:
+def _brick(along: Any, across: Any, params: Mapping[str, Any], xp: Arithmetic) -> Any:
     rows, columns = params["bricks/rows"], params["bricks/columns"]
-    row = on.whole(on.clip((across - _WALL_TOP) / (_bottom(params) - _WALL_TOP) * rows, 0.0, rows - 1.0))
-    column = on.whole(on.clip(along * columns, 0.0, columns - 1.0))
+    row = xp.whole(xp.clip((across - _WALL_TOP) / (_bottom(params) - _WALL_TOP) * rows, 0.0, rows - 1.0))
+    column = xp.whole(xp.clip(along * columns, 0.0, columns - 1.0))
     return row * columns + column
