@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,7 +16,7 @@ from perdure.metrics.declare import Threshold
 from perdure.metrics.score import BlockSummary, Score
 from perdure.scenario.model import Block
 from perdure.stats.decide import decide
-from perdure.stats.interval import Interval, interval_of, part_of, signed_rank_test
+from perdure.stats.interval import Interval, interval_of, part_of, signed_rank_test, weighted_interval_of
 from perdure.stats.one_lifetime import within_life
 
 VALUES = st.lists(st.floats(-50, 50), min_size=3, max_size=20).map(np.array)
@@ -42,6 +44,48 @@ def test_two_parts_are_welchs_test(ours: np.ndarray, theirs: np.ndarray) -> None
     welch = stats.ttest_ind(ours, theirs, equal_var=False)
     assert found.p() == pytest.approx(welch.pvalue, rel=1e-9, abs=1e-12)
     assert found.freedom == pytest.approx(welch.df, rel=1e-9)
+
+
+@given(VALUES, VALUES, st.sampled_from([0.8, 0.95, 0.99, 0.9999]))
+@settings(max_examples=60, deadline=None)
+def test_weighted_quantiles_are_those_of_cochran_and_cox(ours: np.ndarray, theirs: np.ndarray, level: float) -> None:
+    if min(ours.std(ddof=1), theirs.std(ddof=1)) < 1e-6:
+        return
+    mean, variances = (
+        float(ours.mean() - theirs.mean()),
+        [values.var(ddof=1) / len(values) for values in (ours, theirs)],
+    )
+    found = weighted_interval_of(mean, [part_of(ours), part_of(theirs)], level)
+    quantiles = [stats.t.ppf(0.5 + level / 2, len(values) - 1) for values in (ours, theirs)]
+    half = np.average(quantiles, weights=variances) * math.sqrt(sum(variances))
+    assert (found.low, found.high) == pytest.approx((mean - half, mean + half), rel=1e-9, abs=1e-9)
+
+
+@given(VALUES, VALUES, st.floats(-80, 80), st.sampled_from([0.8, 0.95, 0.99]))
+@settings(max_examples=100, deadline=None)
+def test_p_is_the_level_at_which_a_weighted_interval_touches_the_threshold(
+    ours: np.ndarray, theirs: np.ndarray, against: float, level: float
+) -> None:
+    if min(ours.std(ddof=1), theirs.std(ddof=1)) < 1e-6:
+        return
+    mean, parts = float(ours.mean() - theirs.mean()), [part_of(ours), part_of(theirs)]
+    found = weighted_interval_of(mean, parts, level)
+    p = found.p(against)
+    assert p is not None
+    assert (p < 1 - level) == (not found.low <= against <= found.high) == (found.side(against) != 0)
+    if 1e-9 < p < 1 - 1e-9:
+        touching = weighted_interval_of(mean, parts, 1 - p)
+        assert touching.half == pytest.approx(abs(mean - against), rel=1e-6)
+
+
+@given(VALUES, st.sampled_from([0.8, 0.95]))
+@settings(max_examples=30, deadline=None)
+def test_weighted_intervals_of_one_part_or_equal_parts_are_plain(values: np.ndarray, level: float) -> None:
+    part = part_of(values)
+    plain, weighted = interval_of(1.0, [part, part], level), weighted_interval_of(1.0, [part, part], level)
+    one = weighted_interval_of(1.0, [part, (0.0, 1.0)], level)
+    assert one.half == pytest.approx(interval_of(1.0, [part], level).half)
+    assert weighted.half >= plain.half - 1e-9  # its quantile has n − 1 degrees of freedom, Satterthwaite's twice that
 
 
 @given(st.lists(st.integers(-40, 40), min_size=1, max_size=14, unique_by=abs))

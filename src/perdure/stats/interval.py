@@ -10,6 +10,7 @@ from itertools import chain, combinations, permutations
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure.metrics.arithmetic import student_975
 from perdure.stats.model import LEVEL, Array
@@ -27,13 +28,13 @@ class Interval(Struct, frozen=True):
     variance: float
     freedom: float
     level: float = LEVEL
+    weighted: tuple[Part, ...] = ()
+    """Parts of the variance whose t quantiles are averaged by their size, instead of one t with `freedom`."""
 
     @property
     def half(self) -> float:
         """Half the width."""
-        from scipy.special import stdtrit  # type: ignore[import-untyped]
-
-        return float(stdtrit(self.freedom, 0.5 + self.level / 2)) * math.sqrt(self.variance) if self.variance else 0.0
+        return self.quantile(0.5 + self.level / 2) * math.sqrt(self.variance) if self.variance else 0.0
 
     @property
     def low(self) -> float:
@@ -49,7 +50,7 @@ class Interval(Struct, frozen=True):
         """Return 1 if the interval is above `of`, −1 if it is below, and 0 if it contains `of`."""
         above = 1 if self.mean > of else -1
         away, error = abs(self.mean - of), math.sqrt(self.variance)
-        if self.variance and self.level == LEVEL and self.freedom >= 1:
+        if self.variance and self.level == LEVEL and self.freedom >= 1 and not self.weighted:
             low, high = student_975(self.freedom)  # one of the two decides almost always, without SciPy
             if away <= low * error:
                 return 0
@@ -66,11 +67,24 @@ class Interval(Struct, frozen=True):
         t = self.t(against)
         return None if t is None else 2 * self.below(-abs(t))
 
+    def quantile(self, chance: float) -> float:
+        """Return the t that is exceeded with a chance of 1 − `chance`."""
+        from scipy.special import stdtrit  # type: ignore[import-untyped]
+
+        parts = self.weighted or ((1.0, self.freedom),)
+        return sum(part * float(stdtrit(freedom, chance)) for part, freedom in parts) / sum(part for part, _ in parts)
+
     def below(self, t: float) -> float:
-        """Return the chance of a t below this."""
+        """Return the chance of a t below this: the inverse of `quantile`."""
         from scipy.special import stdtr
 
-        return float(stdtr(self.freedom, t))
+        if not self.weighted:
+            return float(stdtr(self.freedom, t))
+        chances = [float(stdtr(freedom, t)) for _, freedom in self.weighted]
+        low, high = min(chances), max(chances)  # a weighted mean of quantiles lies between them
+        while low < (middle := (low + high) / 2) < high:
+            low, high = (middle, high) if self.quantile(middle) < t else (low, middle)
+        return high
 
 
 def part_of(values: Array) -> Part:
@@ -85,6 +99,16 @@ def interval_of(mean: float, parts: Sequence[Part], level: float = LEVEL) -> Int
     # Squares of the smallest variances underflow; one freedom is then as good as another.
     freedom = variance**2 / below if below > 0 else min(freedom for _, freedom in parts)
     return Interval(mean, variance, freedom, level)
+
+
+def weighted_interval_of(mean: float, parts: Sequence[Part], level: float = LEVEL) -> Interval:
+    """Return the interval whose t quantile is the mean of those of `parts`, weighted by their variances.
+
+    Cochran and Cox's approximation. It is wider than Satterthwaite's, which is too narrow if the part with the
+    fewest degrees of freedom is estimated too small by chance.
+    """
+    interval = interval_of(mean, parts, level)
+    return replace(interval, weighted=tuple(part for part in parts if part[0] > 0))
 
 
 def signed_rank_test(differences: Array) -> float:
