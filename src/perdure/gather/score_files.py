@@ -254,6 +254,7 @@ def _read_lifetime(path: Path, entry: Mapping[str, Any], preset: str, how: str) 
         protocol=entry.get("protocol"),
         complete=_word(entry.get("complete"), (True, False), "complete", path, where=where),
         learning_gains={task: LearningGain(**gain) for task, gain in entry.get("learning_gains", {}).items()},
+        expert_gains={task: tuple(gains) for task, gains in entry.get("expert_gains", {}).items()},
         digest=str(entry.get("digest") or ""),
         measures=entry["measure"] if isinstance(entry.get("measure"), Mapping) else {},
     )
