@@ -25,7 +25,8 @@ RULE = (
     "two-sided p agrees with the interval. The margin is 0 unless set, and 5 of 100 points for performance maintenance "
     "and bwt: gains (above 0), keeps (a loss of the margin or more is ruled out), loses (below 0, but a loss of the "
     "margin is undecided), forgets (below 0 − margin). Ratios are averaged as logarithms. Experts are a sample, as "
-    "lifetimes are. Metrics without a verdict are exploratory."
+    "lifetimes are. Metrics without a verdict are exploratory. n lifetimes leave open that a share of 1 − .05^(1/n) "
+    "collapses. A task is learned if its curve rises over the lifetimes, and not learned if the rise is below 5 points."
 )
 _PAPERS = (
     "Decided as {preset} does: met where a one-tailed t test gives p < .05 above the threshold, not met where it gives "
