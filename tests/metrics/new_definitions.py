@@ -8,7 +8,7 @@ Left out, because no null needs them: clamping, windows other than flat, `--scal
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -274,11 +274,19 @@ class Interval:
     variance: Array
     freedom: Array
     level: float = 0.95
+    parts: tuple[tuple[Array, Array | float], ...] = ()
+    """Variances with their degrees of freedom, whose t quantiles are averaged; else `freedom` has the quantile."""
+
+    def quantile(self, chance: Array | float) -> Array:
+        """The t exceeded with 1 − `chance`."""
+        if not self.parts:
+            return np.asarray(stdtrit(np.maximum(self.freedom, 1e-9), chance))
+        return np.asarray(sum(part * stdtrit(freedom, chance) for part, freedom in self.parts) / self.variance)
 
     @property
     def half(self) -> Array:
         """Half its width."""
-        quantile = stdtrit(np.maximum(self.freedom, 1e-9), 0.5 + self.level / 2)
+        quantile = self.quantile(0.5 + self.level / 2)
         return np.asarray(np.where(self.variance > 0, quantile * np.sqrt(self.variance), 0.0))
 
     @property
@@ -293,7 +301,14 @@ class Interval:
         """Two-sided, the dual of the interval."""
         away = np.abs(self.mean - against)
         t = np.divide(away, np.sqrt(self.variance), out=np.full(np.shape(away), np.inf), where=self.variance > 0)
-        return np.asarray(np.where(away == 0, 1.0, 2 * stdtr(np.maximum(self.freedom, 1e-9), -t)))
+        if not self.parts:
+            return np.asarray(np.where(away == 0, 1.0, 2 * stdtr(np.maximum(self.freedom, 1e-9), -t)))
+        low, high = np.zeros(np.shape(away)), np.full(np.shape(away), 0.5)
+        for _ in range(80):  # the level at which the interval touches
+            middle = (low + high) / 2
+            touches = self.quantile(1 - middle) > t
+            low, high = np.where(touches, middle, low), np.where(touches, high, middle)
+        return np.asarray(np.where(away == 0, 1.0, 2 * high))
 
 
 def of_lives(values: Array) -> Interval:
@@ -306,10 +321,16 @@ def of_lives(values: Array) -> Interval:
 def against_experts(by_task: Sequence[Array]) -> Interval:
     """RP or SE on the log scale, lives × experts crossed within each task (last two axes): experts are a sample.
 
-    Variance = var of life means / n + `Σ_t s_t²/(k_t T²)`; Satterthwaite over lives and every task.
+    Variance = var of life means / n + `Σ_t s_t²/(k_t T²)`; Satterthwaite over lives and every task. With 3 or 4 lives
+    the quantiles of lives and of experts, these by Satterthwaite over tasks, are averaged by their variances.
     """
     lives, terms = _crossed(by_task)
-    return _satterthwaite(lives.mean(axis=-1), [(_variance(lives), lives.shape[-1] - 1), *terms])
+    count = lives.shape[-1]
+    found = _satterthwaite(lives.mean(axis=-1), [(_variance(lives), count - 1), *terms])
+    if count > 4:
+        return found
+    experts = _satterthwaite(lives.mean(axis=-1), terms)
+    return replace(found, parts=((_variance(lives), count - 1.0), (experts.variance, experts.freedom)))
 
 
 def of_difference(ours: Sequence[Array], theirs: Sequence[Array], *, paired: bool, experts: bool = False) -> Interval:

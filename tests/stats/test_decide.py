@@ -16,8 +16,10 @@ from tests.metrics import new_definitions as oracle
 from tests.stats.lives import altered, beside_experts, lives, normal
 
 from perdure.metrics.declare import Threshold, VerdictWords
+from perdure.metrics.score import Score
 from perdure.stats.decide import EQUAL, decide, estimates
 from perdure.stats.model import Decision
+from perdure.stats.power import lifetimes_exact
 
 PM = Threshold(0.0, 5.0, headline="log")
 RATIO = Threshold(1.0, headline="log", scale="log")
@@ -70,7 +72,7 @@ def test_experts_are_a_sample_as_defined(seed: int, n: int, k: int, other_k: int
     found = decide(beside_experts(tables), "relative_performance", RP)
     expected = oracle.against_experts(list(tables.values()))
     assert (found.low, found.high) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
-    assert found.df == pytest.approx(float(expected.freedom))
+    assert found.df == (None if n < 5 else pytest.approx(float(expected.freedom)))
     assert found.p == pytest.approx(float(expected.p()), rel=1e-6)
     assert found.word == {1: "more", -1: "less", 0: "undecided"}[int(oracle.verdict(expected))]
     assert ("few experts" in found.remarks) == (min(k, other_k) < 5)
@@ -185,8 +187,7 @@ def test_maintenance_has_words_of_its_own(mean: float, word: str, verdict: str) 
     found = kept([mean + one for one in (-0.5, -0.2, 0.0, 0.2, 0.5)])
     assert (found.word, found.verdict) == (word, verdict)
     if mean == 0:
-        assert str(found.says).startswith("a loss of 5 points or more is ruled out")
-        assert "45%" in str(found.says)  # 1 − .05^(1/5)
+        assert str(found.says).endswith("a loss of 5 points or more is ruled out")
         assert found.p is not None
         assert (found.against, found.p < 0.001) == (-5.0, True)
     assert ("loses a little, less than 5 points" in str(found.says)) == (mean == -3)
@@ -205,21 +206,64 @@ def test_what_loses_across_the_margin_is_undecided_and_says_what_would_decide() 
     assert "whether it is 5 or more is undecided" in str(found.says)
     wide = kept([-9.0, 8.0, 3.0, -7.0, 2.5])
     assert (wide.word, wide.against) == ("undecided", -5.0)
-    assert wide.more_lifetimes is not None
-    assert f"about {wide.more_lifetimes} more lifetimes would decide it" in str(wide.says)
+    count = wide.lifetimes_for_90_percent
+    assert count is not None
+    assert f"a new group of {count} lifetimes would decide it with a 90 % chance" in str(wide.says)
 
 
-@given(st.integers(0, 500))
+@given(st.integers(0, 500), st.floats(-4.5, 0), st.floats(2, 40))
 @settings(max_examples=30, deadline=None)
-def test_so_many_more_lifetimes_of_the_same_mean_and_spread_decide_and_one_fewer_do_not(seed: int) -> None:
-    values = np.array(normal(-3.5, 4.0, 6, seed))
-    found = kept(list(values))
-    if found.more_lifetimes is None or found.verdict != "undecided":
+def test_the_new_group_is_the_one_that_plan_names_for_the_estimated_effect(seed: int, mean: float, sd: float) -> None:
+    found = kept(normal(mean, sd, 6, seed))
+    if found.verdict != "undecided":
         return
-    for more, decided in ((found.more_lifetimes, True), (found.more_lifetimes - 1, False)):
-        n = 6 + more
-        half = stats.t.ppf(0.975, n - 1) * values.std(ddof=1) / math.sqrt(n)
-        assert (half < abs(values.mean() + 5)) == decided
+    assert found.mean is not None
+    assert found.sd is not None
+    planned = lifetimes_exact(abs(found.mean + 5) / found.sd)
+    assert found.lifetimes_for_90_percent == (planned if planned is not None and planned <= 1000 else None)
+    assert ("not within reach" in str(found.says)) == (found.lifetimes_for_90_percent is None)
+
+
+@pytest.mark.parametrize("each", [3, 8])
+def test_new_groups_of_that_number_with_new_experts_decide_nine_times_in_ten(each: int) -> None:
+    rng, mean, sd, spread = np.random.default_rng(each), 0.2, 0.3, 0.05
+    own, experts = (np.linspace(-1, 1, count) for count in (8, each))
+    own, experts = sd * own / own.std(ddof=1), spread * experts / experts.std(ddof=1)
+    found = decide(beside_experts(dict.fromkeys("ab", mean + own[:, None] + experts)), "relative_performance", RP)
+    assert found.verdict == "undecided"
+    count = found.lifetimes_for_90_percent
+    assert count is not None
+
+    def again() -> tuple[Score, ...]:
+        lifetimes = rng.normal(0, sd, (count, 1))
+        return beside_experts({task: mean + lifetimes + rng.normal(0, spread, (1, each)) for task in "ab"})
+
+    groups = 300
+    decided = sum(decide(again(), "relative_performance", RP).verdict != "undecided" for _ in range(groups))
+    assert 0.84 < decided / groups < 0.96
+
+
+@pytest.mark.parametrize(("n", "first"), [(5, True), (10, True), (11, False), (30, False)])
+@pytest.mark.parametrize(
+    ("metric", "bar", "value", "word"),
+    [
+        ("performance_maintenance", PM, 0.0, "keeps"),
+        ("performance_maintenance", PM, 9.0, "gains"),
+        ("forward_transfer", RATIO, 1.5, "helps"),
+        ("relative_performance", RATIO, 1.5, "more"),
+        ("sample_efficiency", RATIO, 1.5, "faster"),
+    ],
+)
+def test_favourable_words_name_the_share_that_may_collapse_first_if_lifetimes_are_few(
+    n: int, first: bool, metric: str, bar: Threshold, value: float, word: str
+) -> None:
+    found = decide(lives([value + 0.05 * (-1) ** at for at in range(n)], metric), metric, bar)
+    share = f"{n} lifetimes cannot rule out that up to {round(100 * (1 - 0.05 ** (1 / n)))} % collapse"
+    assert found.word == word
+    assert share in str(found.says)
+    assert str(found.says).startswith(share) == first
+    unfavourable = decide(lives([1 / (value + 9) - 9 * (bar is PM)] * n, metric), metric, bar)
+    assert "collapse" not in str(unfavourable.says)
 
 
 def test_a_margin_of_0_asks_the_papers_question() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from scipy import stats  # type: ignore[import-untyped]
-from tests.stats.lives import life
+from tests.stats.lives import altered, life
 
 from perdure.metrics.declare import Threshold
 from perdure.metrics.score import BlockSummary, Score
@@ -157,12 +158,14 @@ def test_the_difference_of_two_blocks_is_welchs_widened_by_their_autocorrelation
     found = within_life(lived({later: walks[0], earlier: walks[1]}), metric)
     assert not isinstance(found, str)
     away = [walk - walk.mean() for walk in walks]
-    rho = sum(float(one[1:] @ one[:-1]) for one in away) / sum(float(one @ one) for one in away)
-    welch = stats.ttest_ind(*walks, equal_var=False)
-    assert rho > 0.2
+    observed = sum(float(one[1:] @ one[:-1]) for one in away) / sum(float(one @ one) for one in away)
+    rho = (observed + 1 / 40 + 0.75 / math.sqrt(80)) / (1 - 3 / 40)  # 40 evaluations in each block, 80 in both
+    assert 0.2 < rho < 0.8
+    variances = [walk.var(ddof=1) / 40 * (1 + rho) / (1 - rho) for walk in walks]
+    freedom = 40 * (1 - rho**2) / (1 + rho**2) - 1
     assert found.mean == pytest.approx(walks[0].mean() - walks[1].mean())
-    assert found.freedom == pytest.approx(welch.df)
-    assert found.t() == pytest.approx(welch.statistic / np.sqrt((1 + rho) / (1 - rho)))
+    assert found.variance == pytest.approx(sum(variances))
+    assert found.freedom == pytest.approx(sum(variances) ** 2 / sum(one**2 / freedom for one in variances))
 
 
 def test_a_clear_change_is_told_and_a_slight_one_is_not_and_no_p_is_given() -> None:
@@ -173,6 +176,39 @@ def test_a_clear_change_is_told_and_a_slight_one_is_not_and_no_p_is_given() -> N
         assert (made.verdict, made.p, made.word, made.low) == (verdict, None, None, None)
         assert "one lifetime" in made.remarks
         assert "one lifetime does not predict the next" in made.notes
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.7])
+@pytest.mark.parametrize("count", [10, 30])
+def test_one_lifetime_rarely_calls_chance_a_change(rho: float, count: int) -> None:
+    rng = np.random.default_rng(int(100 * rho) + count)
+
+    def correlated() -> np.ndarray:
+        noise = rng.normal(0, 1, count) * np.r_[1.0, np.full(count - 1, math.sqrt(1 - rho**2))]
+        return 50 + 5 * np.array(list(accumulate(noise, lambda last, new: rho * last + new)))
+
+    groups = 400
+    marks = [
+        decide((lived({3: correlated(), 6: correlated()}, count, seed),), "performance_maintenance", PM).verdict
+        for seed in range(groups)
+    ]
+    assert sum(mark != "undecided" for mark in marks) <= 0.07 * groups + 2 * math.sqrt(0.07 * 0.93 * groups)
+
+
+def test_evaluations_that_follow_their_neighbours_decide_nothing() -> None:
+    drift = {at: np.linspace(40, 60, 30) + shift for at, shift in ((0, 0), (1, 0), (3, 0), (4, 0), (6, 60), (7, 0))}
+    found = within_life(lived(drift), "performance_maintenance")
+    assert isinstance(found, str)
+    assert "neighbours" in found
+
+
+def test_a_change_in_points_of_the_other_sign_than_the_value_decides_nothing() -> None:
+    before = np.random.default_rng(0).normal(50, 5, 30)
+    helped = lived({1: before, 4: before + 20})
+    harmed = altered(helped, values={"forward_transfer": 0.8})
+    ratio = Threshold(1.0, headline="log", scale="log")
+    assert decide((helped,), "forward_transfer", ratio).verdict == "met"
+    assert decide((harmed,), "forward_transfer", ratio).verdict == "undecided"
 
 
 def test_what_one_lifetime_cannot_say_is_left_open_with_the_reason() -> None:

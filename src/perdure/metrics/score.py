@@ -153,6 +153,8 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
         Task → the range its values were scaled by; higher is better.
     learning_gains
         Task → the rise of its learning curve. For logs under the standard preset.
+    expert_gains
+        Task → the rise from first to last tenth of each expert's learning curve, for tasks with 3 or 4 experts.
     learning
         Task → its wake learning blocks, joined, as measured; higher is better. Empty unless the survey keeps them.
     expert_learning
@@ -173,7 +175,7 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
         *("unit:identity.unit", "direction:identity.direction", "variants:identity.variants", "order:identity.order"),
         *("dropped_rows", "learning_experiences", "evaluation_experiences", "tasks:identity.tasks", "metrics"),
         *("blocks", "notes", "not_learned", "bounds:named_bounds"),
-        *("ranges:named_ranges", "learning_gains"),
+        *("ranges:named_ranges", "learning_gains", "expert_gains"),
     )
 
     identity: Identity
@@ -190,6 +192,7 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
     bounds: Mapping[str, tuple[float, float]] = msgspec.field(default_factory=dict)
     ranges: Mapping[str, Range] = msgspec.field(default_factory=dict)
     learning_gains: Mapping[str, LearningGain] = msgspec.field(default_factory=dict)
+    expert_gains: Mapping[str, tuple[float, ...]] = msgspec.field(default_factory=dict)
     learning: Mapping[str, Array] = msgspec.field(default_factory=dict)
     expert_learning: Mapping[str, tuple[Array, ...]] = msgspec.field(default_factory=dict)
     clamps: Mapping[str, Range] = msgspec.field(default_factory=dict)
@@ -430,6 +433,7 @@ class Scorer:
             bounds={} if is_matrix else _known_bounds(curves),
             ranges={} if is_matrix else curves.ranges,
             learning_gains={} if is_matrix or self.preset.name != STANDARD else _learning_gains(curves),
+            expert_gains={} if is_matrix or self.preset.name != STANDARD else _expert_gains(curves),
             **(_learning_curves(curves) if self.learning and not is_matrix else {}),
             protocol=lifetime.manifest.get("protocol"),
             complete=lifetime.complete,
@@ -670,6 +674,15 @@ def _learning_gains(curves: Curves) -> dict[str, LearningGain]:
         evaluated = mean(curves.over((before,)).raw) if known and before is not None else None
         gains[task] = LearningGain(end - start(raw), None if evaluated is None else end - evaluated)
     return gains
+
+
+def _expert_gains(curves: Curves) -> dict[str, tuple[float, ...]]:
+    """Return the gains of experts where there are few: only then do experts that fail leave metrics undecided."""
+    few = (task for task, logs in curves.expert_logs.items() if len(logs) in (3, 4))
+    return {
+        task: tuple(terminal(raw) - start(raw) for expert in curves.experts[task] if len(raw := expert.curve.raw))
+        for task in few
+    }
 
 
 def _learning_curves(curves: Curves) -> dict[str, Any]:

@@ -16,13 +16,14 @@ from msgspec.structs import replace
 from perdure.log.accuracy_matrix import LIMITS, Unit
 from perdure.metrics import METRICS
 from perdure.metrics.declare import QUESTIONS, Headline, Metric, Threshold, VerdictWords
+from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.matrix_formulas import average_accuracy, bwt, learning_accuracy
 from perdure.metrics.score import Score
 from perdure.settings.presets import STANDARD
 from perdure.stats.compare import Comparison, Difference
 from perdure.stats.decide import estimates
-from perdure.stats.model import Estimate, Group
-from perdure.stats.sentences import words_of
+from perdure.stats.model import Estimate, Group, LearnedState
+from perdure.stats.sentences import FAVOURABLE, with_collapse_share, words_of, would_decide
 from perdure.text import interval, join_words, number, p_words, percent, plural
 
 _POINTS = {"percent": " percentage points", "fraction": " of 1"}
@@ -74,6 +75,8 @@ def asked(group: Group) -> dict[str, list[Estimate]]:
     for name, estimate in group.estimates.items():
         if estimate.n and estimate.bar.headline in ("", kind):
             by_question.setdefault(question(name), []).append(estimate)
+        if name == performance_maintenance.name and group.maintenance_over_learned_tasks is not None:
+            by_question.setdefault(question(name), []).append(group.maintenance_over_learned_tasks)
     return {words: by_question[key] for key, words in QUESTIONS.items() if key in by_question}
 
 
@@ -96,6 +99,37 @@ def answer(group: Group) -> str:
 
 def in_parts(group: Group) -> tuple[str, str]:
     """Return the same in two parts: the words that carry the verdict, and the rest up to its full stop."""
+    lead, rest = _kept_in_parts(group)
+    not_learned = "; ".join(learning_clauses(group)) if lead else ""
+    return lead, f"{rest}; {not_learned}" if not_learned else rest
+
+
+def learning_clauses(group: Group) -> Iterator[str]:
+    """Yield clauses that name the tasks that were not learned, or may not have been, and what is left without them."""
+    tasks = {state: [task for task, found in group.learned.items() if found == state] for state in _NOT_LEARNED}
+    for state, (singular, plural_) in _NOT_LEARNED.items():
+        if tasks[state]:
+            yield (singular if len(tasks[state]) == 1 else plural_).format(join_words(tasks[state]))
+    over = group.maintenance_over_learned_tasks
+    if over is not None and over.mean is not None:
+        change = f"{'lost' if over.mean < 0 else 'gained'} {number(abs(over.mean), over.width)}{points_of(group)}"
+        low, high = (over.low, over.high) if over.mean >= 0 else (over.high and -over.high, over.low and -over.low)
+        spread = "" if over.low is None else f" ({percent(over.level)} interval {interval(low, high, ' to ')})"
+        without = "that task" if len(tasks["not learned"]) == 1 else "those tasks"
+        yield f"without {without} it {change} on average{spread}"
+
+
+_NOT_LEARNED: Mapping[LearnedState, tuple[str, str]] = {
+    "unclear": ("whether {} was learned is unclear", "whether {} were learned is unclear"),
+    "no gain seen after the first tenth": (
+        "{} showed no gain after the first tenth of learning",
+        "{} showed no gain after the first tenth of learning",
+    ),
+    "not learned": ("{} was not learned", "{} were not learned"),
+}
+
+
+def _kept_in_parts(group: Group) -> tuple[str, str]:
     found, who = keeping(group), called(group)
     if found is None:
         return "", ""
@@ -115,16 +149,24 @@ def in_parts(group: Group) -> tuple[str, str]:
     if found.word == "forgets":
         return f"{who} forgets", f": it loses {lost}"
     if found.word == "loses":
-        open_ = f"; whether it is {number(found.margin)} or more is undecided{_more(found.more_lifetimes)}"
-        return f"{who} loses", f" {lost}{open_}"
+        return f"{who} loses", f" {lost}; whether it is {number(found.margin)} or more is undecided{_new_group(found)}"
     if found.word == "gains":
         gained = f"between {interval(found.low, found.high, ' and ')}{points}"
-        return f"{who} improves on earlier tasks", f": it gains {gained}"
+        return _cautious(f"{who} improves on earlier tasks", f": it gains {gained}", found)
     if found.word == "keeps":
         most = f"it loses {lost}" if found.high < 0 else f"it loses at most {number(-found.low, found.width)}{points}"
-        return f"{who} keeps what it learns", f": {most}"
+        return _cautious(f"{who} keeps what it learns", f": {most}", found)
     between = f"the change lies between {interval(found.low, found.high, ' and ')}{points}"
-    return f"Whether {who} keeps what it learns is undecided", f": {between}{_more(found.more_lifetimes)}"
+    return f"Whether {who} keeps what it learns is undecided", f": {between}{_new_group(found)}"
+
+
+def _cautious(lead: str, rest: str, found: Estimate) -> tuple[str, str]:
+    """Return both parts with the share of lifetimes that may collapse, or the number of those that did."""
+    if found.above_count is not None and found.above_count < found.n:
+        more = f" {number(found.margin)} points or more" if found.margin else ""
+        return lead, f"{rest}; {found.n - found.above_count} of {found.n} lifetimes lost{more}"
+    before, _, after = with_collapse_share("|", found.n).partition("|")
+    return f"{before}{lead}", f"{rest}{after}"
 
 
 def points_of(group: Group) -> str:
@@ -145,8 +187,9 @@ def _of_few(found: Estimate, who: str, points: str) -> tuple[str, str]:
     return f"{who} {change} in this lifetime", f"; {found.notes[0] if found.notes else 'chance is not ruled out'}"
 
 
-def _more(count: int | None) -> str:
-    return "" if count is None else f"; about {plural(count, 'more lifetime')} would decide it"
+def _new_group(found: Estimate) -> str:
+    clause = would_decide(found)
+    return f"; {clause}" if clause else ""
 
 
 # --- columns of a table of learners ---------------------------------------------------------------
@@ -248,11 +291,15 @@ def _part(group: Group, where: str) -> AnswerPart:
 def _further(groups: Sequence[Group]) -> str:
     """Return in a sentence the verdicts on transfer and relative to experts that all groups share."""
     said: dict[tuple[str, str], list[str]] = {}
+    counts: list[int] = []
     for metric, one in groups[0].estimates.items():
         words, word = words_of(metric, one.bar), _agreed(groups, metric)
         if words.does and word:
             said.setdefault((words.who, words.than), []).append(words.does.format(word))
+            counts += [group.estimates[metric].n for group in groups if word in FAVOURABLE]
     text = "; ".join(f"{who} {' and '.join(found)} {than}".rstrip() for (who, than), found in said.items())
+    if counts and not all((found := keeping(group)) and found.word in FAVOURABLE for group in groups):
+        text = with_collapse_share(text, min(counts))
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -29,14 +28,16 @@ from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, cross
 from perdure.stats.interval import (
     Interval,
     Part,
-    interval_of,
+    group_interval_of,
     part_of,
     sign_test,
     signed_rank_test,
     two_sided_sign_test,
 )
+from perdure.stats.learned import LEAST_GAIN, failing_experts
 from perdure.stats.model import LEVEL, Array, Decision, Estimate, Flagged, InterquartileMean, Verdict, Withheld
 from perdure.stats.one_lifetime import within_life
+from perdure.stats.power import DESIGN, chance_to_decide, needed
 from perdure.stats.robust import RESAMPLES, iqm_intervals
 from perdure.stats.sentences import meaning, word_of, words_of
 from perdure.text import p_words, plural
@@ -44,7 +45,8 @@ from perdure.text import p_words, plural
 FEWEST = 3
 """Lifetimes; two have values only."""
 EQUAL = "all equal, untested"
-_MOST_MORE = 10_000
+MOST_LIFETIMES = 1000
+"""Lifetimes; beyond them a decision is not within reach."""
 _THESE_EXPERTS = "the interval does not include variation between experts"
 _RELIES = "this verdict relies on the experts varying less than the lifetimes; run more experts"
 _ONE = "one lifetime does not predict the next"
@@ -105,6 +107,12 @@ def settings_of(life: Score) -> dict[str, Any]:
     return _parsed(life.how)
 
 
+def least_gain_of(bars: Mapping[str, Threshold], lives: Sequence[Score]) -> float:
+    """Return the margin of performance maintenance: a task whose curves rise by less was not learned."""
+    bar = bars.get(performance_maintenance.name)
+    return LEAST_GAIN if bar is None else margin_of(bar, lives)[0]
+
+
 def averaged_first(lives: Sequence[Score]) -> Withheld | None:
     """Return the reason why experts are not a sample, if they were averaged first or tasks by their median."""
     settings = settings_of(lives[0])
@@ -155,10 +163,13 @@ class Sample(Struct, frozen=True, eq=False):
         return float(self.values.std(ddof=1))
 
 
-def decide(lives: Sequence[Score], metric: str, bar: Threshold, level: float = LEVEL) -> Decision:
+def decide(
+    lives: Sequence[Score], metric: str, bar: Threshold, level: float = LEVEL, least_gain: float = LEAST_GAIN
+) -> Decision:
     """Return the decision about one metric of one group; lifetimes without a value are left out.
 
-    `level` is that of the interval and of the verdict.
+    `level` is that of the interval and of the verdict; a task whose curves rise by less than `least_gain` was not
+    learned.
     """
     valued = [life for life in lives if life.value(metric) is not None]
     judged = is_judged(bar, lives)
@@ -179,7 +190,7 @@ def decide(lives: Sequence[Score], metric: str, bar: Threshold, level: float = L
         )
     if len(valued) == 1:
         return _decide_one(valued[0], metric, bar, replace(start, mean=float(values[0])), level)
-    sample = sampled(valued, metric, bar, judged=judged, papers=papers)
+    sample = sampled(valued, metric, bar, judged=judged, papers=papers, least_gain=least_gain)
     if margin_note and judged:
         sample = replace(sample, notes=(*sample.notes, margin_note))
     if papers and judged:
@@ -188,7 +199,15 @@ def decide(lives: Sequence[Score], metric: str, bar: Threshold, level: float = L
     return _decide_several(start, sample, metric, bar, valued)
 
 
-def sampled(valued: Sequence[Score], metric: str, bar: Threshold, *, judged: bool, papers: bool) -> Sample:
+def sampled(
+    valued: Sequence[Score],
+    metric: str,
+    bar: Threshold,
+    *,
+    judged: bool,
+    papers: bool,
+    least_gain: float = LEAST_GAIN,
+) -> Sample:
     """Return lifetimes that all have a value on the scale that decides, with the parts of their mean's variance."""
     values = values_of(valued, metric)
     scaled, scale = on_scale(replace(bar, scale="linear") if papers else bar, values)
@@ -217,8 +236,10 @@ def sampled(valued: Sequence[Score], metric: str, bar: Threshold, *, judged: boo
     if held.fewest < TOO_FEW_EXPERTS:
         known = (of_lives, *held.parts()) if held.fewest > 1 else ()
         return replace(sample, parts=known, withheld=Withheld.FEW_EXPERTS)
-    remarks = ("few experts",) if held.fewest < FEW_EXPERTS else ()
-    return replace(sample, parts=(of_lives, *held.parts()), remarks=remarks)
+    sample = replace(sample, parts=(of_lives, *held.parts()))
+    if failing_experts(held.lives, least_gain):
+        return replace(sample, withheld=Withheld.FAILING)
+    return replace(sample, remarks=("few experts",) if held.fewest < FEW_EXPERTS else ())
 
 
 def _decide_several(start: Decision, sample: Sample, metric: str, bar: Threshold, lives: Sequence[Score]) -> Decision:
@@ -238,7 +259,7 @@ def _decide_several(start: Decision, sample: Sample, metric: str, bar: Threshold
     if parts and math.sqrt(sum(part for part, _ in parts)) <= none:
         parts = tuple((0.0, freedom) for _, freedom in parts)
     decidable = n >= FEWEST or (made.tails == "one" and n == 2)
-    interval = interval_of(mean, parts, made.level) if parts and decidable else None
+    interval = group_interval_of(mean, parts, made.level) if parts and decidable else None
     if interval:
         made = replace(made, low=back(interval.low), high=back(interval.high))
     if made.verdict is None:
@@ -281,12 +302,12 @@ def _judge(made: Decision, interval: Interval, sample: Sample, metric: str, bar:
         t = sign * (interval.t(against) or 0.0)
         p = interval.below(-t) if one_tailed else 2 * interval.below(-abs(t))
         notes = (*_disagreements(made, p, n), *made.notes)
-        made = replace(made, t=t, df=interval.freedom, p=p, notes=notes)
+        made = replace(made, t=t, df=None if interval.weighted else interval.freedom, p=p, notes=notes)
         if _relies_on_experts(made, interval, sample, sign, less, none):
             made = replace(made, notes=(*made.notes, _RELIES))
         gap = abs(interval.mean - less)
         if verdict == "undecided" and gap > none:
-            made = replace(made, more_lifetimes=_more(sample, gap, n, made.level))
+            made = replace(made, lifetimes_for_90_percent=_lifetimes_needed(sample, gap, made.level))
     return replace(made, says=meaning(metric, words, made, n) or None)
 
 
@@ -312,21 +333,23 @@ def _relies_on_experts(
     if made.verdict == "undecided" or sample.crossing is None or sample.crossing.sharing != "shared":
         return False
     parts = (sample.parts[0], *sample.crossing.parts(at_least_lives=True))
-    wider = interval_of(interval.mean, parts, interval.level)
+    wider = group_interval_of(interval.mean, parts, interval.level)
     ends = sorted((sign * (wider.low - less), sign * (wider.high - less)))
     return ends[0] <= none and ends[1] >= -none
 
 
-def _more(sample: Sample, gap: float, n: int, level: float) -> int | None:
-    """Return about how many more lifetimes would decide it; None if more lifetimes alone would not."""
+def _lifetimes_needed(sample: Sample, gap: float, level: float) -> int | None:
+    """Return the size of a new group that decides with a 90 % chance if the mean is `gap` away; None if out of reach.
+
+    A new group has experts of its own, of the same number.
+    """
     spread = float(sample.values.var(ddof=1))
 
-    def decides(more: int) -> bool:
-        parts = [(spread / (n + more), n + more - 1.0), *sample.parts[1:]]
-        return interval_of(0.0, parts, level).half < gap
+    def decides(count: int) -> bool:
+        interval = group_interval_of(gap, [(spread / count, count - 1.0), *sample.parts[1:]])
+        return chance_to_decide(interval, 1 - level) >= 1 - DESIGN.beta
 
-    more = bisect_left(range(1, _MOST_MORE + 1), True, key=decides) + 1
-    return more if more <= _MOST_MORE else None
+    return needed(decides, FEWEST, MOST_LIFETIMES)
 
 
 # --- one lifetime ---------------------------------------------------------------------------------
@@ -367,7 +390,8 @@ def estimates(
     resamples: int = RESAMPLES,
 ) -> dict[str, Estimate]:
     """Return the decision and the robust means of every metric of a group of lifetimes."""
-    decided = {name: decide(lives, name, bar, level) for name, bar in bars.items()}
+    least_gain = least_gain_of(bars, lives)
+    decided = {name: decide(lives, name, bar, level, least_gain) for name, bar in bars.items()}
     columns = {name: (values := values_of(lives, name))[~np.isnan(values)] for name in bars}
     scaled = {
         name: np.log(values) if decided[name].scale == "log" else values

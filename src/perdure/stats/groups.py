@@ -16,13 +16,15 @@ from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import ScoredLifetime, Survey
 from perdure.log.model import Identity
 from perdure.metrics.declare import Threshold
+from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.measure import restricted
 from perdure.metrics.score import Score, is_scaled
 from perdure.results import json_keys, to_plain, with_checksum
 from perdure.settings import Settings
 from perdure.settings.presets import STANDARD
 from perdure.stats.capabilities import Capability, capabilities
-from perdure.stats.decide import estimates
+from perdure.stats.decide import estimates, least_gain_of
+from perdure.stats.learned import MAINTENANCE_OVER_LEARNED, learned_tasks, over_learned_tasks
 from perdure.stats.model import LEVEL, Group
 from perdure.stats.robust import RESAMPLES
 from perdure.stats.spread import spreads_by_order
@@ -136,6 +138,12 @@ def _group(
     if first.identity.unit:  # a matrix is not asked what only a log can answer
         bars = {metric: bar for metric, bar in bars.items() if any(metric in life.metrics for life in lives)}
     learners = {life.learner for life in lives or (one,)}
+    learned = learned_tasks(lives, least_gain_of(bars, lives))
+    over_learned = None
+    if "not learned" in learned.values() and (bar := bars.get(performance_maintenance.name)):
+        exploratory = {MAINTENANCE_OVER_LEARNED: replace(bar, headline="")}
+        restricted = over_learned_tasks(lives, learned)
+        over_learned = estimates(restricted, exploratory, name, level=level, seed=seed, resamples=resamples)
     return Group(
         group=name,
         n=len(lives),
@@ -151,6 +159,8 @@ def _group(
         preset=first.preset,
         notes=_differences(lives),
         spread=spreads_by_order(lives, bars, level),
+        learned=learned,
+        maintenance_over_learned_tasks=over_learned[MAINTENANCE_OVER_LEARNED] if over_learned else None,
     )
 
 

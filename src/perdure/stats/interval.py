@@ -111,6 +111,21 @@ def weighted_interval_of(mean: float, parts: Sequence[Part], level: float = LEVE
     return replace(interval, weighted=tuple(part for part in parts if part[0] > 0))
 
 
+_FEW_FREEDOM = 3  # of 4 lifetimes
+
+
+def group_interval_of(mean: float, parts: Sequence[Part], level: float = LEVEL) -> Interval:
+    """Return the interval of one group's mean; `parts` are the part of its lifetimes, then those of experts.
+
+    With 3 or 4 lifetimes and experts, the quantiles of both are weighted.
+    """
+    lifetimes, *experts = parts
+    if not experts or lifetimes[1] > _FEW_FREEDOM:
+        return interval_of(mean, parts, level)
+    pooled = interval_of(mean, experts)
+    return weighted_interval_of(mean, [lifetimes, (pooled.variance, pooled.freedom)], level)
+
+
 def signed_rank_test(differences: Array) -> float:
     """Return the two-sided p of Wilcoxon's signed-rank test, exact up to 60 differences that are not 0.
 

@@ -34,7 +34,11 @@ class Withheld(StrEnum):
     FEW_HELD = "undecided: too few lifetimes have experts of every task"
     PARTLY = "undecided: experts partly shared"
     FEW_EXPERTS = "undecided: too few experts"
+    FAILING = "undecided: experts fail, run 10"
 
+
+LearnedState = Literal["learned", "not learned", "unclear", "no gain seen after the first tenth"]
+"""Whether the lifetimes of a group learned a task."""
 
 LEVEL = 0.95
 """The default level of intervals."""
@@ -67,11 +71,13 @@ class Decision(Struct, frozen=True):
     t: float | None = None
     """Positive on the better side of `against`."""
     df: float | None = None
-    """Degrees of freedom, by Satterthwaite if experts are a sample."""
+    """Degrees of freedom, by Satterthwaite if experts are a sample. None if t quantiles are averaged: for 3 or 4
+    lifetimes with shared experts."""
     p: float | None = None
     tails: Tails = "two"
-    more_lifetimes: int | None = None
-    """About how many more lifetimes would decide it if mean and spread stay the same as they are."""
+    lifetimes_for_90_percent: int | None = None
+    """Size of a new group that decides an undecided metric with a chance of 90 % if the true effect equals the
+    estimate; with experts, of as many new ones. None if more than 1,000 are needed."""
     above: float | None = None
     """The share of lifetimes beyond the threshold minus its margin."""
     above_count: int | None = None
@@ -122,7 +128,7 @@ class Estimate(Decision, frozen=True, kw_only=True):
     JSON: ClassVar = (
         *("n", "missing", "mean", "sd", "scale", "low", "high", "level", "median", "iqm", "threshold:bar.threshold"),
         *("margin", "t", "df", "p", "tails", "against", "above", "above_count", "sign_p", "rank_p", "verdict"),
-        *("word", "says", "more_lifetimes", "why", "flags"),
+        *("word", "says", "lifetimes_for_90_percent", "why", "flags"),
     )
 
     metric: str
@@ -230,6 +236,10 @@ class Group(Tabular, Struct, frozen=True):
         Allowed differences between the lifetimes.
     left_out
         Lifetimes of the group that do not count, with the reason.
+    learned
+        Task → whether the lifetimes learned it. Empty for fewer than 3 lifetimes, and where gains are not known.
+    maintenance_over_learned_tasks
+        Performance maintenance without the tasks that were not learned. None if all were, or none is known not to be.
     learned_only
         The group without lifetimes in which a task was never learned. None without the setting `learned`.
     spread
@@ -238,7 +248,8 @@ class Group(Tabular, Struct, frozen=True):
 
     JSON: ClassVar = (
         *("group", "n", "learner", "scenario_type", "protocol", "measure", "unit", "direction", "preset", "notes"),
-        *("lives", "left_out:excluded", "metrics:estimates", "learned_only", "spread"),
+        *("lives", "left_out:excluded", "metrics:estimates", "learned"),
+        *("maintenance_over_learned_tasks", "learned_only", "spread"),
     )
 
     group: str
@@ -255,6 +266,8 @@ class Group(Tabular, Struct, frozen=True):
     preset: str = STANDARD
     notes: tuple[str, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
+    learned: Mapping[str, LearnedState] = {}
+    maintenance_over_learned_tasks: Estimate | None = None
     learned_only: Group | None = None
     spread: Mapping[str, SpreadParts] | None = None
 

@@ -17,13 +17,15 @@ from perdure.stats.model import LEVEL
 
 FEWEST_EVALUATIONS = 10
 """In each evaluation block, below which one lifetime decides nothing."""
+MOST_ALIKE = 0.8
+"""Correlation of neighbouring evaluations, from which one lifetime decides nothing."""
 
 
 def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | str:
     """Return the difference in points behind the metric, by the spread within blocks; or the reason for none.
 
     Each evaluation block counts once, with its summed weight. Evaluations that follow one another resemble
-    each other, so the standard error grows by √((1 + ρ)/(1 − ρ)), ρ their lag-1 correlation over all blocks used.
+    each other, so the standard error grows by √((1 + ρ)/(1 − ρ)), with `neighbour_correlation` as ρ.
     """
     compared = METRICS.get(metric).compares if metric in METRICS else None
     if compared is None:
@@ -46,15 +48,25 @@ def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | st
     total = sum(squares)
     if total <= 0:
         return "no evaluation varies"
-    alike = max(0.0, sum(lagged) / total)
-    if alike >= 1:
-        return "its evaluations repeat each other"
+    alike = neighbour_correlation(sum(lagged) / total, counts)
+    if alike >= MOST_ALIKE:
+        return "its evaluations resemble their neighbours too much"
     grown = (1 + alike) / (1 - alike)
+    independent = (1 - alike**2) / (1 + alike**2)  # as a share of the evaluations
     parts = [
-        (weight**2 * square / (count - 1) / count * grown, count - 1.0)
+        (weight**2 * square / (count - 1) / count * grown, max(1.0, count * independent - 1))
         for weight, square, count in zip(weights.values(), squares, counts, strict=True)
     ]
     return interval_of(sum(map(mul, weights.values(), means)), parts, level)
+
+
+def neighbour_correlation(observed: float, counts: Sequence[int]) -> float:
+    """Return the correlation of neighbouring evaluations that is allowed for, from the one observed in these blocks.
+
+    In blocks of m the observed one is too low by about (1 + 3ρ)/m, and uncertain by 1/√N over all N evaluations.
+    """
+    shortest = min(counts)
+    return max(0.0, (observed + 1 / shortest + 0.75 / math.sqrt(sum(counts))) / (1 - 3 / shortest))
 
 
 def weights_of(blocks: Sequence[BlockSummary], metric: str, compared: tuple[str, str]) -> dict[int, float]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from perdure.errors import PerdureError
 from perdure.sample_size import check_rates
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS
-from perdure.stats.interval import Part, interval_of
+from perdure.stats.interval import Interval, Part, group_interval_of, interval_of
 from perdure.stats.model import Array, Tails
 
 Question = Literal["threshold", "paired", "unpaired"]
@@ -59,16 +59,21 @@ def power(lifetimes: int, k: float, design: Design = DESIGN) -> float:
     k counts in sd of lifetimes, of paired learners in sd of differences. Experts add their part to the variance, for
     each learner its own. With fewer than three experts of a task nothing is decided.
     """
-    from scipy.special import stdtrit  # type: ignore[import-untyped]
-
-    if lifetimes < 2 or (design.experts is not None and design.experts.each < TOO_FEW_EXPERTS):
+    experts = design.experts
+    if lifetimes < 2 or (experts is not None and experts.each < TOO_FEW_EXPERTS):
         return 0.0
-    mean = interval_of(k, _parts_of_mean(lifetimes, design))
-    shift = k / math.sqrt(mean.variance)
-    if design.tails == "one":
-        return 1 - _noncentral_cdf(mean.freedom, shift, float(stdtrit(mean.freedom, 1 - design.alpha)))
-    edge = float(stdtrit(mean.freedom, 1 - design.alpha / 2))
-    return 1 - _noncentral_cdf(mean.freedom, shift, edge) + _noncentral_cdf(mean.freedom, shift, -edge)
+    parts = _parts_of_mean(lifetimes, design)
+    interval = group_interval_of(k, parts) if design.question == "threshold" else interval_of(k, parts)
+    return chance_to_decide(interval, design.alpha, design.tails)
+
+
+def chance_to_decide(interval: Interval, alpha: float, tails: Tails = "two") -> float:
+    """Return the chance that intervals with this mean, variance and degrees of freedom exclude 0, by noncentral t."""
+    shift = interval.mean / math.sqrt(interval.variance)
+    if tails == "one":
+        return 1 - _noncentral_cdf(interval.freedom, shift, interval.quantile(1 - alpha))
+    edge = interval.quantile(1 - alpha / 2)
+    return 1 - _noncentral_cdf(interval.freedom, shift, edge) + _noncentral_cdf(interval.freedom, shift, -edge)
 
 
 def _parts_of_mean(lifetimes: float, design: Design, share: float = 1.0) -> list[Part]:
@@ -214,7 +219,7 @@ def redrawn_power(
     count. `experts` holds, for every task that has its own, their sd over the number of tasks, and their number; these
     are drawn as normal. With an effect of 0 it is the real error rate. A group without any spread counts by its mean.
     """
-    from scipy.special import stdtrit
+    from scipy.special import stdtrit  # type: ignore[import-untyped]
 
     if lifetimes < 2 or any(len(values) < 2 for values in sides):
         counts = " and ".join(str(len(values)) for values in sides)

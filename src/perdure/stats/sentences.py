@@ -25,7 +25,8 @@ RULE = (
     "two-sided p agrees with the interval. The margin is 0 unless set, and 5 of 100 points for performance maintenance "
     "and bwt: gains (above 0), keeps (a loss of the margin or more is ruled out), loses (below 0, but a loss of the "
     "margin is undecided), forgets (below 0 − margin). Ratios are averaged as logarithms. Experts are a sample, as "
-    "lifetimes are. Metrics without a verdict are exploratory."
+    "lifetimes are. Metrics without a verdict are exploratory. n lifetimes leave open that a share of 1 − .05^(1/n) "
+    "collapses. A task is learned if its curve rises over the lifetimes, and not learned if the rise is below 5 points."
 )
 _PAPERS = (
     "Decided as {preset} does: met where a one-tailed t test gives p < .05 above the threshold, not met where it gives "
@@ -78,8 +79,33 @@ def word_of(words: VerdictWords, verdict: Verdict, ends: tuple[float, float], sl
     return {"met": words.better, "not met": words.worse}.get(verdict, _OPEN)
 
 
+FAVOURABLE = ("gains", "keeps", "helps", "more", "faster")
+"""Words of verdicts on one group that appear with the share of lifetimes that may collapse all the same."""
+_MANY_LIFETIMES = 11
+"""From here on, a verdict comes before the share of lifetimes that may collapse."""
+
+
+def collapse_share(n: int) -> float:
+    """Return the largest share of collapsing lifetimes that leaves a chance of 5 % of none among `n`."""
+    return 1 - 0.05 ** (1 / n)
+
+
+def with_collapse_share(verdict: str, n: int) -> str:
+    """Return a favourable verdict with the share of lifetimes that may collapse; few lifetimes have the share first."""
+    caution = f"{n} lifetimes cannot rule out that up to {percent(collapse_share(n))} collapse"
+    return f"{caution}; on average {verdict}" if n < _MANY_LIFETIMES else f"{verdict}; {caution}"
+
+
 def meaning(metric: str, words: VerdictWords, made: Decision, n: int) -> str:
     """Return the meaning of the word for `n` lifetimes."""
+    text = _meaning(metric, words, made)
+    if made.word not in FAVOURABLE or not text:
+        return text
+    lost = n - made.above_count if words.of_change and made.above_count is not None else 0
+    return f"{text}; of the mean: {lost} of {n} lifetimes lost as much" if lost else with_collapse_share(text, n)
+
+
+def _meaning(metric: str, words: VerdictWords, made: Decision) -> str:
     margin, word = number(made.margin), made.word or ""
     points = " points" if metric in METRICS and METRICS.get(metric).unit == "points" else ""
     if word == "gains":
@@ -87,27 +113,23 @@ def meaning(metric: str, words: VerdictWords, made: Decision, n: int) -> str:
     if word == "keeps":
         assert made.high is not None
         little = f"; it loses a little, less than {margin}{points}" if made.high < 0 else ""
-        said = f"a loss of {margin}{points} or more is ruled out{little}"
-        lost = n - (n if made.above_count is None else made.above_count)
-        if lost:
-            return f"{said}; of the mean: {lost} of {n} lifetimes lost as much"
-        return f"{said}; of the mean: that up to {1 - 0.05 ** (1 / n):.0%} of lifetimes collapse is not"
+        return f"a loss of {margin}{points} or more is ruled out{little}"
     if word == "forgets":
         return f"it loses more than {margin}{points}" if made.margin else "it loses what it learned"
     if word == "loses":
         assert made.low is not None
         assert made.high is not None
         between = f"loses between {interval(-made.high, -made.low, ' and ')}{points}"
-        return f"{between}; whether it is {margin} or more is undecided{_would_decide(made)}"
-    if word == _OPEN:
-        return _would_decide(made).removeprefix("; ")
-    return words.sentence(word)
+        return f"{between}; whether it is {margin} or more is undecided; {would_decide(made)}".removesuffix("; ")
+    return would_decide(made) if word == _OPEN else words.sentence(word)
 
 
-def _would_decide(made: Decision) -> str:
-    if made.more_lifetimes is None:
-        return "; more lifetimes alone are unlikely to decide it" if made.sd else ""
-    return f"; about {plural(made.more_lifetimes, 'more lifetime')} would decide it if mean and spread stay the same"
+def would_decide(made: Decision) -> str:
+    """Return the size of a new group that would decide, as a clause; empty without spread."""
+    if made.lifetimes_for_90_percent is None:
+        return "a decision is not within reach of 1,000 lifetimes" if made.sd else ""
+    group = f"a new group of {plural(made.lifetimes_for_90_percent, 'lifetime')}"
+    return f"{group} would decide it with a 90 % chance if the true effect equals the estimate"
 
 
 def sentence(difference: Difference, system: str, baseline: str) -> str:
