@@ -20,11 +20,10 @@ from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.matrix_formulas import average_accuracy, bwt, learning_accuracy
 from perdure.metrics.score import Score
 from perdure.settings.presets import STANDARD
-from perdure.stats.compare import Comparison, Difference
 from perdure.stats.decide import estimates
 from perdure.stats.model import Estimate, Group, LearnedState
 from perdure.stats.sentences import FAVOURABLE, with_collapse_share, words_of, would_decide
-from perdure.text import interval, join_words, number, p_words, percent, plural
+from perdure.text import interval, join_words, number, percent, plural
 
 _POINTS = {"percent": " percentage points", "fraction": " of 1"}
 _SCALED = " of 100 points"
@@ -344,49 +343,7 @@ def shared_answers(found: Sequence[LearnerAnswer]) -> tuple[SharedAnswer, ...]:
     )
 
 
-# --- which learner is better ----------------------------------------------------------------------
-
-
-def better(compared: Comparison, groups: Mapping[str, Group]) -> str:
-    """Return which learner keeps more, with the interval and the p of one test; nothing if that was not compared."""
-    one = next(
-        (compared.differences[name] for name in kept_by().values() if name in compared.differences),
-        None,
-    )
-    if one is None or one.difference is None:
-        return ""
-    ours, theirs = (groups.get(name) for name in (compared.system, compared.baseline))
-    names = [compared.system, compared.baseline]
-    where = ""
-    if ours and theirs and ours.learner and theirs.learner and ours.learner != theirs.learner:
-        names, where = [ours.learner, theirs.learner], compared.scenario_type or ""
-    return _better(one, names[0], names[1], where, points_of(ours) if ours else "")
-
-
-def _better(one: Difference, system: str, baseline: str, where: str, points: str) -> str:
-    assert one.difference is not None
-    wide = None if one.low is None or one.high is None else one.high - one.low
-    low, high = (one.low, one.high) if one.difference >= 0 else (one.high and -one.high, one.low and -one.low)
-    p = one.p if one.p_holm is None else one.p_holm
-    adjusted = " after Holm" if one.p_holm is not None and one.family > 1 else ""
-    facts = [
-        part
-        for part in (
-            where,
-            "" if wide is None else f"{percent(one.level)} interval {interval(low, high, ' to ')}",
-        )
-        if part
-    ]
-    tested = [f"{p_words(p)}{adjusted}"] if p is not None else []
-    by = number(abs(one.difference), wide)
-    first, second = (system, baseline) if one.difference >= 0 else (baseline, system)
-    inside = ", ".join([*facts, *tested])
-    if one.word in ("better", "worse"):
-        return f"{first} keeps {by}{points} more than {second} ({inside})."
-    if one.word in ("likely better", "likely worse"):
-        return f"{first} likely keeps {by}{points} more than {second} ({inside}): not shown after correction."
-    return f"Who keeps more, {system} or {baseline}, is undecided: {first} is ahead by {by}{points} ({inside})."
-
+# --- accuracy matrices in words --------------------------------------------------------------------
 
 _ROWS: Mapping[tuple[str, str, str], str] = {
     ("high", "about 0", "high"): "a good continual learner",
