@@ -39,10 +39,20 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return into
 
 
+@pytest.fixture(scope="module")
+def bounds(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Give bounds: scores of different files are compared if their ranges are the same."""
+    file = tmp_path_factory.mktemp("bounds") / "bounds.json"
+    file.write_text(json.dumps({task: {"min": 0, "max": 1} for task in "ab"}))
+    return "--bounds", file
+
+
 def test_the_better_learner_is_named_in_words(runs: Path) -> None:
-    done = run_verb("compare", runs / "keeping", runs / "forgetful", "--metrics", "performance_maintenance")
+    done = run_verb("compare", runs / "keeping", runs / "forgetful")
     assert done.exit_code == 0, done.output
-    assert "keeping does better than forgetful by" in done.output
+    assert done.output.startswith("keeping ends ")
+    assert "points better than forgetful (95 % interval" in " ".join(done.output.split())
+    assert "keeps more" in done.output
     assert "paired: all 6 lifetimes match by seed and task order" in done.output
 
 
@@ -56,37 +66,56 @@ def test_json_says_what_the_table_says_and_fits_its_schema(runs: Path) -> None:
     assert found["difference"] > 0
     assert found["improvement"] == 1.0
     assert found["permutation_p"] == pytest.approx(2 / 2**6)
-    assert {"relative_performance", "sample_efficiency"} <= one["metrics"].keys()
+    gains = [one["metrics"][name] for name in ("relative_performance", "sample_efficiency")]
+    assert [(gain["verdict"], gain["p"]) for gain in gains] == [(None, None)] * 2
+    assert one["answer"].startswith("keeping ends")
 
 
 def test_three_systems_make_an_ablation_table(runs: Path) -> None:
     done = run_verb("compare", *(runs / name for name in TRAITS), "--baseline", "keeping", "--paired", "no")
     assert done.exit_code == 0
     assert "keeping (baseline)" in done.output
-    assert "middling against keeping" in done.output
-    assert "forgetful against keeping" in done.output
-    assert "not paired, as requested" in done.output
+    output = " ".join(done.output.split())
+    assert "points better than middling" in output
+    assert "points better than forgetful" in output
+    assert "middling against keeping" not in output
 
 
-def test_score_files_are_compared_as_folders_are(runs: Path, tmp_path: Path) -> None:
+def test_score_files_of_the_same_bounds_are_compared_as_folders_are_except_for_learning(
+    runs: Path, tmp_path: Path, bounds: tuple[str, Path]
+) -> None:
+    for name in ("keeping", "forgetful"):
+        run_verb("score", runs / name, *bounds, "--json", tmp_path / f"{name}.json")
+    asked = ("--paired", "no", "--metrics", "performance_maintenance,final_performance", "--json", "-")
+    from_logs = json.loads(run_verb("compare", runs / "keeping", runs / "forgetful", *bounds, *asked).stdout)
+    files = [tmp_path / "keeping.json", tmp_path / "forgetful.json"]
+    from_files = json.loads(run_verb("compare", *files, *asked).stdout)
+    assert from_files["systems"] == ["keeping", "forgetful"]
+    (logs,), (scores,) = from_logs["comparisons"], from_files["comparisons"]
+    assert set(logs["family"]) - set(scores["family"]) == {"learning_performance", "learning_speed"}
+    for name, expected in logs["metrics"].items():
+        found = scores["metrics"][name]
+        assert [found[key] for key in ("difference", "low", "high", "p")] == [
+            expected[key] for key in ("difference", "low", "high", "p")
+        ]
+
+
+def test_score_files_of_different_ranges_are_refused_with_the_way_out(runs: Path, tmp_path: Path) -> None:
     for name in ("keeping", "forgetful"):
         (tmp_path / f"{name}.json").write_text(json.dumps(survey([runs / name]).as_json()))
-    from_logs = json.loads(
-        run_verb("compare", runs / "keeping", runs / "forgetful", "--paired", "no", "--json", "-").stdout
-    )
-    files = [tmp_path / "keeping.json", tmp_path / "forgetful.json"]
-    from_files = json.loads(run_verb("compare", *files, "--paired", "no", "--json", "-").stdout)
-    assert from_files["systems"] == ["keeping", "forgetful"]
-    assert from_files["comparisons"][0]["metrics"] == from_logs["comparisons"][0]["metrics"]
+    done = run_verb("compare", tmp_path / "keeping.json", tmp_path / "forgetful.json")
+    assert isinstance(done.exception, PerdureError)
+    assert "scaled by different ranges" in str(done.exception)
+    assert "compare the logs themselves, or give --bounds for all" in str(done.exception)
 
 
-def test_a_table_of_lifetimes_keeps_what_guards_a_pool(runs: Path, tmp_path: Path) -> None:
+def test_a_table_of_lifetimes_keeps_what_guards_a_pool(runs: Path, tmp_path: Path, bounds: tuple[str, Path]) -> None:
     shutil.copytree(runs / "keeping", tmp_path / "keeping")
     blocks = tmp_path / "keeping" / "lives" / "keeping-3" / "blocks.jsonl"
     blocks.write_text("\n".join(blocks.read_text().splitlines()[:-1]) + "\n")
     for name, place in (("keeping", tmp_path), ("forgetful", runs)):
-        run_verb("score", place / name, "--out", tmp_path / "out" / name)
-        run_verb("score", place / name, "--json", tmp_path / f"{name}.json")
+        run_verb("score", place / name, *bounds, "--out", tmp_path / "out" / name)
+        run_verb("score", place / name, *bounds, "--json", tmp_path / f"{name}.json")
     tables = [tmp_path / "out" / name / "lifetimes.tsv" for name in ("keeping", "forgetful")]
     from_tables = run_verb("compare", *tables, "--json", "-")
     from_json = run_verb("compare", tmp_path / "keeping.json", tmp_path / "forgetful.json", "--json", "-")
@@ -100,16 +129,18 @@ def test_a_table_of_lifetimes_keeps_what_guards_a_pool(runs: Path, tmp_path: Pat
             expected["pairing"],
         )
         assert found["metrics"].keys() == expected["metrics"].keys()
-    run_verb("score", runs / "forgetful", "--window", "none", "--out", tmp_path / "out" / "unsmoothed")
+    run_verb("score", runs / "forgetful", *bounds, "--window", "none", "--out", tmp_path / "out" / "unsmoothed")
     refused = run_verb("compare", tables[0], tmp_path / "out" / "unsmoothed" / "lifetimes.tsv")
     assert "scored with different settings" in str(refused.exception)
 
 
-def test_a_copy_of_a_lifetime_stays_left_out_where_its_scores_are_compared(runs: Path, tmp_path: Path) -> None:
+def test_a_copy_of_a_lifetime_stays_left_out_where_its_scores_are_compared(
+    runs: Path, tmp_path: Path, bounds: tuple[str, Path]
+) -> None:
     shutil.copytree(runs / "keeping", tmp_path / "keeping")
     shutil.copytree(runs / "keeping" / "lives" / "keeping-0", tmp_path / "keeping" / "lives" / "copy")
-    run_verb("score", tmp_path / "keeping", "--json", tmp_path / "twice.json")
-    done = run_verb("compare", tmp_path / "twice.json", runs / "forgetful")
+    run_verb("score", tmp_path / "keeping", *bounds, "--json", tmp_path / "twice.json")
+    done = run_verb("compare", tmp_path / "twice.json", runs / "forgetful", *bounds)
     assert done.exit_code == 1
     assert "left out: " in done.output
     assert "counts once" in done.output
@@ -121,10 +152,12 @@ def test_a_table_that_names_a_lifetime_twice_is_refused(runs: Path, tmp_path: Pa
     assert "lifetime 'a1' is there twice" in str(done.exception)
 
 
-def test_a_folder_and_the_scores_of_another_can_be_compared(runs: Path, tmp_path: Path) -> None:
-    (tmp_path / "forgetful.json").write_text(json.dumps(survey([runs / "forgetful"]).as_json()))
-    done = run_verb("compare", runs / "keeping", tmp_path / "forgetful.json", "--metrics", "performance_maintenance")
-    assert "keeping does better than forgetful" in done.output, done.exception
+def test_a_folder_and_the_scores_of_another_can_be_compared(
+    runs: Path, tmp_path: Path, bounds: tuple[str, Path]
+) -> None:
+    run_verb("score", runs / "forgetful", *bounds, "--json", tmp_path / "forgetful.json")
+    done = run_verb("compare", runs / "keeping", tmp_path / "forgetful.json", *bounds)
+    assert "points better than forgetful" in " ".join(done.output.split()), done.exception
 
 
 def test_a_folder_with_two_learners_needs_no_second(runs: Path) -> None:
@@ -177,18 +210,41 @@ def test_at_80_columns_ids_and_results_are_whole(runs: Path, names: tuple[str, .
     said = at_80_columns(*places, "--paired", paired, "--metrics", ",".join(ALL))
     assert all(len(line.rstrip()) <= 80 for line in said.splitlines())
     assert said.count("…") == said.count(" … ") == len(ALL) * (len(names) - 1)
-    assert all(any(line.startswith(f"{name} ") for line in said.splitlines()) for name in ALL)
+    labels = [name.replace("_", " ") for name in ALL]
+    assert all(any(line.startswith(f"{label} ") for line in said.splitlines()) for label in labels)
     assert all(name in said for name in names)
 
 
 def test_a_wide_terminal_shows_the_means_both_ps_and_what_stands_beside_them(runs: Path) -> None:
-    said = run_verb("compare", runs / "keeping", runs / "forgetful", "--metrics", "performance_maintenance").output
-    assert all(heading in said.splitlines()[1] for heading in (" p ", "Holm", "rank p"))
+    said = run_verb("compare", runs / "keeping", runs / "forgetful", "--all").output
+    (head,) = [line for line in said.splitlines() if "rank p" in line]
+    assert all(heading in head for heading in (" p ", "Holm", "interval"))
     assert "For information only" in " ".join(said.split())
-    assert "100% of 6 pairs" in said
+    assert "100 % of 6 pairs" in " ".join(said.split())
 
 
-def test_a_custom_metric_keeps_its_threshold_in_the_scores_json(runs: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "status", "reason"),
+    [
+        (("--fail-if", "worse"), 1, "gate failed: --fail-if worse: final performance"),
+        (("--unless", "no-worse"), 1, "gate failed: --unless no-worse"),
+        (("--fail-if", "worse", "--baseline", "forgetful"), 0, "gate passed"),
+        ((), 0, ""),
+    ],
+)
+def test_a_gate_ends_with_status_1_and_the_reason(
+    runs: Path, options: tuple[str, ...], status: int, reason: str
+) -> None:
+    places = [runs / "forgetful", runs / "keeping"]
+    places = places[::-1] if "--baseline" in options else places
+    done = run_verb("compare", *places, *options)
+    assert done.exit_code == status
+    assert done.stderr.startswith(reason)
+
+
+def test_a_custom_metric_keeps_its_threshold_in_the_scores_json(
+    runs: Path, tmp_path: Path, bounds: tuple[str, Path]
+) -> None:
     (tmp_path / "mine.py").write_text(
         "from perdure.curves.model import Curve\nfrom perdure.metrics import metric\n"
         "from perdure.scenario import sites\n\n"
@@ -197,7 +253,8 @@ def test_a_custom_metric_keeps_its_threshold_in_the_scores_json(runs: Path, tmp_
     )
     for name in ("keeping", "forgetful"):
         done = run_verb(
-            "score", runs / name, "--metrics", tmp_path / "mine.py", "--json", tmp_path / f"{name}.json", "--quiet"
+            *("score", runs / name, *bounds, "--metrics", tmp_path / "mine.py"),
+            *("--json", tmp_path / f"{name}.json", "--quiet"),
         )
         assert done.exit_code == 0, done.exception
         fits("score", json.loads((tmp_path / f"{name}.json").read_text()))

@@ -12,11 +12,9 @@ from tests.stats.lives import lives, normal, pool
 
 from perdure.metrics import METRICS
 from perdure.metrics.declare import Threshold, VerdictWords
-from perdure.stats.answer import answer, answers, asked, better, keeping, questions, shared_answers
-from perdure.stats.compare import Comparison, Difference
+from perdure.stats.answer import answer, answers, asked, keeping, questions, shared_answers
 from perdure.stats.groups import groups
 from perdure.stats.model import Estimate, Group
-from perdure.stats.pairing import Pairing
 from perdure.stats.sentences import word_of, words_of
 from perdure.text import number
 
@@ -139,25 +137,6 @@ def test_many_learners_are_named_under_what_is_said_of_them() -> None:
         ("5 of 6 forget", 5),
         ("1 of 6 keeps what it learns", 1),
     ]
-
-
-def compared(word: str, difference: float) -> Comparison:
-    one = Difference(
-        "performance_maintenance", 11, 11, difference=difference, low=difference - 2, high=difference + 2, p=0.001,
-        p_holm=0.004, family=5, word=word,
-    )  # fmt: skip
-    return Comparison("replay · c", "naive · c", "condensed", "reward", Pairing(True, (), (), ""), {one.metric: one})
-
-
-def test_who_is_better_is_said_with_the_interval_and_the_p_of_its_test() -> None:
-    groups = {name: group(None, learner) for name, learner in (("replay · c", "replay"), ("naive · c", "naive"))}
-    for said in (better(compared("better", 18.0), groups), better(compared("worse", -18.0), groups)):
-        assert "keeps 18.0 of 100 points more than" in said
-        assert "(condensed, 95 % interval 16.0 to 20.0, p = .004 after Holm)" in said
-    assert better(compared("better", 18.0), groups).startswith("replay keeps")
-    assert better(compared("worse", -18.0), groups).startswith("naive keeps")
-    assert better(compared("undecided", 1.0), groups).startswith("Who keeps more, replay or naive, is undecided")
-    assert "not shown after correction" in better(compared("likely better", 3.0), groups)
 
 
 def test_only_questions_that_somebody_can_answer_are_asked() -> None:

@@ -68,10 +68,10 @@ def test_the_test_is_scipys_paired_t_or_welchs(seed: int, n: int, m: int, paired
 
 def test_gains_over_own_experts_are_shown_but_not_tested() -> None:
     rng = np.random.default_rng(0)
-    sides = [beside_experts({"a": mean + rng.normal(0, 0.01, (8, 3))}) for mean in (0.5, 0.0)]
-    comparison = compare_lives(*sides, {**PM, **RP})
+    ours, theirs = (beside_experts({"a": mean + rng.normal(0, 0.01, (8, 3))}) for mean in (0.5, 0.0))
+    comparison = compare_lives(ours, theirs, {**PM, **RP})
     assert comparison.family == ()
-    alone = compare_lives(*sides, {**RP, **PM}, metrics=["relative_performance"])
+    alone = compare_lives(ours, theirs, {**RP, **PM}, metrics=["relative_performance"])
     difference = alone.differences["relative_performance"]
     assert (difference.verdict, difference.word, difference.p) == (None, None, None)
     assert "gain over own experts" in str(difference.why)

@@ -33,7 +33,7 @@ def test_the_types_of_one_learner_are_the_systems() -> None:
     assert (found.systems, found.baseline) == (("condensed", "dispersed"), "dispersed")
     (one,) = found.comparisons
     assert (one.system, one.baseline, one.learner, one.scenario_type) == ("condensed", "dispersed", "replay", None)
-    assert one.differences[PM].word == "better"
+    assert one.differences[PM].verdict == "better"
 
 
 def test_the_numbers_are_those_of_comparing_the_two_sides() -> None:
@@ -44,7 +44,7 @@ def test_the_numbers_are_those_of_comparing_the_two_sides() -> None:
 
 def test_the_baseline_is_a_type_by_name() -> None:
     (one,) = compare_scenario_types(pool(*both()), "condensed").comparisons
-    assert (one.system, one.baseline, one.differences[PM].word) == ("dispersed", "condensed", "worse")
+    assert (one.system, one.baseline, one.differences[PM].verdict) == ("dispersed", "condensed", "worse")
     with pytest.raises(UnknownNameError, match="did you mean 'condensed'"):
         compare_scenario_types(pool(*both()), "condense")
 

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from perdure.metrics.presets import PRESETS
-from perdure.stats.compare import Difference
+from perdure.stats.compare import Comparison, Difference, DifferenceVerdict
+from perdure.stats.pairing import Pairing
 from perdure.stats.sentences import decides, rule_of, sentence
 
 
@@ -23,9 +24,65 @@ def test_a_preset_that_is_not_installed_decides() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "said"),
-    [(1.5, "better than theirs by a factor of 1.5 "), (0.8, "worse than theirs by a factor of 1.25 ")],
+    ("ratio", "expected"),
+    [
+        (1.5, "ours is helped more than theirs, by a factor of 1.5 "),
+        (0.8, "is helped less than theirs, by a factor of 1.25 "),
+    ],
 )
-def test_a_ratio_is_said_as_the_factor_that_is_above_1(ratio: float, said: str) -> None:
-    one = Difference("forward_transfer", 5, 5, scale="ratio", difference=ratio, word="better" if ratio > 1 else "worse")
-    assert f"ours does {said}" in sentence(one, "ours", "theirs")
+def test_a_ratio_is_described_by_a_factor_above_1(ratio: float, expected: str) -> None:
+    verdict: DifferenceVerdict = "better" if ratio > 1 else "worse"
+    word = "is helped more" if ratio > 1 else "is helped less"
+    difference = Difference("forward_transfer", 5, 5, scale="ratio", difference=ratio, verdict=verdict, word=word)
+    assert expected in sentence(difference, "ours", "theirs")
+
+
+def comparison_of(**differences: tuple[DifferenceVerdict | None, float]) -> Comparison:
+    """Compare replay with naive: of each metric the verdict and the difference."""
+    tested = {
+        name: Difference(
+            name,
+            11,
+            11,
+            difference=difference,
+            low=difference - 2,
+            high=difference + 2,
+            p=0.001,
+            p_holm=0.004,
+            family=6,
+            verdict=verdict,
+            word="as good as" if verdict == "as good" else verdict,
+            margin=5.0,
+            margin_low=-3.0,
+            margin_high=4.0,
+            margin_level=0.992,
+        )
+        for name, (verdict, difference) in differences.items()
+    }
+    pairing = Pairing(True, (), (), "")
+    return Comparison("replay", "naive", "condensed", "reward", pairing, tested, tested=tested, unit=" points")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "difference", "start"),
+    [
+        ("better", 18.0, "replay ends 18.0 points better than naive (95 % interval 16.0 to 20.0; p = .004 after Holm"),
+        ("worse", -18.0, "naive ends 18.0 points better than replay (95 % interval 16.0 to 20.0; p = .004 after Holm"),
+        ("undecided", 1.0, "Which one ends up better, replay or naive, is undecided: replay is ahead by 1.0 points"),
+        ("no worse", 1.0, "replay ends up no worse than naive: a loss of 5 or more is ruled out (99.2 % interval"),
+        ("as good", 0.0, "replay ends up as good as naive: a difference of 5 or more is ruled out"),
+        (None, 3.0, "replay ends 3.0 points better than naive"),
+    ],
+)
+def test_an_answer_begins_with_the_one_that_ends_better(
+    verdict: DifferenceVerdict | None, difference: float, start: str
+) -> None:
+    answer = comparison_of(final_performance=(verdict, difference)).answer
+    assert answer.startswith(start)
+
+
+def test_a_learner_that_keeps_more_of_less_is_not_praised() -> None:
+    comparison = comparison_of(final_performance=("better", 57.0), performance_maintenance=("worse", -9.0))
+    assert comparison.answer.endswith("naive keeps more, but of less: it ends 57.0 points worse.")
+    comparison = comparison_of(final_performance=("better", 57.0), performance_maintenance=("better", 9.0))
+    assert comparison.answer.endswith("replay keeps more.")

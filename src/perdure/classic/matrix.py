@@ -22,8 +22,9 @@ import numpy as np
 
 from perdure import files
 from perdure.errors import LearnerError, LogError, MissingExtraError
-from perdure.log.accuracy_matrix import Array, Baseline, MatrixLifetime, Unit, with_baselines
+from perdure.log.accuracy_matrix import Array, Baseline, MatrixLifetime, with_baselines
 from perdure.log.formats.matrix import Cells, Rows, as_numbers, lifetime_of, matrix_lifetime, orientation
+from perdure.log.model import Unit
 from perdure.log.read import Options
 from perdure.metrics.score import Score, Scorer
 from perdure.settings import Settings

@@ -153,7 +153,8 @@ def _prepare(
     if prep.clamp:
         clamps = (given if all_given else _percentiles(smoothed, starts, blocks, matched)) | given
         smoothed, raw = (prepare_blocks(array, starts, blocks, clamps, clamp) for array in (smoothed, raw))
-    ranges = given if all_given else _found_ranges(smoothed, starts, blocks, matched, clamps, prep) | given
+    found = given if all_given else _found_ranges(smoothed, starts, blocks, matched, clamps, prep) | given
+    ranges: Mapping[str, Range] = found
     keys = {task: range_key(task, passage, directions, prep) for task in ranges}
     if prep.scale == "task":
         ranges = _widened(ranges, keys, common)

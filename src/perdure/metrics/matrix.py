@@ -15,7 +15,8 @@ import numpy as np
 
 from perdure.curves.model import Curves
 from perdure.errors import LogError
-from perdure.log.accuracy_matrix import AccuracyMatrix, Array, Cell, MatrixPassage, Unit, negated, with_baselines
+from perdure.log.accuracy_matrix import AccuracyMatrix, Array, Cell, MatrixPassage, negated, with_baselines
+from perdure.log.model import Unit
 from perdure.metrics.arithmetic import NoValue
 from perdure.metrics.declare import Metric
 from perdure.metrics.measure import ADAPTERS, Context

@@ -13,7 +13,8 @@ from typing import cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perdure.log.accuracy_matrix import LIMITS, Unit
+from perdure.log.accuracy_matrix import LIMITS
+from perdure.log.model import Unit
 from perdure.metrics import METRICS
 from perdure.metrics.declare import QUESTIONS, Headline, Metric, Threshold, VerdictWords
 from perdure.metrics.maintenance import performance_maintenance

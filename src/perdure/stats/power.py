@@ -130,7 +130,7 @@ def narrowed(
 
 
 def _noncentral_cdf(freedom: float, shift: float, t: float) -> float:
-    from scipy.special import nctdtr
+    from scipy.special import nctdtr  # type: ignore[import-untyped]
 
     chance = float(nctdtr(freedom, float(shift), t))  # SciPy gives NaN more often in 32 bits
     if math.isnan(chance):  # SciPy gives NaN if the chance underflows
@@ -219,7 +219,7 @@ def redrawn_power(
     count. `experts` holds, for every task that has its own, their sd over the number of tasks, and their number; these
     are drawn as normal. With an effect of 0 it is the real error rate. A group without any spread counts by its mean.
     """
-    from scipy.special import stdtrit  # type: ignore[import-untyped]
+    from scipy.special import stdtrit
 
     if lifetimes < 2 or any(len(values) < 2 for values in sides):
         counts = " and ".join(str(len(values)) for values in sides)

@@ -87,7 +87,7 @@ _MANY_LIFETIMES = 11
 
 def collapse_share(n: int) -> float:
     """Return the largest share of collapsing lifetimes that leaves a chance of 5 % of none among `n`."""
-    return 1 - 0.05 ** (1 / n)
+    return float(1 - 0.05 ** (1 / n))
 
 
 def with_collapse_share(verdict: str, n: int) -> str:

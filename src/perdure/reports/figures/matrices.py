@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from perdure.curves.arrays import Array
 from perdure.gather.model import ScoredLifetime
-from perdure.log.accuracy_matrix import AccuracyMatrix, Unit
+from perdure.log.accuracy_matrix import AccuracyMatrix
+from perdure.log.model import Unit
 from perdure.reports.axes import (
     Entry,
     Looks,
