@@ -47,8 +47,9 @@ def run_folder(folder: Path, learner: str, reward: float) -> Path:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_learner_is_never_measured_against_the_experts_of_another(tmp_path: Path, jobs: int) -> None:
     folders = [run_folder(tmp_path / "runs" / name, name, reward) for name, reward in (("x", 1.0), ("y", 9.0))]
-    together = survey([tmp_path / "runs"], jobs=jobs)
-    alone = [one for folder in folders for one in survey([folder]).scores]
+    settings = Settings(bounds={"a_1": (0, 9), "b_1": (0, 9)})
+    together = survey([tmp_path / "runs"], settings=settings, jobs=jobs)
+    alone = [one for folder in folders for one in survey([folder], settings=settings).scores]
     assert [dict(one.metrics) for one in together.scores] == [dict(one.metrics) for one in alone]
     assert together.scores[0]["relative_performance"] != together.scores[2]["relative_performance"]
     assert len(together.settings["experts"]) == 4
@@ -122,11 +123,12 @@ def test_neighbours_taken_in_one_handful_score_as_each_does_alone(tmp_path: Path
             (place / "logger_info.json").write_text("{")
         places.append(place)
     written(tmp_path / "all" / "run1" / "experts", "a", [("train", "a_1", [1.0, 2.0, 3.0])], role="expert")
-    together = survey([tmp_path / "all"], jobs=1)
+    settings = Settings(bounds={"a_1": (0, 60), "b_1": (0, 60)})
+    together = survey([tmp_path / "all"], settings=settings, jobs=1)
     assert len(together.left_out) == 2
     assert len(together.lifetimes) == 24
     alone = {
-        place: survey([place], [tmp_path / "all/run1/experts"] if "run1" in str(place) else ())
+        place: survey([place], [tmp_path / "all/run1/experts"] if "run1" in str(place) else (), settings)
         for place in places
         if place not in (places[7], places[12])
     }
