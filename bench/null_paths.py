@@ -160,6 +160,8 @@ class Read(Struct, frozen=True):
 
     plain: Mapping[str, Array]
     crossed: Mapping[str, Sequence[Array]]
+    failing: Array
+    """Whether few experts leave a group undecided, because its tasks may not be learned."""
 
 
 def drawn_as_defined(drawn: Drawn, preset: str, compared: int | None) -> Outcome:  # noqa: ARG001
@@ -188,7 +190,8 @@ def lived_as_defined(groups: Sequence[LivedGroup], preset: str, compared: int | 
         name: [np.stack(each) for each in zip(*(reading.crossed[name] for reading in readings), strict=True)]
         for name in readings[0].crossed
     }
-    return _decided(Read(plain, crossed), compared)
+    failing = np.concatenate([np.atleast_1d(reading.failing) for reading in readings])
+    return _decided(Read(plain, crossed, failing), compared)
 
 
 def _life(life: Lifetime, experts: Sequence[Lifetime]) -> definitions.Life:
@@ -226,6 +229,7 @@ def _read(lives: Sequence[definitions.Life]) -> Read:
     return Read(
         {name: np.stack(values, axis=-1) for name, values in plain.items() if len(values) > 1},
         {name: [np.stack(values, axis=-2) for values in by_task.values()] for name, by_task in crossed.items()},
+        definitions.experts_fail(lives),
     )
 
 
@@ -251,7 +255,10 @@ def _decided(read: Read, compared: int | None) -> Outcome:
     family = definitions.holm(np.stack(list(p_values.values()), axis=-1))
     return Outcome(
         {name: bounds.mean if name == MAINTENANCE else np.exp(bounds.mean) for name, bounds in intervals.items()},
-        {name: _verdict(name, bounds, told=not (few and name in read.crossed)) for name, bounds in intervals.items()},
+        {
+            name: _verdict(name, bounds, told=~(few | read.failing) if name in read.crossed else np.True_)
+            for name, bounds in intervals.items()
+        },
         {name: _holds_none(bounds, known=not (lone and name in read.crossed)) for name, bounds in intervals.items()},
         {**{name: p < 0.05 for name, p in p_values.items()}, "any": np.asarray((family < 0.05).any(axis=-1))},
     )
@@ -262,7 +269,9 @@ def _holds_none(bounds: definitions.Interval, *, known: bool) -> Array:
     return np.where(known, ((bounds.low <= 0) & (bounds.high >= 0)).astype(np.float64), np.nan)
 
 
-def _verdict(name: str, bounds: definitions.Interval, *, told: bool) -> npt.NDArray[np.int64]:
+def _verdict(
+    name: str, bounds: definitions.Interval, *, told: npt.NDArray[np.bool_] | np.bool_
+) -> npt.NDArray[np.int64]:
     if name == MAINTENANCE:
         words = definitions.word_of_maintenance(bounds)
         return np.asarray((words == "gains").astype(np.int64) - (words == "forgets").astype(np.int64))

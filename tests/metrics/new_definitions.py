@@ -21,6 +21,7 @@ __all__ = [
     "Life",
     "Part",
     "against_experts",
+    "experts_fail",
     "holm",
     "of_difference",
     "of_lives",
@@ -201,6 +202,18 @@ class Life:
         """The raw values of the task's wake learning blocks, one after the other."""
         return _joined(self.parts, task)
 
+    def rises(self, task: str) -> tuple[Array, Array | None]:
+        """The end of the joined curve, scaled only, minus its first tenth and minus the evaluation before."""
+        curve = self.scaled(task, self.joined(task))
+        first = self.evaluations[task][:1]
+        known = first and first[0] < self.learnings(task)[0]
+        return tenth(curve) - first_tenth(curve), tenth(curve) - self.worth[first[0]] if known else None
+
+    def expert_rises(self, task: str) -> Array:
+        """The same of each expert (last axis), from its first tenth."""
+        curves = [self.scaled(task, _joined(expert, task)) for expert in self.experts[task]]
+        return np.stack([tenth(curve) - first_tenth(curve) for curve in curves], axis=-1)
+
     def beside_experts(self) -> tuple[dict[str, Array], dict[str, Array]]:
         """Ln RP and ln SE of each task, by expert (last axis)."""
         performance: dict[str, Array] = {}
@@ -331,6 +344,28 @@ def against_experts(by_task: Sequence[Array]) -> Interval:
         return found
     experts = _satterthwaite(lives.mean(axis=-1), terms)
     return replace(found, parts=((_variance(lives), count - 1.0), (experts.variance, experts.freedom)))
+
+
+def unlearned(rises: Sequence[Array], margin: float = 5.0) -> Array:
+    """Whether a task is *not learned* or *unclear*, by one or two rises over lives or experts (last axis)."""
+    level = 0.975 if len(rises) == 2 else 0.95
+    ends = [replace(of_lives(values), level=level).low for values in rises]
+    learned = np.any([low > 0 for low in ends], axis=0)
+    below = np.all([of_lives(values).high < margin for values in rises], axis=0)
+    return ~learned if len(rises) == 2 else ~learned & ~below  # from one rise: "no gain seen", which is neither
+
+
+def experts_fail(lives: Sequence[Life]) -> Array:
+    """Whether a task with 3 or 4 experts is *not learned* or *unclear*, over the lives or over the experts."""
+    failing = [np.zeros(1, dtype=bool)]
+    for task, experts in lives[0].experts.items():
+        if len(experts) in (3, 4) and lives[0].learnings(task):
+            own = list(zip(*(life.rises(task) for life in lives), strict=True))
+            known = [one for one in own if all(value is not None for value in one)]
+            failing.append(unlearned([lives[0].expert_rises(task)]))
+            if len(lives) >= 3:
+                failing.append(unlearned([np.stack(one, axis=-1) for one in known]))
+    return np.any(np.broadcast_arrays(*failing), axis=0)
 
 
 def of_difference(ours: Sequence[Array], theirs: Sequence[Array], *, paired: bool, experts: bool = False) -> Interval:
