@@ -1,5 +1,6 @@
-"""The preset `l2metrics-3.1`, compared with l2metrics 3.1.0: shared cases, its own example, 48 lifetimes. The expected
-values were computed by l2metrics, not by this project; see the README next to the cases.
+"""The preset `l2metrics-3.1`, compared with l2metrics 3.1.0: shared cases, its own example, 48 lifetimes.
+
+The expected values were computed by l2metrics, not by this project; see the README next to the cases.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Parts that the tests of the documents share: lifetimes written line by line, and the documents' formulas in plain
-Python. No number here comes from Perdure: `log` and `tree` write the files that the 2019 framework and its successors
-describe.
+"""Parts that the tests of the documents share: lifetimes written line by line, and formulas in plain Python.
+
+No number here comes from Perdure: `write_log` and `write_tree` write files as the 2019 framework and its successors do.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Callbacks of trainers: their calls reach the journal, block by block. These tests follow the documented calls;
-tests/ecosystem runs the libraries.
+"""Callbacks of trainers: their calls reach the journal, block by block.
+
+These tests follow the documented calls; tests/ecosystem runs the libraries.
 """
 
 from __future__ import annotations

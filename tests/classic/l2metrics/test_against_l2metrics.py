@@ -1,5 +1,6 @@
-"""l2metrics 3.1 itself, in its own environment, gives the same numbers for the same metric and log. `make test-old-
-tools` creates that environment; without it the tests are skipped.
+"""l2metrics 3.1 itself, in its own environment, gives the same numbers for the same metric and log.
+
+`make test-old-tools` creates that environment; without it the tests are skipped.
 """
 
 from __future__ import annotations
