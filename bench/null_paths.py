@@ -256,7 +256,7 @@ def _decided(read: Read, compared: int | None) -> Outcome:
     return Outcome(
         {name: bounds.mean if name == MAINTENANCE else np.exp(bounds.mean) for name, bounds in intervals.items()},
         {
-            name: _verdict(name, bounds, told=~(few | read.failing) if name in read.crossed else np.True_)
+            name: _verdict(name, bounds, told=~np.logical_or(few, read.failing) if name in read.crossed else np.True_)
             for name, bounds in intervals.items()
         },
         {name: _holds_none(bounds, known=not (lone and name in read.crossed)) for name, bounds in intervals.items()},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.metrics.written import table, written
@@ -77,13 +78,13 @@ def test_lower_is_better_and_higher_is_better_are_not_mixed_and_ranges_are_writt
     assert pool.as_json()["lifetimes"][0]["ranges"]["a"] == {"min": 0.0, "max": 6.0, "given": False}
 
 
-def files(folder: Path, **settings: object) -> list[Path]:
+def files(folder: Path, **settings: Any) -> list[Path]:
     paths = []
     for height in (5, 9):
         pool = survey(
             [table(f"{height}-{n}", blocks(height, 4 + n), learner="x") for n in range(2)],
             settings=Settings(**settings),
-        )  # type: ignore[arg-type]
+        )
         paths.append(folder / f"{height}.json")
         paths[-1].write_text(json.dumps(pool.as_json()))
     return paths

@@ -352,7 +352,9 @@ def unlearned(rises: Sequence[Array], margin: float = 5.0) -> Array:
     ends = [replace(of_lives(values), level=level).low for values in rises]
     learned = np.any([low > 0 for low in ends], axis=0)
     below = np.all([of_lives(values).high < margin for values in rises], axis=0)
-    return ~learned if len(rises) == 2 else ~learned & ~below  # from one rise: "no gain seen", which is neither
+    # From one rise: "no gain seen", which is neither.
+    unlearned_tasks: Array = ~learned if len(rises) == 2 else ~learned & ~below
+    return unlearned_tasks
 
 
 def experts_fail(lives: Sequence[Life]) -> Array:
@@ -365,7 +367,8 @@ def experts_fail(lives: Sequence[Life]) -> Array:
             failing.append(unlearned([lives[0].expert_rises(task)]))
             if len(lives) >= 3:
                 failing.append(unlearned([np.stack(one, axis=-1) for one in known]))
-    return np.any(np.broadcast_arrays(*failing), axis=0)
+    any_failing: Array = np.any(np.broadcast_arrays(*failing), axis=0)
+    return any_failing
 
 
 def of_difference(ours: Sequence[Array], theirs: Sequence[Array], *, paired: bool, experts: bool = False) -> Interval:

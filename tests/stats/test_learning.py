@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from perdure.metrics.score import Score
 from perdure.settings import Settings
 from perdure.stats.learning import LEARNING_PERFORMANCE, LEARNING_SPEED, add_learning_metrics
 
-Curves = Mapping[str, Sequence[float]]
+Curves = Mapping[str, Any]
+"""Task → its learning curve."""
 BOUNDS = {"a": (0.0, 10.0), "b": (0.0, 10.0)}
 
 
@@ -34,7 +36,7 @@ def lifetime(name: str, curves: Curves, *, seed: int = 0, learner: str = "x") ->
     return table(name, blocks, seed=seed, learner=learner)
 
 
-def expert(name: str, task: str, values: Sequence[float]) -> Lifetime:
+def expert(name: str, task: str, values: Sequence[float] | Array) -> Lifetime:
     return replace(table(name, [("train", task, list(values))]), role="expert")
 
 
@@ -84,7 +86,7 @@ def model_smooth(curve: Array) -> Array:
 
 def model(
     systems: Mapping[str, Sequence[Curves]],
-    experts: Mapping[str, Sequence[Mapping[str, Sequence[Sequence[float]]]]] | None,
+    experts: Mapping[str, Sequence[Mapping[str, Sequence[Any]]]] | None,
     bounds: Mapping[str, tuple[float, float]],
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
     """Return both metrics of every lifetime, from definitions §7 alone."""

@@ -284,12 +284,7 @@ def _read_row(path: Path, line: int, row: Mapping[str, str], metrics: Sequence[s
     _refuse_other_edition(row.get("definitions") or DEFINITIONS)
     names = _l2metrics_names() if is_l2metrics else {}
     values = {names.get(column, column): _cell(column, row[column]) for column in metrics}
-    try:
-        bounds, ranges = _bounds(parse_json(row.get("bounds") or "{}")), parse_json(row.get("ranges") or "{}")
-        _bounds(ranges)
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
-        fix = 'expected {"task": {"min": 0, "max": 1, "given": false}} for ranges and without "given" for bounds'
-        raise PerdureError(f"bounds or ranges are {row.get('bounds')!r}, {row.get('ranges')!r}", fix) from problem
+    bounds, ranges = (_read_spans(column, row.get(column) or "{}") for column in ("bounds", "ranges"))
     seed, complete = row.get("seed", ""), row.get("complete", "").lower()
     digest = {"name": row.get("protocol"), "learner_digest": row["learner_digest"]} if row.get("learner_digest") else {}
     facts = {
@@ -308,8 +303,19 @@ def _read_row(path: Path, line: int, row: Mapping[str, str], metrics: Sequence[s
         metrics={name: _measured(value, path) for name, value in values.items()},
         preset=L2METRICS_31 if is_l2metrics else row.get("preset") or STANDARD,
         how=how,
-        bounds=bounds,
+        bounds=_bounds(bounds),
     )
+
+
+def _read_spans(column: str, cell: str) -> dict[str, dict[str, Any]]:
+    """Return the ends of each task's range in a cell."""
+    try:
+        spans: dict[str, dict[str, Any]] = parse_json(cell)
+        _bounds(spans)
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        fix = 'expected {"task": {"min": 0, "max": 1}}, or nothing'
+        raise PerdureError(f"{column} is {cell!r}", fix) from problem
+    return spans
 
 
 def _settings_of(table: Path) -> str:
