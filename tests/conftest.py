@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.command import run_command
 
 import perdure
 
@@ -30,6 +30,14 @@ FLAGS = [
     "--disable-sync",
 ]
 SHARED = Path(__file__).parents[1].parent / "shared"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_core() -> Iterator[None]:
+    """Let a survey or a run start several processes only if a test asks for them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -63,19 +71,8 @@ def life(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run_cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run `perdure …` as a user would: in a process of its own."""
-
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "perdure", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            cwd=tmp_path,
-            check=False,
-        )
-
-    return run
+    """Return a function that runs `perdure …` in this process, in a folder of its own."""
+    return lambda *arguments: run_command(*arguments, folder=tmp_path)
 
 
 @pytest.fixture(scope="session")

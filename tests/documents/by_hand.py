@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,6 +14,7 @@ from statistics import median
 from typing import Any
 
 import pytest
+from tests.command import run_command
 
 __all__ = [
     "BLOCKS",
@@ -127,9 +126,8 @@ def tree(
 
 
 def spoken(*arguments: object, status: int = 0) -> str:
-    """What `perdure …` prints, in a process of its own."""
-    call = [sys.executable, "-m", "perdure", *map(str, arguments)]
-    done = subprocess.run(call, capture_output=True, text=True, timeout=120, check=False)
+    """Return the output of `perdure …`."""
+    done = run_command(*arguments)
     assert done.returncode == status, done.stderr + done.stdout
     return done.stdout
 
