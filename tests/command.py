@@ -16,24 +16,30 @@ from perdure.cli import main
 __all__ = ["run_command", "run_process"]
 
 
-def run_command(*arguments: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run_command(
+    *arguments: object, folder: Path | None = None, encoding: str = "utf-8"
+) -> subprocess.CompletedProcess[str]:
     """Run the command in this process and in `folder`, from its first line to its exit status."""
     words = list(map(str, arguments))
-    stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    stdout, stderr = (io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder or Path.cwd())
         patch.setattr(sys, "argv", ["perdure", *words])
+        patch.setattr(
+            sys.modules["__main__"], "__package__", ""
+        )  # else the program is called "python -m pytest.perdure"
         patch.setattr(sys, "stdout", stdout)
         patch.setattr(sys, "stderr", stderr)
         # A command prepares its process for a short lifetime, but this process runs on.
         patch.setattr(gc, "set_threshold", lambda *_: None)
         patch.setattr(gc, "freeze", lambda: None)
+        patch.setenv("PYTHONIOENCODING", encoding)
         patch.setenv("OPENBLAS_NUM_THREADS", os.environ.get("OPENBLAS_NUM_THREADS", "1"))
         with pytest.raises(SystemExit) as ended:
             main()
     stdout.flush()
     stderr.flush()
-    printed = [stream.buffer.getvalue().decode() for stream in (stdout, stderr)]  # type: ignore[attr-defined]
+    printed = [stream.buffer.getvalue().decode(encoding) for stream in (stdout, stderr)]  # type: ignore[attr-defined]
     return subprocess.CompletedProcess(words, int(ended.value.code or 0), *printed)
 
 
