@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from tests.command import run_command
 
 import perdure
@@ -18,6 +19,11 @@ import perdure
 AVX512 = Path("/proc/cpuinfo").exists() and " avx512f " in Path("/proc/cpuinfo").read_text()
 if AVX512:
     os.environ["OPENBLAS_CORETYPE"] = "SkylakeX"
+
+# Built on Hypothesis' own profile, which repeats the same examples if CI is set.
+settings.register_profile("few", max_examples=40, deadline=None)
+settings.register_profile("many", max_examples=1000, deadline=None)  # `make test-many`
+settings.load_profile("few")
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [

@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.log.variant_lives import Row, blocks, life, tasks
 
@@ -132,7 +132,6 @@ def lives(draw: st.DrawFn) -> dict[str, list[Row]]:
     return made
 
 
-@settings(max_examples=300, deadline=None)
 @given(lives())
 def test_every_experience_has_the_task_that_the_definition_gives_it(given_lives: dict[str, list[Row]]) -> None:
     read = {name: life(rows, name) for name, rows in given_lives.items()}
@@ -151,7 +150,6 @@ def test_every_experience_has_the_task_that_the_definition_gives_it(given_lives:
     assert pickle.loads(pickle.dumps(settled)) == settled  # for it goes to other processes
 
 
-@settings(max_examples=100, deadline=None)
 @given(lives())
 def test_a_lifetime_alone_is_settled_over_itself(given_lives: dict[str, list[Row]]) -> None:
     for name, rows in given_lives.items():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import ScenarioError
@@ -213,7 +213,6 @@ def syllabi(draw: st.DrawFn) -> list[Any]:
 
 
 @given(syllabi())
-@settings(max_examples=120, deadline=None)
 def test_any_syllabus_without_errors_is_written_and_read_again_as_the_same(instructions: list[Any]) -> None:
     syllabus, problems = parsed(*instructions)
     if not any(problem.level == "error" for problem in problems):
@@ -223,7 +222,6 @@ def test_any_syllabus_without_errors_is_written_and_read_again_as_the_same(instr
 
 
 @given(syllabi())
-@settings(max_examples=80, deadline=None)
 def test_blocks_hold_as_many_episodes_as_the_unrolled_syllabus(instructions: list[Any]) -> None:
     syllabus, _ = parsed(*instructions)
     counted = sum(block.length or 0 for block in syllabus.scenario.blocks)

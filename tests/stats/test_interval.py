@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from scipy import stats  # type: ignore[import-untyped]
@@ -21,7 +21,6 @@ VALUES = st.lists(st.floats(-50, 50), min_size=3, max_size=20).map(np.array)
 
 
 @given(VALUES, st.floats(-5, 5), st.sampled_from([0.8, 0.9, 0.95, 0.99]))
-@settings(max_examples=60, deadline=None)
 def test_one_part_is_scipys_t_test(values: np.ndarray, against: float, level: float) -> None:
     if values.std(ddof=1) < 1e-6:
         return
@@ -34,7 +33,6 @@ def test_one_part_is_scipys_t_test(values: np.ndarray, against: float, level: fl
 
 
 @given(VALUES, VALUES)
-@settings(max_examples=60, deadline=None)
 def test_two_parts_are_welchs_test(ours: np.ndarray, theirs: np.ndarray) -> None:
     if min(ours.std(ddof=1), theirs.std(ddof=1)) < 1e-6:
         return
@@ -45,7 +43,6 @@ def test_two_parts_are_welchs_test(ours: np.ndarray, theirs: np.ndarray) -> None
 
 
 @given(st.lists(st.integers(-40, 40), min_size=1, max_size=14, unique_by=abs))
-@settings(max_examples=60, deadline=None)
 def test_the_signed_rank_test_is_scipys_where_nothing_is_tied(differences: list[int]) -> None:
     values = np.array([one for one in differences if one], dtype=float)
     if len(values):
@@ -53,7 +50,6 @@ def test_the_signed_rank_test_is_scipys_where_nothing_is_tied(differences: list[
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=9))
-@settings(max_examples=60, deadline=None)
 def test_tied_differences_are_dealt_every_sign(differences: list[int]) -> None:
     values = np.array([one for one in differences if one], dtype=float)
     if not len(values):

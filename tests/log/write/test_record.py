@@ -10,7 +10,7 @@ from unicodedata import category
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.log.write.records import RECORD, text_of
 
@@ -117,7 +117,6 @@ known = text.filter(lambda name: all(category(one) != "Cn" for one in name))
 names = known.filter(lambda name: name.strip() and all(ord(one) >= 32 and ord(one) != 127 for one in name))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(names.filter(lambda name: ".." not in name), numbers, text), min_size=1, max_size=8))
 def test_what_is_logged_is_what_is_read(tmp_path_factory: pytest.TempPathFactory, records: list[Any]) -> None:
     folder = tmp_path_factory.mktemp("round")
@@ -142,7 +141,6 @@ def test_what_is_logged_is_what_is_read(tmp_path_factory: pytest.TempPathFactory
     assert check_l2logger(folder / "life").ok
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.tuples(

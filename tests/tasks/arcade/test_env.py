@@ -58,7 +58,7 @@ def test_a_game_among_many_takes_the_course_that_it_takes_alone(game: str, chang
             over[number] = bool(ended or cut)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(some.sampled_from(NAMES), some.integers(0, 2**31), some.data())
 def test_whatever_is_played_features_stay_within_their_space(game: str, seed: int, data: some.DataObject) -> None:
     params = {
