@@ -6,30 +6,31 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-extras test-old-tools test-avalanche test-ecosystem kill-nodes check format generated docs bench fuzz release clean
+.PHONY: help demo test test-slow test-extras test-old-tools test-avalanche test-many test-ecosystem kill-nodes check format generated docs bench fuzz release clean
 
 help:  ## Show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
-$(VENV)/installed: pyproject.toml constraints.txt
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Perdure needs Python 3.11 or newer; found $$($(PYTHON) --version). Try: make PYTHON=python3.12 …"; exit 1; }
-	@echo "Setting up $(VENV) (once, about half a minute) …"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --editable .
-	@$(BIN)/python -m compileall -q src  # as pip does for what it copies; else a first start is slower, or every one
+	@echo "Setting up $(VENV) (once, about a minute) …"
+	@$(PYTHON) -m venv $(VENV)
+
+# Python compiles a module at its first import; pip would compile all of them.
+$(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
+	@$(BIN)/python -m pip install --quiet --no-compile --editable .
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed
-	@echo "Adding the tools for tests and checks …"
-	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	@touch $@
+$(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	@$(BIN)/python -m pip install --quiet --no-compile --editable '.[dev]'
+	@touch $@ $(VENV)/installed
 
 demo: $(VENV)/installed  ## Run the main job on the embedded default, and write what it found to demo/
 	@$(BIN)/perdure demo --into demo
 
 test: $(VENV)/installed-dev  ## Run the tests on two cores
-	@$(BIN)/python -m pytest -n 2 -m 'not slow'
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow'
 
 test-slow: $(VENV)/installed-dev  ## Run the tests that take long
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
@@ -57,7 +58,7 @@ $(OLD)/installed: $(VENV)/installed-dev old-tools.txt
 	  || echo "The old tools cannot be had here; their tests will be skipped."
 
 test-old-tools: $(OLD)/installed  ## Run the tests beside l2metrics, l2logger and tella themselves
-	@$(BIN)/python -m pytest -rs tests/classic tests/integrations tests/test_docs.py -k 'classic or integrations or l2 or tella'
+	@$(BIN)/python -m pytest -rs tests/classic/l2metrics tests/classic/tella/test_against_tella.py tests/classic/test_l2logger.py tests/test_docs.py -k 'l2 or tella'
 
 AVALANCHE := .venv-avalanche
 $(AVALANCHE)/installed: pyproject.toml constraints.txt avalanche.txt
@@ -70,6 +71,9 @@ $(AVALANCHE)/installed: pyproject.toml constraints.txt avalanche.txt
 
 test-avalanche: $(AVALANCHE)/installed  ## Run the tests that need Avalanche
 	@$(AVALANCHE)/bin/python -m pytest -rs tests/integrations/test_avalanche.py
+
+test-many: $(VENV)/installed-dev  ## Run the property tests with a thousand examples each
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m hypothesis --hypothesis-profile many
 
 kill-nodes: $(VENV)/installed-extras  ## Kill nodes of a Ray cluster fifty times, and compare the records (a quarter of an hour)
 	@$(BIN)/python bench/kill_nodes.py 50

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+from tests.command import run_command
 
 import perdure
 
@@ -18,6 +19,11 @@ import perdure
 AVX512 = Path("/proc/cpuinfo").exists() and " avx512f " in Path("/proc/cpuinfo").read_text()
 if AVX512:
     os.environ["OPENBLAS_CORETYPE"] = "SkylakeX"
+
+# Built on Hypothesis' own profile, which repeats the same examples if CI is set.
+settings.register_profile("few", max_examples=40, deadline=None)
+settings.register_profile("many", max_examples=1000, deadline=None)  # `make test-many`
+settings.load_profile("few")
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [
@@ -30,6 +36,14 @@ FLAGS = [
     "--disable-sync",
 ]
 SHARED = Path(__file__).parents[1].parent / "shared"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_core() -> Iterator[None]:
+    """Let a survey or a run start several processes only if a test asks for them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -63,19 +77,8 @@ def life(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run_cli(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Return a function that runs `perdure …` in a new process, as a user would."""
-
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "perdure", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            cwd=tmp_path,
-            check=False,
-        )
-
-    return run
+    """Return a function that runs `perdure …` in this process, in a folder of its own."""
+    return lambda *arguments: run_command(*arguments, folder=tmp_path)
 
 
 @pytest.fixture(scope="session")

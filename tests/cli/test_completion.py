@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
+from tests.command import run_command
 
 
 @pytest.mark.parametrize(
@@ -19,15 +16,12 @@ import pytest
         ("perdure score logs --metrics back", "backward_transfer", "forward_transfer"),
     ],
 )
-def test_a_shell_is_offered_what_fits_and_nothing_else(typed: str, offered: str, not_offered: str) -> None:
+def test_a_shell_is_offered_what_fits_and_nothing_else(
+    typed: str, offered: str, not_offered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = {"_PERDURE_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
-    done = subprocess.run(
-        [sys.executable, "-c", "import sys; sys.argv = ['perdure']; from perdure.__main__ import main; main()"],
-        env={**os.environ, **words},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    for name, value in words.items():
+        monkeypatch.setenv(name, value)
+    done = run_command()
     assert offered in done.stdout.split(), done.stderr
     assert not_offered not in done.stdout.split()

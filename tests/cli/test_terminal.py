@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.command import run_command
 
 from perdure.cli.terminal import styled, width
 
@@ -21,19 +22,12 @@ def test_no_sign_ends_a_command_where_its_readers_know_fewer(life: Path, encodin
     composed = ("compose", "condensed", "--task", "pöng😀", "--learn", "3")
     scored = ("score", str(life), "--json", "-")
     for words in (("list", "metrics"), ("score", str(life), "--all"), scored, composed):
-        done = subprocess.run(
-            [sys.executable, "-m", "perdure", *words],
-            capture_output=True,
-            check=False,
-            timeout=120,
-            env={**os.environ, "PYTHONIOENCODING": encoding},
-        )
+        done = run_command(*words, encoding=encoding)
         assert done.returncode == 0, done.stderr
-        said = done.stdout.decode(encoding)
         if words is scored:
-            assert json.loads(said)["lifetimes"][0]["id"] == life.name
+            assert json.loads(done.stdout)["lifetimes"][0]["id"] == life.name
         if words is composed:
-            assert json.loads(said)["composed"]["order"] == ["pöng😀"]
+            assert json.loads(done.stdout)["composed"]["order"] == ["pöng😀"]
 
 
 def test_a_file_gets_utf_8_whatever_the_language_of_the_system(life: Path) -> None:
@@ -97,24 +91,20 @@ def test_what_is_for_stderr_is_not_printed_among_the_results(life: Path) -> None
 
 @posix
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
-@pytest.mark.parametrize("level", [("--level", "0.9"), ("--level=0.9",)])
-def test_a_full_disk_is_told_once_and_never_hides_what_is_wrong(life: Path, level: tuple[str, ...]) -> None:
+def test_a_full_disk_is_told_once_and_never_hides_what_is_wrong(life: Path) -> None:
     assert said_to(">/dev/full", "list", "layouts") == (2, "perdure: No space left on device\n")
-    status, said = said_to(">/dev/full", "score", life, "-q", *level)
+    status, said = said_to(">/dev/full", "score", life, "-q")
     assert (status, said) == (2, "perdure: No space left on device\n")
-    assert said_to(">/dev/full 2>&1", "score", life, *level) == (2, "")
-    assert said_to("2>/dev/full", "score", "nowhere", *level) == (2, "")
+    assert said_to(">/dev/full 2>&1", "score", life) == (2, "")
+    assert said_to("2>/dev/full", "score", "nowhere") == (2, "")
 
 
 @posix
-@pytest.mark.parametrize("level", [("--level", "0.9"), ("--level=0.9",)])
-def test_a_reader_who_leaves_gets_no_complaint_and_no_word_that_all_was_done(
-    life: Path, level: tuple[str, ...]
-) -> None:
+def test_a_reader_who_leaves_gets_no_complaint_and_no_word_that_all_was_done(life: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
-        [sys.executable, "-m", "perdure", "score", str(life), "-q", *level],
+        [sys.executable, "-m", "perdure", "score", str(life), "-q"],
         stdout=writer,
         stderr=subprocess.PIPE,
         check=False,

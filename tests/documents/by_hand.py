@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,6 +14,7 @@ from statistics import median
 from typing import Any
 
 import pytest
+from tests.command import run_command
 
 __all__ = [
     "BLOCKS",
@@ -24,8 +23,8 @@ __all__ = [
     "document",
     "listings",
     "mean",
+    "output_of",
     "percentile",
-    "run_command",
     "run_json",
     "scaled",
     "slope",
@@ -126,17 +125,16 @@ def write_tree(
 # --- the command line ----------------------------------------------------------------------------
 
 
-def run_command(*arguments: object, status: int = 0) -> str:
-    """Return the output of `perdure …`, run in a separate process."""
-    call = [sys.executable, "-m", "perdure", *map(str, arguments)]
-    done = subprocess.run(call, capture_output=True, text=True, timeout=120, check=False)
+def output_of(*arguments: object, status: int = 0) -> str:
+    """Return the output of `perdure …`."""
+    done = run_command(*arguments)
     assert done.returncode == status, done.stderr + done.stdout
     return done.stdout
 
 
 def run_json(*arguments: object, status: int = 0) -> Any:
     """Return the JSON of `perdure … --json -` as an object."""
-    return json.loads(run_command(*arguments, "--json", "-", "--quiet", status=status))
+    return json.loads(output_of(*arguments, "--json", "-", "--quiet", status=status))
 
 
 # --- formulas of New et al. 2022 -----------------------------------------------------------------

@@ -12,8 +12,8 @@ from tests.documents.by_hand import (
     Values,
     contrast,
     mean,
+    output_of,
     percentile,
-    run_command,
     run_json,
     scaled,
     slope,
@@ -306,7 +306,7 @@ def test_values_over_time_are_shown_with_their_blocks(tmp_path: Path) -> None:
             assert [cell["value"] for cell in line["moments"]] == pytest.approx(values)
             assert [cell["blocks"] for cell in line["moments"]] == places
             assert [cell["x"] for cell in line["moments"]] == sorted(cell["x"] for cell in line["moments"])
-    messages = run_command("score", path, "--over-time", "--metrics", "performance_maintenance")
+    messages = output_of("score", path, "--over-time", "--metrics", "performance_maintenance")
     assert "blue" in messages
     assert (tmp_path / "over-time.svg").stat().st_size > 1000
 

@@ -14,8 +14,8 @@ from tests.documents.by_hand import (
     Values,
     contrast,
     mean,
+    output_of,
     percentile,
-    run_command,
     run_json,
     scaled,
     slope,
@@ -266,7 +266,7 @@ def test_the_rule_of_appendix_d_gives_eleven_lifetimes() -> None:
     # n ≥ ((z_{1−α/2} + z_{1−β}) / k)² with k = 1, α = .05, β = .1; the two quantiles from a table of the normal.
     rule = math.ceil((1.959964 + 1.281552) ** 2)
     assert rule == 11
-    assert re.search(rf"\b{rule}\b", run_command("plan"))
+    assert re.search(rf"\b{rule}\b", output_of("plan"))
 
 
 @pytest.mark.parametrize("kind", ["condensed", "dispersed"])
@@ -274,7 +274,7 @@ def test_condensed_learns_each_task_once_and_dispersed_in_three_superblocks(kind
     more = ("--superblocks", "3") if kind == "dispersed" else ()
     tasks = [word for task in ("pong", "breakout", "cart") for word in ("--task", task)]
     file = tmp_path / f"{kind}.json"
-    file.write_text(run_command("compose", kind, *tasks, *more, "--learn", "30", "--evaluate", "5"))
+    file.write_text(output_of("compose", kind, *tasks, *more, "--learn", "30", "--evaluate", "5"))
     blocks = perdure.read_syllabus(file).scenario.blocks
     learned = [block.task for block in blocks if block.mode == "learn"]
     assert len(learned) == (3 if kind == "condensed" else 9)

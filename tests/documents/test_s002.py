@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.documents.by_hand import document, listings, mean, run_command, run_json, write_log
+from tests.documents.by_hand import document, listings, mean, output_of, run_json, write_log
 
 import perdure.classic.matrix
 from perdure.classic.matrix import ContinualLearningMetrics
@@ -167,11 +167,11 @@ def test_the_four_combinations_have_the_names_of_the_page(
 ) -> None:
     assert f"| {called} |" in document(2)
     (tmp_path / "m.json").write_text(json.dumps({"matrix": matrix}))
-    plain = " ".join(run_command("score", tmp_path / "m.json").split())
+    plain = " ".join(output_of("score", tmp_path / "m.json").split())
     assert called.lower() in plain
     assert called.lower() in ContinualLearningMetrics(matrix).report()
     report = tmp_path / "report.md"
-    run_command("report", tmp_path / "m.json", "--to", report)
+    output_of("report", tmp_path / "m.json", "--to", report)
     assert called.lower() in report.read_text()
 
 
@@ -267,7 +267,7 @@ def test_the_pages_short_names_are_accepted_as_ids(short: str, name: str, tmp_pa
 
 def test_the_good_values_of_the_summary_are_those_of_the_page(tmp_path: Path) -> None:
     text = document(2)
-    listed = {item["name"]: item for item in json.loads(run_command("list", "metrics", "--json", "-"))}
+    listed = {item["name"]: item for item in json.loads(output_of("list", "metrics", "--json", "-"))}
     for row, name in (("AA", "average_accuracy"), ("LA", "learning_accuracy"), ("FM", "forgetting")):
         good = re.search(rf"^\| {row} \|.*\| (.*?) \|$", text, re.MULTILINE)
         assert good is not None

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.documents.by_hand import Values, document, listings, mean, run_command, run_json, write_log, write_tree
+from tests.documents.by_hand import Values, document, listings, mean, output_of, run_json, write_log, write_tree
 
 import perdure
 from perdure.classic.l2metrics2019 import (
@@ -304,7 +304,7 @@ def test_an_incomplete_lifetime_counts_for_no_capability_and_its_group_keeps_its
     assert [(item["n"], item["preset"], item["measure"]) for item in result["groups"]] == [
         (0, "framework-2019", "reward")
     ]
-    messages = run_command("score", data / "mine", "--preset", "framework-2019", status=1)
+    messages = output_of("score", data / "mine", "--preset", "framework-2019", status=1)
     assert "framework-2019 gives no verdicts" in messages
 
 
@@ -320,7 +320,7 @@ def test_taskinfo_is_written_from_experts_and_found_without_being_named(data: Pa
     for task, values in curves.items():
         for number, item in enumerate(values):
             write_tree(data / "alone", f"{task}-{number}", [("1-1.train", task, {}, item)])
-    run_command("export", data / "alone" / "logs", "--to", "taskinfo", "--into", data)
+    output_of("export", data / "alone" / "logs", "--to", "taskinfo", "--into", data)
     written = json.loads((data / "taskinfo" / "info.json").read_text())
     assert {key.lower(): value for key, value in written.items()} == pytest.approx(
         {task.lower(): mean([saturation(value) for value in values]) for task, values in curves.items()}
@@ -355,11 +355,11 @@ def test_an_error_is_compared_as_an_error_and_nothing_is_shown_negated(data: Pat
     assert scores["normalized_integral"]["value"] == pytest.approx(sum(moving_average(falling)) / 40)
     assert scores["time_to_saturation"]["value"] == moving_average(falling).index(lowest[0]) + 1
     assert scores["global_perf"]["value"] > 0
-    messages = run_command("score", name, "--preset", "framework-2019")
+    messages = output_of("score", name, "--preset", "framework-2019")
     shown = re.findall(r"(?:saturation|global_perf|normalized_integral) +([-−]?\d[\d.]*)", messages)
     assert shown
     assert not any(item.startswith(("-", "−")) for item in shown)
-    run_command("export", data / "logs" / name, "--to", "taskinfo", "--into", data / "again")
+    output_of("export", data / "logs" / name, "--to", "taskinfo", "--into", data / "again")
     written = json.loads((data / "again" / "taskinfo" / "info.json").read_text())
     assert list(written.values()) == [pytest.approx(lowest[0])], "an expert's error is stated as an error"
 
@@ -387,10 +387,10 @@ def test_the_printed_syllabi_are_valid_and_equal_the_examples(data: Path, index:
 
 
 def test_lint_lists_the_metrics_of_a_2019_syllabus(data: Path) -> None:
-    messages = run_command("lint", SYLLABI / "ant-b.json")
+    messages = output_of("lint", SYLLABI / "ant-b.json")
     for name, pair in (("ste_forward_transfer", "pong→breakout"), ("ste_reverse_transfer", "breakout→pong")):
         assert re.search(rf"{name} +1 +{pair}", messages)
-    assert "ste_forward_transfer" not in run_command("lint", SYLLABI / "ant-b.json", "--preset", "standard")
+    assert "ste_forward_transfer" not in output_of("lint", SYLLABI / "ant-b.json", "--preset", "standard")
 
 
 @pytest.mark.parametrize(
@@ -404,7 +404,7 @@ def test_lint_lists_the_metrics_of_a_2019_syllabus(data: Path) -> None:
 def test_syllabi_that_section_3_disallows_are_errors(data: Path, kind: str, instructions: list[Any]) -> None:
     path = data / "wrong.json"
     path.write_text(json.dumps({"name": "wrong", "scenario_type": kind, "instructions": instructions}))
-    assert "error" in run_command("lint", path, status=1)
+    assert "error" in output_of("lint", path, status=1)
 
 
 # --- §1.1 and §4: the loop, and custom metrics ---------------------------------------------------

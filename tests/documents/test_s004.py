@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.documents.by_hand import Values, document, listings, mean, run_command, run_json, write_tree
+from tests.documents.by_hand import Values, document, listings, mean, output_of, run_json, write_tree
 
 from perdure.classic.l2metrics2019 import AgentMetric, AgentMetricsReport, parse_blocks, read_log_data
 from perdure.errors import PerdureError
@@ -104,6 +104,6 @@ def test_without_a_reward_the_metrics_fail_with_a_message(data: Path) -> None:
 
 
 def test_the_syllabus_of_figure_1_2_has_one_task_and_tests_the_trained_variants() -> None:
-    messages = run_command("lint", SYLLABUS, "--type", "CL")
+    messages = output_of("lint", SYLLABUS, "--type", "CL")
     assert "0 errors" in messages
     assert re.search(r"maintenance_on_test +[1-9]", messages), "later test phases contain previously trained parameters"

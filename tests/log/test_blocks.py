@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -101,7 +101,6 @@ def test_tasks_are_in_the_order_of_first_learning() -> None:
     assert [task.label for task in life.scenario.tasks] == ["b", "a", "never"]
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 3), st.integers(0, 5), st.sampled_from("uvw"), st.floats(-9, 9)),
@@ -121,7 +120,6 @@ def test_the_passage_does_not_depend_on_the_order_of_rows(rows: list[Any], rando
     assert np.array_equal(one.starts, other.starts)
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 4), st.floats(-9, 9)), min_size=1, max_size=25))
 def test_an_experience_is_the_mean_of_its_rows(rows: list[tuple[int, int, float]]) -> None:
     life = lifetime([{"block_num": block, "exp_num": number, "reward": value} for block, number, value in rows])

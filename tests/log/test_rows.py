@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import perdure
@@ -49,7 +49,6 @@ def make_source(file: Path, content: bytes) -> Source:
     return Source(str(file), file.name, len(content))
 
 
-@settings(deadline=None)
 @given(ROWS, SEPARATOR)
 def test_parsing_returns_the_written_records_with_their_lines(given: list[list[str]], separator: str) -> None:
     text = to_text(given, separator)
@@ -62,7 +61,6 @@ def test_parsing_returns_the_written_records_with_their_lines(given: list[list[s
     ]
 
 
-@settings(deadline=None)
 @given(ROWS, SEPARATOR)
 def test_parsing_examining_and_counting_agree_on_the_records(given: list[list[str]], separator: str) -> None:
     content = b"a%cb\n" % ord(separator) + to_text(given, separator).encode()

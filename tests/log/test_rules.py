@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import perdure
@@ -45,7 +45,6 @@ VALUES = st.one_of(
 
 
 @pytest.mark.parametrize("rule", EVERY, ids=lambda rule: rule.field)
-@settings(deadline=None)
 @given(texts=st.lists(NEARLY, min_size=1, max_size=20))
 @example(texts=["1\n", "20240102T030405.000000\n", "w\n"])
 def test_a_rule_gives_the_same_verdict_for_a_text_and_a_column(rule: Rule, texts: list[str]) -> None:
@@ -59,7 +58,6 @@ def errors_of(problems: tuple[Problem, ...]) -> Iterator[Problem]:
 
 @pytest.mark.parametrize("field", [field for field in RULES if field != "timestamp"] + ["reward", "other"])
 @pytest.mark.parametrize("many", [False, True], ids=["log", "log_many"])
-@settings(max_examples=60, deadline=None)
 @given(value=VALUES)
 @example(value=10**18)
 @example(value=2**63 - 1)
@@ -84,7 +82,6 @@ def test_written_records_are_checked_and_read_without_problems(field: str, many:
 
 
 @pytest.mark.parametrize("rule", EVERY, ids=lambda rule: rule.field)
-@settings(max_examples=60, deadline=None)
 @given(text=NEARLY)
 def test_check_refuses_every_line_that_the_reader_refuses(rule: Rule, text: str) -> None:
     cells = dict.fromkeys(("block_num", "exp_num"), "0") | {"worker_id": "w", "block_type": "train"}

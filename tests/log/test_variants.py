@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.log.variant_lifetimes import Row, blocks, lifetime, tasks
 
@@ -132,7 +132,6 @@ def lifetimes(draw: st.DrawFn) -> dict[str, list[Row]]:
     return results
 
 
-@settings(max_examples=300, deadline=None)
 @given(lifetimes())
 def test_every_experience_has_the_task_that_the_definition_gives_it(given_lifetimes: dict[str, list[Row]]) -> None:
     read = {name: lifetime(rows, name) for name, rows in given_lifetimes.items()}
@@ -151,7 +150,6 @@ def test_every_experience_has_the_task_that_the_definition_gives_it(given_lifeti
     assert pickle.loads(pickle.dumps(settled)) == settled  # because it is sent to other processes
 
 
-@settings(max_examples=100, deadline=None)
 @given(lifetimes())
 def test_a_single_lifetime_is_resolved_over_itself(given_lifetimes: dict[str, list[Row]]) -> None:
     for name, rows in given_lifetimes.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import perdure
@@ -35,7 +35,6 @@ def life(into: Path, name: str, evaluations: list[tuple[float, float]], directio
     return into / name
 
 
-@settings(deadline=None)
 @given(st.floats(-100, 100), st.floats(-100, 100))
 def test_it_is_the_difference_as_measured_turned_about_where_lower_is_better(
     tmp_path_factory: pytest.TempPathFactory, before: float, after: float

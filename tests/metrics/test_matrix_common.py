@@ -77,7 +77,6 @@ def test_the_zero_filled_transposed_twin_of_s002_gives_the_same_values(tmp_path:
 
 
 @given(whole_matrices(3), st.sampled_from(["column 0", "missing", "zeros"]))
-@settings(max_examples=40, deadline=None)
 def test_which_way_round_a_matrix_is_written_changes_no_value(cells: np.ndarray[Any, Any], sign: str) -> None:
     if sign != "column 0":
         cells = cells[:, 1:]
@@ -173,7 +172,7 @@ def test_every_cell_metric_has_a_loop_to_be_held_against() -> None:
 
 
 @given(whole_matrices(), st.randoms(use_true_random=False))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_each_metric_equals_its_definition_written_as_a_loop(cells: np.ndarray[Any, Any], random: Any) -> None:
     count = len(cells)
     untrained = [random.uniform(0.0, 0.3) for _ in range(count)]
@@ -186,7 +185,7 @@ def test_each_metric_equals_its_definition_written_as_a_loop(cells: np.ndarray[A
 
 
 @given(whole_matrices())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_average_accuracy_is_learning_accuracy_plus_the_share_of_bwt(cells: np.ndarray[Any, Any]) -> None:
     count, matrix = len(cells), accuracy_matrix(cells)
     average, learning, change = (
@@ -196,7 +195,7 @@ def test_average_accuracy_is_learning_accuracy_plus_the_share_of_bwt(cells: np.n
 
 
 @given(whole_matrices())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_percent_and_fractions_tell_the_same(cells: np.ndarray[Any, Any]) -> None:
     fractions, percents = accuracy_matrix(cells), accuracy_matrix(cells * 100, unit="percent")
     for metric in FROM_CELLS:

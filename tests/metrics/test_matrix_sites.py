@@ -20,7 +20,7 @@ from perdure.metrics.measure import Context, measure
 
 
 @given(whole_matrices(), st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_log_and_a_file_of_the_same_life_agree(cells: np.ndarray[Any, Any], data: Any) -> None:
     gaps = data.draw(st.sets(st.sampled_from(list(np.ndindex(cells.shape))), max_size=3))
     for cell in gaps:

@@ -124,7 +124,7 @@ def test_a_scorer_carries_nothing_from_one_lifetime_to_the_next(preset: str, pre
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_a_scorer_carries_nothing_over_whatever_the_lifetimes(seed: int) -> None:
     rng = np.random.default_rng(seed)
     lives = lives_of(rng)

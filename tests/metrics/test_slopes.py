@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.metrics.slopes import theil_sen
@@ -20,7 +20,6 @@ whole = st.integers(-5, 5).map(float)
 real = st.floats(-1e6, 1e6, allow_subnormal=False)
 
 
-@settings(deadline=None)
 @given(steps, st.data())
 def test_the_slope_found_is_the_median_of_all_pairs(gaps: list[float], data: st.DataObject) -> None:
     abscissae = np.cumsum(gaps)
@@ -29,7 +28,6 @@ def test_the_slope_found_is_the_median_of_all_pairs(gaps: list[float], data: st.
     assert theil_sen(ordinates, abscissae, few=8) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@settings(deadline=None)
 @given(st.lists(whole, min_size=2, max_size=80))
 def test_whole_numbers_that_tie_give_exactly_the_median_of_all_pairs(values: list[float]) -> None:
     ordinates, abscissae = np.array(values), np.arange(len(values), dtype=float)

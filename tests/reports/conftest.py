@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -80,29 +81,31 @@ def write_life(
     return into / name
 
 
+def write_run(
+    into: Path,
+    tasks: int = 3,
+    lifetimes: int = 3,
+    learners: tuple[str, ...] = ("keeper", "forgetter"),
+    experts: bool = True,
+    **how: object,
+) -> Path:
+    """Write a run folder: lifetimes of each learner, and one expert per task."""
+    run = into / f"run-{tasks}-{lifetimes}-{len(learners)}"
+    names = [f"task{number:02d}" for number in range(tasks)]
+    for learner in learners:
+        for seed in range(lifetimes):
+            keeps = 0.97 if learner == "keeper" else 0.5
+            write_life(run / "lives", f"{learner}-{seed}", names, keeps=keeps, seed=seed, learner=learner, **how)  # type: ignore[arg-type]
+    if experts:
+        for name in names:
+            write_life(run / "experts", f"expert-{name}", [name], role="expert", learner="expert", seed=99)
+    return run
+
+
 @pytest.fixture
 def run_folder(tmp_path: Path) -> Run:
-    """Return a function that writes a run folder: lifetimes of each learner, and one expert per task."""
-
-    def make(
-        tasks: int = 3,
-        lifetimes: int = 3,
-        learners: tuple[str, ...] = ("keeper", "forgetter"),
-        experts: bool = True,
-        **how: object,
-    ) -> Path:
-        run = tmp_path / f"run-{tasks}-{lifetimes}-{len(learners)}"
-        names = [f"task{number:02d}" for number in range(tasks)]
-        for learner in learners:
-            for seed in range(lifetimes):
-                keeps = 0.97 if learner == "keeper" else 0.5
-                write_life(run / "lives", f"{learner}-{seed}", names, keeps=keeps, seed=seed, learner=learner, **how)  # type: ignore[arg-type]
-        if experts:
-            for name in names:
-                write_life(run / "experts", f"expert-{name}", [name], role="expert", learner="expert", seed=99)
-        return run
-
-    return make
+    """Return a function that writes a run folder of this test."""
+    return partial(write_run, tmp_path)
 
 
 @pytest.fixture
@@ -127,7 +130,7 @@ def two_runs(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "keeper", tmp_path / "forgetter"
 
 
-@pytest.fixture
-def gather_run(run_folder: Run) -> Callable[..., GroupedSurvey]:
-    """Return a function that writes such a run, and gathers it."""
-    return lambda *given, **how: gather([run_folder(*given, **how)])
+@pytest.fixture(scope="session")
+def gather_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., GroupedSurvey]:
+    """Return a function that writes and gathers a run folder, once for all tests: they only read it."""
+    return cache(lambda *given, **how: gather([write_run(tmp_path_factory.mktemp("run"), *given, **how)]))

@@ -14,11 +14,10 @@ from perdure.stats.groups import GroupedSurvey
 GatherRun = Callable[..., GroupedSurvey]
 
 
-@pytest.fixture
-def written(tmp_path: Path, gather_run: GatherRun) -> tuple[Path, GroupedSurvey]:
-    material = gather_run(3, 3)
-    run = Path(material.lifetimes[0].score.identity.source).parents[1]
-    return tmp_path / "report.html", write_report(run, tmp_path / "report.html").data
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory, gather_run: GatherRun) -> tuple[Path, GroupedSurvey]:
+    target = tmp_path_factory.mktemp("page") / "report.html"
+    return target, write_report(Path(gather_run(3, 3).lifetimes[0].score.identity.source).parents[1], target).data
 
 
 def watched(browser: Any, target: Path, **how: Any) -> Any:

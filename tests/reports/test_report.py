@@ -28,6 +28,7 @@ from perdure.tables import escape_latex, escape_markdown
 from perdure.text import p_text
 
 GatherRun = Callable[..., GroupedSurvey]
+Run = Callable[..., Path]
 HOSTILE = '<script>alert("x")</script>'
 
 
@@ -58,7 +59,7 @@ class Elements(HTMLParser):
             self.text += data
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def report(gather_run: GatherRun) -> Report:
     return report_of(gather_run(3, 3), command="perdure report logs", now="2026-01-01T00:00:00+00:00")
 
@@ -247,15 +248,12 @@ def test_definitions_come_from_the_declarations(report: Report) -> None:
         assert report.data.survey.metrics[name].summary in text
 
 
-def test_a_lifetime_that_cannot_be_read_is_named_and_the_others_are_reported(
-    tmp_path: Path, gather_run: GatherRun
-) -> None:
-    material = gather_run(2, 2, ("keeper",))
-    broken = material.lifetimes[0].score.identity.source
-    assert broken
-    (Path(broken) / "logger_info.json").write_text("{")
-    report = write_report(Path(broken).parents[1], tmp_path / "report.html")
-    assert [path for path, _ in report.data.survey.left_out] == [broken]
+def test_a_lifetime_that_cannot_be_read_is_named_and_the_others_are_reported(tmp_path: Path, run_folder: Run) -> None:
+    run = run_folder(2, 2, ("keeper",))
+    broken = run / "lives" / "keeper-0"
+    (broken / "logger_info.json").write_text("{")
+    report = write_report(run, tmp_path / "report.html")
+    assert [path for path, _ in report.data.survey.left_out] == [str(broken)]
     assert "not JSON" in (tmp_path / "report.html").read_text()
 
 

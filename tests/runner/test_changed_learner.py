@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 from tests.cli.verbs import run_verb
+from tests.command import run_process
 
 import perdure
 from perdure.errors import PerdureError
@@ -127,7 +128,7 @@ def test_a_lifetime_killed_before_its_learner_changed_starts_again_with_a_note(
 ) -> None:
     file = write_protocol(tmp_path, spared=str(tmp_path / "spared"))
     command = ("run", file, "--into", tmp_path / "run", "--workers", workers)
-    assert run_cli(*command).returncode == (1 if workers else -9)
+    assert run_process(*command).returncode == (1 if workers else -9)
     (tmp_path / "spared").touch()
     change(mine)
     again = run_cli(*command, "--json", "out.json")

@@ -7,7 +7,7 @@ import json
 from typing import Any, get_args
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.log.model import STANDARD_COLUMNS, Lifetime
@@ -61,7 +61,6 @@ def syllabi(draw: st.DrawFn) -> str:
 
 
 @given(syllabi(), st.integers(0, 100))
-@settings(max_examples=60, deadline=None)
 def test_a_log_has_the_sites_that_lint_lists_for_its_syllabus(text: str, seed: int) -> None:
     metrics = list(METRICS)
     report = lint(text, metrics=metrics)

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import ScenarioError, UnknownNameError
@@ -52,7 +52,6 @@ def test_dispersed_learns_in_three_fresh_orders_as_much_as_condensed() -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 8))
-@settings(max_examples=60, deadline=None)
 def test_superblocks_repeat_an_order_only_after_every_order_was_used(seed: int, tasks: int, superblocks: int) -> None:
     syllabus = compose("dispersed", [*"abcd"[:tasks]], learn=8, evaluate=1, superblocks=superblocks, seed=seed)
     blocks = [task for task, _ in learned_blocks(syllabus)]
@@ -206,7 +205,6 @@ def requests(draw: st.DrawFn) -> tuple[str, list[Task], dict[str, Any]]:
 
 
 @given(requests())
-@settings(max_examples=120, deadline=None)
 def test_a_composed_syllabus_survives_the_round_trip(
     request: tuple[str, list[Task], dict[str, Any]],
 ) -> None:
@@ -217,7 +215,6 @@ def test_a_composed_syllabus_survives_the_round_trip(
 
 
 @given(requests())
-@settings(max_examples=80, deadline=None)
 def test_a_composed_syllabus_lints_clean_for_its_type(request: tuple[str, list[Task], dict[str, Any]]) -> None:
     layout, tasks, sizes = request
     report = lint(compose(layout, tasks, **sizes))
@@ -226,7 +223,6 @@ def test_a_composed_syllabus_lints_clean_for_its_type(request: tuple[str, list[T
 
 
 @given(requests())
-@settings(max_examples=80, deadline=None)
 def test_every_variant_is_learned_for_the_requested_length(request: tuple[str, list[Task], dict[str, Any]]) -> None:
     layout, tasks, sizes = request
     totals: Counter[str] = Counter()

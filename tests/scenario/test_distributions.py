@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.scenario.model import Block, Scenario
@@ -24,7 +24,6 @@ PARAMS: dict[str, Any] = {
 
 
 @given(st.integers(0, 2**64), st.integers(0, 500), st.integers(0, 10**9))
-@settings(max_examples=50, deadline=None)
 def test_the_draw_of_an_episode_does_not_depend_on_earlier_draws(seed: int, block: int, index: int) -> None:
     again = draw_parameters(PARAMS, seed, block, index)
     draw_parameters(PARAMS, seed, block, index + 1)
@@ -33,7 +32,6 @@ def test_the_draw_of_an_episode_does_not_depend_on_earlier_draws(seed: int, bloc
 
 
 @given(st.integers(0, 1000))
-@settings(max_examples=50, deadline=None)
 def test_a_draw_stays_within_its_distribution(index: int) -> None:
     params = draw_parameters(PARAMS, 1, 2, index, 0.25)
     assert 0.1 <= params["width"] <= 0.3

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import ScenarioError
@@ -33,13 +33,11 @@ objects = st.dictionaries(st.sampled_from(["instructions", "name", "x"]), values
 
 
 @given(objects, st.sampled_from([None, 1, 4]))
-@settings(max_examples=150, deadline=None)
 def test_decoding_gives_the_result_of_json(value: dict[str, object], indent: int | None) -> None:
     assert decode(json.dumps(value, indent=indent)) == value
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=300, deadline=None)
 def test_any_text_is_decoded_or_refused_as_by_json(text: str) -> None:
     try:
         value = json.loads(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.scenario.compose import compose
@@ -27,7 +27,6 @@ def test_learning_is_a_capital_and_evaluation_a_small_letter() -> None:
     st.lists(st.tuples(st.booleans(), st.sampled_from("abcdef"), st.none() | st.integers(1, 10**9)), max_size=300),
     st.integers(1, 120),
 )
-@settings(max_examples=150, deadline=None)
 def test_a_drawing_fits_its_width(rows: list[tuple[bool, str, int | None]], width: int) -> None:
     blocks = [Block("learn" if learn else "evaluate", task, length) for learn, task, length in rows]
     scenario = Scenario.of("s", blocks)

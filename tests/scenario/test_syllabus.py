@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import ScenarioError
@@ -215,7 +215,6 @@ def syllabi(draw: st.DrawFn) -> list[Any]:
 
 
 @given(syllabi())
-@settings(max_examples=120, deadline=None)
 def test_any_syllabus_without_errors_survives_the_round_trip(instructions: list[Any]) -> None:
     syllabus, problems = parse(*instructions)
     if not any(problem.level == "error" for problem in problems):
@@ -225,7 +224,6 @@ def test_any_syllabus_without_errors_survives_the_round_trip(instructions: list[
 
 
 @given(syllabi())
-@settings(max_examples=80, deadline=None)
 def test_blocks_have_as_many_episodes_as_the_unrolled_syllabus(instructions: list[Any]) -> None:
     syllabus, _ = parse(*instructions)
     counted = sum(block.length or 0 for block in syllabus.scenario.blocks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.stats.lives import lives, normal, pool
@@ -38,7 +38,6 @@ def test_each_verdict_has_its_sentence(mean: float, sd: float, begins: str) -> N
 
 
 @given(st.floats(-30, 10), st.floats(0.1, 20), st.integers(3, 30))
-@settings(max_examples=60, deadline=None)
 def test_the_sentence_names_the_ends_of_the_interval_that_decided(mean: float, sd: float, n: int) -> None:
     (group,) = groups(pool(*lives(normal(mean, sd, n), learner="ppo")))
     found = keeping(group)

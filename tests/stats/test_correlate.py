@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 from tests.stats.lives import life
@@ -67,7 +67,6 @@ def test_the_p_of_few_lifetimes_is_a_share_of_all_orders(n: int) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=4, max_size=5))
-@settings(max_examples=30, deadline=None)
 def test_ties_do_not_make_few_lifetimes_surer_than_all_their_orders(pairs: list[tuple[int, int]]) -> None:
     first, second = zip(*pairs, strict=True)
     if len(set(first)) == 1 or len(set(second)) == 1:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.stats.lives import BARS, life, lives, normal
@@ -96,7 +96,6 @@ def test_json_holds_every_key_of_the_contract_and_no_nan() -> None:
 
 
 @given(st.lists(st.one_of(st.integers(-3, 3), st.floats(-1e9, 1e9)), max_size=30), st.floats(-5, 5), st.floats(0, 5))
-@settings(max_examples=100, deadline=None)
 def test_whatever_the_values_every_number_is_finite_and_nothing_warns(
     values: list[float], threshold: float, margin: float
 ) -> None:

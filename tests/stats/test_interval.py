@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from scipy import stats  # type: ignore[import-untyped]
@@ -24,7 +24,6 @@ VALUES = st.lists(st.floats(-50, 50), min_size=3, max_size=20).map(np.array)
 
 
 @given(VALUES, st.floats(-5, 5), st.sampled_from([0.8, 0.9, 0.95, 0.99]))
-@settings(max_examples=60, deadline=None)
 def test_one_part_is_scipys_t_test(values: np.ndarray, against: float, level: float) -> None:
     if values.std(ddof=1) < 1e-6:
         return
@@ -37,7 +36,6 @@ def test_one_part_is_scipys_t_test(values: np.ndarray, against: float, level: fl
 
 
 @given(VALUES, VALUES)
-@settings(max_examples=60, deadline=None)
 def test_two_parts_are_welchs_test(ours: np.ndarray, theirs: np.ndarray) -> None:
     if min(ours.std(ddof=1), theirs.std(ddof=1)) < 1e-6:
         return
@@ -48,7 +46,6 @@ def test_two_parts_are_welchs_test(ours: np.ndarray, theirs: np.ndarray) -> None
 
 
 @given(VALUES, VALUES, st.sampled_from([0.8, 0.95, 0.99, 0.9999]))
-@settings(max_examples=60, deadline=None)
 def test_weighted_quantiles_are_those_of_cochran_and_cox(ours: np.ndarray, theirs: np.ndarray, level: float) -> None:
     if min(ours.std(ddof=1), theirs.std(ddof=1)) < 1e-6:
         return
@@ -63,7 +60,6 @@ def test_weighted_quantiles_are_those_of_cochran_and_cox(ours: np.ndarray, their
 
 
 @given(VALUES, VALUES, st.floats(-80, 80), st.sampled_from([0.8, 0.95, 0.99]))
-@settings(max_examples=100, deadline=None)
 def test_p_is_the_level_at_which_a_weighted_interval_touches_the_threshold(
     ours: np.ndarray, theirs: np.ndarray, against: float, level: float
 ) -> None:
@@ -80,7 +76,6 @@ def test_p_is_the_level_at_which_a_weighted_interval_touches_the_threshold(
 
 
 @given(VALUES, st.sampled_from([0.8, 0.95]))
-@settings(max_examples=30, deadline=None)
 def test_weighted_intervals_of_one_part_or_equal_parts_are_plain(values: np.ndarray, level: float) -> None:
     part = part_of(values)
     plain, weighted = interval_of(1.0, [part, part], level), weighted_interval_of(1.0, [part, part], level)
@@ -90,7 +85,6 @@ def test_weighted_intervals_of_one_part_or_equal_parts_are_plain(values: np.ndar
 
 
 @given(st.lists(st.integers(-40, 40), min_size=1, max_size=14, unique_by=abs))
-@settings(max_examples=60, deadline=None)
 def test_the_signed_rank_test_is_scipys_where_nothing_is_tied(differences: list[int]) -> None:
     values = np.array([one for one in differences if one], dtype=float)
     if len(values):
@@ -98,7 +92,6 @@ def test_the_signed_rank_test_is_scipys_where_nothing_is_tied(differences: list[
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=9))
-@settings(max_examples=60, deadline=None)
 def test_tied_differences_are_dealt_every_sign(differences: list[int]) -> None:
     values = np.array([one for one in differences if one], dtype=float)
     if not len(values):

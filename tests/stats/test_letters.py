@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.stats.systems import letters_of
@@ -13,7 +13,6 @@ NAMES = ("a", "b", "c", "d", "e")
 
 
 @given(st.sets(st.sampled_from(list(combinations(NAMES, 2)))))
-@settings(max_examples=200, deadline=None)
 def test_two_systems_share_a_letter_unless_they_differ(differing: set[tuple[str, str]]) -> None:
     found = letters_of(NAMES, differing)
     assert all(found.values())

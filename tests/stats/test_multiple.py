@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.stats.interval import bonferroni, holm
@@ -22,14 +22,12 @@ def test_holm_by_hand() -> None:
 
 
 @given(P_VALUES)
-@settings(max_examples=60)
 def test_holm_lies_between_no_adjustment_and_bonferroni(p_values: list[float]) -> None:
     for raw, stepped, whole in zip(p_values, holm(p_values), bonferroni(p_values), strict=True):
         assert raw <= stepped <= whole + 1e-15
 
 
 @given(P_VALUES, st.randoms())
-@settings(max_examples=40)
 def test_holm_does_not_depend_on_the_order(p_values: list[float], random: object) -> None:
     order = list(range(len(p_values)))
     random.shuffle(order)  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
@@ -23,13 +23,11 @@ SCORES = st.lists(st.floats(-10, 10), min_size=1, max_size=25).map(np.array)
 
 
 @given(SCORES)
-@settings(max_examples=60, deadline=None)
 def test_the_interquartile_mean_is_scipys_trimmed_mean(scores: np.ndarray) -> None:
     assert float(interquartile_mean(scores)) == pytest.approx(stats.trim_mean(scores, 0.25), abs=1e-12)
 
 
 @given(SCORES, SCORES)
-@settings(max_examples=60, deadline=None)
 def test_the_probability_of_improvement_is_mann_whitneys_u_over_the_pairs(ours: np.ndarray, theirs: np.ndarray) -> None:
     expected = np.mean([(a > b) + (a == b) / 2 for a in ours for b in theirs])
     assert probability_of_improvement(ours, theirs) == pytest.approx(expected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
@@ -14,7 +14,6 @@ VALUES = st.lists(st.floats(-50, 50), min_size=3, max_size=30).map(np.array)
 
 
 @given(VALUES)
-@settings(max_examples=60, deadline=None)
 def test_the_interval_is_scipys(values: np.ndarray) -> None:
     if values.std(ddof=1) < 1e-6:
         return
@@ -24,7 +23,6 @@ def test_the_interval_is_scipys(values: np.ndarray) -> None:
 
 
 @given(st.integers(1, 60), st.data())
-@settings(max_examples=40, deadline=None)
 def test_the_sign_test_is_scipys_binomial_test(n: int, data: st.DataObject) -> None:
     above = data.draw(st.integers(0, n))
     assert sign_test(above, n) == pytest.approx(stats.binomtest(above, n, 0.5, alternative="greater").pvalue)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from perdure.tasks.interface import Parameter, TaskError, settled
@@ -71,7 +71,6 @@ def test_the_form_describes_the_accepted_values() -> None:
     assert FREE.form == "any"
 
 
-@settings(max_examples=50)
 @given(some.floats(0.02, 1), some.integers(1, 12))
 def test_resolving_parameters_twice_changes_nothing(width: float, lanes: int) -> None:
     once = settled(ALL, {"bot/paddle/width": width, "lanes": lanes}, "t")

@@ -71,7 +71,7 @@ def test_without_variation_pictures_are_unchanged() -> None:
     assert np.array_equal(vary(pictures()), pictures())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     some.fixed_dictionaries(
         {},

@@ -375,7 +375,7 @@ blocks = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(blocks, st.integers(0, 2**32))
 def test_after_every_block_the_metrics_are_those_of_the_lifetime_so_far(
     tmp_path: Path, lived: list[tuple[str, str, int]], seed: int

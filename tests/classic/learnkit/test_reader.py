@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.classic.learnkit.trees import CLASS, EPISODE, FIGURE, REWARDS, STEPS, line, put, read, report
 
@@ -306,7 +306,6 @@ def test_other_trees_are_not_recognised(tmp_path: Path) -> None:
 WHOLE = ("\t".join(FIGURE) + "\n" + line() + line(task=1)).encode()
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.integers(0, len(WHOLE) - 1),
     st.binary(max_size=4),

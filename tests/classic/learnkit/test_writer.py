@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.classic.learnkit.trees import CLASS, FIGURE, REPORT, line, put, read
 
@@ -61,7 +61,6 @@ def lifetimes(draw: st.DrawFn) -> Lifetime:
     return Lifetime("a life", frame, {"performance": "higher", "loss": "lower"}, learner="q", seed=5, role=role)
 
 
-@settings(max_examples=60, deadline=None)
 @given(lifetimes())
 def test_reading_returns_the_written_lifetime(lifetime: Lifetime) -> None:
     with TemporaryDirectory() as folder:

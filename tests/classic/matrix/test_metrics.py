@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import perdure
@@ -65,7 +65,6 @@ def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
         assert found[key] == (None if value is None else pytest.approx(value, abs=1e-9)), key
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_the_summary_has_the_pages_definitions_under_its_keys(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 6))

@@ -39,7 +39,7 @@ def test_reading_returns_the_written_lifetimes(tmp_path: Path, name: str) -> Non
 
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 8), piece=st.integers(1, 400), part=st.integers(1, 800))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_lifetimes_survive_in_pieces_of_any_size(
     tmp_path_factory: pytest.TempPathFactory, seed: int, count: int, piece: int, part: int
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.log.formats.bulk_lifetimes import LENGTH, SCENARIO, array, make_lifetimes, read_all, refusal_message
 
@@ -25,7 +25,6 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(where=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-@settings(max_examples=150, deadline=None)
 def test_a_flipped_bit_anywhere_is_found(
     pristine: Path, tmp_path_factory: pytest.TempPathFactory, where: float, bit: int
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.log.formats.matrices import EXAMPLE, FULL, S002, accuracy_matrix, as_file, as_text, write_file
@@ -39,7 +39,6 @@ def test_the_example_holds_the_numbers_of_s002() -> None:
 
 
 @given(hnp.arrays(np.float64, st.integers(2, 6).map(lambda count: (count, count + 1)), elements=st.floats(3.0, 100.0)))
-@settings(max_examples=30, deadline=None)
 def test_a_matrix_survives_the_round_trip_through_text(tmp_path_factory: Any, cells: np.ndarray[Any, Any]) -> None:
     path = write_file(tmp_path_factory.mktemp("round"), as_text(cells))
     np.testing.assert_array_equal(read_matrix(path).values, cells)
@@ -236,7 +235,6 @@ def test_tables_with_names_and_foreign_json_are_not_recognised(tmp_path: Path) -
 
 
 @given(st.binary(max_size=60), st.sampled_from(["csv", "json", "npz", "npy"]))
-@settings(max_examples=80, deadline=None)
 def test_any_bytes_give_a_matrix_or_one_of_our_errors(tmp_path_factory: Any, content: bytes, suffix: str) -> None:
     path = write_file(tmp_path_factory.mktemp("bytes"), content, f"m.{suffix}")
     looks_like_matrix(path)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -44,7 +44,6 @@ def test_a_word_before_counting_numbers_names_the_state_before_learning() -> Non
 
 
 @given(hnp.arrays(np.float64, st.integers(2, 5).map(lambda count: (count, count)), elements=st.floats(3, 100)))
-@settings(max_examples=40, deadline=None)
 def test_numbers_that_do_not_count_are_values(cells: np.ndarray[Any, Any]) -> None:
     result = RawMatrix.of(cells, "m")
     np.testing.assert_array_equal(result.cells, cells)
@@ -52,7 +51,6 @@ def test_numbers_that_do_not_count_are_values(cells: np.ndarray[Any, Any]) -> No
 
 
 @given(hnp.arrays(np.float64, st.integers(2, 5).map(lambda count: (count, count)), elements=st.floats(3, 100)))
-@settings(max_examples=40, deadline=None)
 def test_counting_labels_are_recognised_in_arrays_too(cells: np.ndarray[Any, Any]) -> None:
     count = len(cells)
     framed = np.full((count + 1, count + 1), np.nan)
@@ -86,7 +84,6 @@ def test_a_word_out_of_place_is_named_with_line_and_cell(lines: Any, words: str)
 @given(
     st.lists(st.lists(st.sampled_from(["", "0", "1", "2", "0.5", "a", "b", "nan"]), min_size=1, max_size=4), max_size=4)
 )
-@settings(max_examples=150, deadline=None)
 def test_a_table_that_is_a_matrix_can_be_parsed(lines: list[list[str]]) -> None:
     if is_matrix(lines):
         assert fits(*parse_text(lines, "m.csv").cells.shape)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.log import READERS
@@ -70,7 +70,6 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=80))
-@settings(max_examples=80, deadline=None)
 def test_any_bytes_are_recognised_or_not(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("bytes") / "t.csv"
     path.write_bytes(content)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -32,7 +32,6 @@ def tables() -> Any:
 
 
 @given(tables())
-@settings(max_examples=200, deadline=None)
 def test_a_transposed_table_has_the_other_orientation(cells: Cells) -> None:
     try:
         straight = orientation(cells)
@@ -100,7 +99,6 @@ def test_a_shape_that_contradicts_an_empty_half_is_refused() -> None:
 
 
 @given(tables(), st.sampled_from(["evaluated", "learned"]))
-@settings(max_examples=100, deadline=None)
 def test_a_given_orientation_is_followed_or_refused_and_never_ignored(cells: Cells, row_meaning: Any) -> None:
     try:
         rows = orientation(cells).rows

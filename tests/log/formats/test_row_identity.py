@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import LogError
@@ -265,7 +265,6 @@ BLOCK_ROWS = st.lists(
 WHO = st.tuples(st.sampled_from(["ewc", "der", "a b"]), st.integers(0, 3))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(WHO, BLOCK_ROWS, min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_lifetimes_are_the_same_in_one_file_in_several_and_interleaved(
     lives: dict[tuple[str, int], list[tuple[str, str, int]]], random: object

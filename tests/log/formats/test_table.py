@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import LogError
@@ -341,7 +341,6 @@ def test_text_that_spans_several_chunks_is_laid_out_the_same(tmp_path: Path, mon
         assert refusal_message(file).startswith(f"{file}:24: score is 'bad'")
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(0, len(GOOD.encode()) - 1), st.binary(max_size=4), st.integers(0, 6))
 def test_damage_anywhere_is_a_log_error_or_harmless(place: int, put_in: bytes, taken_out: int) -> None:
     whole = GOOD.encode()
@@ -360,7 +359,6 @@ def test_damage_anywhere_is_a_log_error_or_harmless(place: int, put_in: bytes, t
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(CELLS, st.none() | CELLS), min_size=1, max_size=6), st.sampled_from(",\t"))
 def test_any_text_that_polars_writes_is_laid_out_as_polars_reads_it(
     cells: list[tuple[str, str | None]], separator: str

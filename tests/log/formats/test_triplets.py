@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import LogError
@@ -103,7 +103,6 @@ def test_seeds_in_one_file_are_lifetimes(tmp_path: Path) -> None:
         np.testing.assert_array_equal(lifetime.matrix.values, alone.values)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 4), st.data())
 def test_the_order_of_rows_within_one_training_does_not_matter(count: int, data: st.DataObject) -> None:
     values = np.array(data.draw(st.lists(st.floats(0, 1), min_size=count * count, max_size=count * count)))

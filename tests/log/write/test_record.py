@@ -10,7 +10,7 @@ from unicodedata import category
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.log.write.records import RECORD, text_of
 
@@ -119,7 +119,6 @@ known = text.filter(lambda name: all(category(letter) != "Cn" for letter in name
 names = known.filter(lambda name: name.strip() and all(ord(letter) >= 32 and ord(letter) != 127 for letter in name))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(names.filter(lambda name: ".." not in name), numbers, text), min_size=1, max_size=8))
 def test_reading_returns_the_logged_rows(tmp_path_factory: pytest.TempPathFactory, records: list[Any]) -> None:
     folder = tmp_path_factory.mktemp("round")
@@ -144,7 +143,6 @@ def test_reading_returns_the_logged_rows(tmp_path_factory: pytest.TempPathFactor
     assert check_l2logger(folder / "life").ok
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -65,7 +65,6 @@ def write_lifetime(into: Path, name: str = "life", **more: Any) -> Path:
         max_size=30,
     )
 )
-@settings(deadline=None)
 def test_reading_returns_the_records_written_as_events(tmp_path_factory: Any, rows: list[tuple[Any, ...]]) -> None:
     tags = [("train/a/x", "train/a/y"), ("eval/ü/x", "eval/ü/y"), ("t" * 200, "u")]
     which, steps, moments, first, second = map(np.array, zip(*rows, strict=True))

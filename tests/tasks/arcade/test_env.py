@@ -58,7 +58,7 @@ def test_a_game_of_many_runs_as_it_does_alone(game: str, changed: bool, seen: st
             over[number] = bool(ended or cut)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(some.sampled_from(NAMES), some.integers(0, 2**31), some.data())
 def test_features_stay_within_their_space_for_any_actions(game: str, seed: int, data: some.DataObject) -> None:
     params = {
