@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from scipy import stats  # type: ignore[import-untyped]
 from tests.metrics import new_definitions as oracle
 from tests.stats.lives import BARS, altered, beside_experts, life, lives, normal
@@ -422,3 +423,18 @@ def test_a_system_above_at_every_quantile_is_in_stochastic_order() -> None:
     assert almost_stochastic_order(A, B, np.random.default_rng(3)) == almost_stochastic_order(
         A, B, np.random.default_rng(3)
     )
+
+
+@pytest.mark.parametrize(("margin", "verdict"), [(0.5, "undecided"), (5.0, "as good")])
+def test_a_given_margin_replaces_the_declared_one(margin: float, verdict: str) -> None:
+    bar = Threshold(compared=ComparedAs(margin=2.0), margin=margin, margin_given=True)
+    assert compared(normal(0, 1, 11, 1), normal(0, 1, 11, 2), bar).verdict == verdict
+
+
+@pytest.mark.parametrize(("margin", "factor"), [(1.25, 1.25), (0.2, 1.25)])
+def test_the_margin_of_a_ratio_is_a_factor_or_a_distance_from_1(margin: float, factor: float) -> None:
+    bar = replace(RATIO["forward_transfer"], margin=margin, margin_given=True)
+    rng = np.random.default_rng(0)
+    sides = [lives(list(np.exp(rng.normal(0, 0.05, 9))), "forward_transfer") for _ in range(2)]
+    difference = compare_lives(sides[0], sides[1], {"forward_transfer": bar}).differences["forward_transfer"]
+    assert difference.margin == pytest.approx(factor)

@@ -132,11 +132,12 @@ def chosen_metrics(
         }
     for given, margin in (margins or {}).items():
         name = METRICS.canonical(given)
-        if name not in metrics:
+        metric = metrics.get(name) or (METRICS.get(name) if name in METRICS and METRICS.get(name).compared else None)
+        if metric is None:
             raise UnknownNameError("metric", name, metrics)
-        if metrics[name].threshold is None:
+        if metric.threshold is None and metric.compared is None:
             raise MetricError(f"{name} has no threshold that a margin of {margin:g} could move", "leave it out")
-        metrics[name] = msgspec.structs.replace(metrics[name], margin=margin, margin_given=True)
+        metrics[name] = msgspec.structs.replace(metric, margin=margin, margin_given=True)
     return metrics
 
 
