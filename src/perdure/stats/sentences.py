@@ -176,17 +176,18 @@ def lead(comparison: Comparison) -> str:
     spread = "" if low is None else f"{percent(reached.level)} interval {interval(low, high, ' to ')}"
     facts = "; ".join(part for part in (spread, _tested(reached), reached.why) if part)
     facts = f" ({facts})" if facts else ""
+    favoured = reached.n if ahead or reached.verdict in ("no worse", "as good") else reached.baseline_n
     if reached.verdict in ("better", "worse"):
-        return f"{first} ends {by} better than {second}{facts}.{_others(comparison, reached, by)}"
+        answer = f"{with_collapse_share(f'{first} ends {by} better than {second}{facts}', favoured)}."
+        return answer + _others(comparison, reached, by)
     if reached.verdict == "undecided":
         leader = f"{first} is ahead by {by}" if reached.difference else "both are equal"
         answer = f"Which one ends up better, {system} or {baseline}, is undecided: {leader}{_likely(reached)}{facts}."
     elif reached.verdict is None:
         answer = f"{first} ends {by} better than {second}{facts}." if reached.difference else f"Both end equal{facts}."
     else:
-        answer = (
-            f"{system} ends up {_no_worse_than(reached, baseline)}: {_ruled_out(reached)}{_likely(reached)}{facts}."
-        )
+        answer = f"{system} ends up {_no_worse_than(reached, baseline)}: {_ruled_out(reached)}{_likely(reached)}{facts}"
+        answer = f"{answer if reached.verdict == 'no better' else with_collapse_share(answer, favoured)}."
     return answer + _others(comparison, reached, by)
 
 
