@@ -35,7 +35,7 @@ from perdure.scenario.sites import each_task_learned, visible_evaluations
 from perdure.settings import UNDECIDING, Settings
 from perdure.settings.presets import STANDARD
 
-DEFINITIONS = 2
+DEFINITIONS = 3
 """Edition of the definitions. Scores of different editions are never pooled."""
 
 
