@@ -367,6 +367,7 @@ class Interval:
         """Two-sided, the dual of the interval."""
         away = np.abs(self.mean - against)
         t = np.divide(away, np.sqrt(self.variance), out=np.full(np.shape(away), np.inf), where=self.variance > 0)
+        t = np.where(np.isnan(away), np.nan, t)
         if not self.parts:
             return np.asarray(np.where(away == 0, 1.0, 2 * stdtr(np.maximum(self.freedom, 1e-9), -t)))
         low, high = np.zeros(np.shape(away)), np.full(np.shape(away), 0.5)
@@ -440,7 +441,7 @@ def words_of_comparison(
 ) -> dict[str, npt.NDArray[np.str_]]:
     """*better, worse, no worse, no better, as good, undecided* by metric: Holm, then the margin at 1 − .05/K."""
     found = {name: of_difference(ours[name], theirs[name], paired=paired) for name in ours}
-    p_values = np.stack([np.where(np.isnan(one.mean), np.nan, one.p()) for one in found.values()], axis=-1)
+    p_values = np.stack([one.p() for one in found.values()], axis=-1)
     differs = holm(p_values) < 0.05
     family = np.isfinite(p_values).sum(axis=-1)
     words: dict[str, npt.NDArray[np.str_]] = {}
