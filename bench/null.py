@@ -2,10 +2,12 @@
 
 Run as `python bench/null.py --cells 'condensed/*' --groups 1000`. `--definitions new` scores the same lifetimes with
 the model of the definitions. `--real` scores a learner with a separate table per task in the arcade. `--monotone`
-increases forgetting, which must not raise any metric. `--causes` varies one cause at a time. Each row has the mean over
-groups, the shares of groups in which the metric is met and not met (for PM by the new definitions: gains and forgets),
-of intervals that contain the truth, and of pairs of groups that differ. A last row gives the share of pairs that differ
-in any metric after Holm.
+increases forgetting, which must not raise any metric. `--causes` varies one cause at a time. `--compare` counts wrong
+words in comparisons of two groups, by numbers of lifetimes, paired and not, with the model of the definitions.
+
+Each row has the mean over groups, the shares of groups in which the metric is met and not met (for PM by the new
+definitions: gains and forgets), of intervals that contain the truth, and of pairs of groups that differ. A last row
+gives the share of pairs that differ in any of the six metrics of comparisons after Holm.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the modules of bench/, and the model in tests/
 from bench.null_cells import CELLS, drawn
-from bench.null_paths import HEADLINE, PATHS, Outcome, joined
+from bench.null_paths import COMPARED, HEADLINE, MARGINS, PATHS, Outcome, joined, read_as_defined
 from bench.null_real import lived_groups
+from tests.metrics.new_definitions import words_of_comparison
 
 from perdure.simulate.learner import NULL
 from perdure.text import initials
@@ -46,7 +49,7 @@ CAUSES: dict[str, dict[str, float]] = {
     "learns twice as fast as experts": {"pace": 25.0},
     "ends at 60 where experts end at 80": {"saturation": 0.6},
 }
-SHORT = {name: initials(name) for name in HEADLINE}
+SHORT = {name: initials(name) for name in dict.fromkeys((*HEADLINE, *COMPARED))}
 
 
 def part_of(cell: str, groups: int, seed: int, part: int, path: str, preset: str, compared: int | None) -> Outcome:
@@ -94,8 +97,9 @@ def facts(outcome: Outcome, *, geometric: bool = False) -> dict[str, dict[str, f
         }
         for name, values in outcome.values.items()
     }
-    if len(outcome.differs.get("any", ())):
-        shares["any"] = {"differs": float(np.mean(outcome.differs["any"]))}
+    for name, differs in outcome.differs.items():
+        if name not in outcome.values and len(differs):
+            shares[SHORT.get(name, name)] = {"differs": float(np.mean(differs))}
     return shares
 
 
@@ -105,6 +109,9 @@ def printed(name: str, shares: dict[str, dict[str, float]], seconds: float) -> N
     for metric, row in shares.items():
         if metric == "any":
             print(f"{name:<42} any  {'differs from itself':>39} {_share(row['differs'], 0.07)}  ({seconds:.0f} s)")
+            continue
+        if "mean" not in row:
+            print(f"{name:<42} {metric:<4} {_share(row['differs'], 1.0):>44}")
             continue
         share = row.get("covered", np.nan)
         covered = f"{share:>7.1%}" + ("*" if abs(share - 0.95) > 0.02 else " ")
@@ -162,10 +169,40 @@ def causes(options: argparse.Namespace) -> Iterator[tuple[str, Outcome, float]]:
             yield f"{layout}: {name}", outcome, time.perf_counter() - began
 
 
+SIZES = ((3, 3), (5, 5), (11, 11), (30, 30), (3, 20))
+
+
+def comparisons(options: argparse.Namespace, cells: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the shares of comparisons with a wrong word, by cell, numbers of lifetimes and pairing.
+
+    The learner is compared with itself, and with itself worse by exactly the margin in all six metrics.
+    """
+    for name in cells:
+        for ours, theirs in SIZES:
+            cell = replace(CELLS[name], lives=max(ours, theirs))
+            parts = [
+                read_as_defined(drawn(cell, 100, options.seed, part)).compared for part in range(options.groups // 100)
+            ]
+            values = {metric: np.concatenate([part[metric] for part in parts]) for metric in parts[0]}
+            baseline = {metric: value[:, 1, :theirs] for metric, value in values.items()}
+            for paired in (True, False)[ours != theirs :]:
+                row: dict[str, Any] = {"cell": name, "n": f"{ours} v {theirs}", "paired": paired}
+                for truth, by in (("equal", 0.0), ("worse by the margin", 1.0)):
+                    system = {metric: value[:, 0, :ours] - by * MARGINS[metric] for metric, value in values.items()}
+                    words = words_of_comparison(system, baseline, MARGINS, paired=paired)
+                    false = ("better", "no worse", "as good") if by else ("better", "worse")
+                    wrong = {metric: np.isin(said, false) for metric, said in words.items()}
+                    row[truth] = {
+                        "any": float(np.mean(np.any(list(wrong.values()), axis=0))),
+                        **{SHORT[metric]: float(np.mean(each)) for metric, each in wrong.items()},
+                    }
+                yield {**row, "pairs": len(next(iter(values.values())))}
+
+
 def markdown(report: dict[str, Any]) -> Iterator[str]:
     """Return the table of the docs: the mean, and the percentages of groups met / not met."""
-    yield "| | " + " | ".join(SHORT.values()) + " |"
-    yield "|---" * (len(SHORT) + 1) + "|"
+    yield "| | " + " | ".join(SHORT[name] for name in HEADLINE) + " |"
+    yield "|---" * (len(HEADLINE) + 1) + "|"
     for name, shares in report.items():
         cells = [
             f"{shares[method]['mean']:.2f} ({shares[method]['met']:.1%} / {shares[method]['not_met']:.1%})".replace(
@@ -173,7 +210,7 @@ def markdown(report: dict[str, Any]) -> Iterator[str]:
             )
             if method in shares
             else "–"
-            for method in SHORT.values()
+            for method in (SHORT[name] for name in HEADLINE)
         ]
         yield f"| {name} | {' | '.join(cells)} |"
 
@@ -200,6 +237,7 @@ def main() -> None:
     parser.add_argument("--definitions", choices=sorted(PATHS), default="now")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--monotone", action="store_true", help="turn forgetting up instead")
+    parser.add_argument("--compare", action="store_true", help="count wrong words in comparisons of two groups instead")
     parser.add_argument("--causes", action="store_true", help="turn one cause at a time instead")
     parser.add_argument("--markdown", action="store_true", help="print the table as the docs show it, at the end")
     parser.add_argument(
@@ -214,7 +252,16 @@ def main() -> None:
         print("\n".join(cells))
         return
     report: dict[str, Any] = {}
-    if options.monotone:
+    if options.compare:
+        print(f"{'cell':<36} {'n':>8} {'':<8} {'pairs':>5} {'differs':>8} {'wrong at the margin':>20}")
+        for row in comparisons(options, cells):
+            report[f"{row['cell']}, {row['n']}, {'paired' if row['paired'] else 'unpaired'}"] = row
+            print(
+                f"{row['cell']:<36} {row['n']:>8} {'paired' if row['paired'] else 'unpaired':<8} {row['pairs']:>5} "
+                f"{_share(row['equal']['any'], 0.07)} {_share(row['worse by the margin']['any'], 0.07):>20}",
+                flush=True,
+            )
+    elif options.monotone:
         report = monotone(options)
         print(f"{'forgetting':<18} {'  '.join(f'{share:>8.0%}' for share in FORGETTING)}")
         for name, row in report.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -15,22 +16,30 @@ from msgspec.structs import replace
 from tests.metrics import new_definitions as definitions
 
 from perdure.curves.experts import Experts
-from perdure.log.model import Lifetime
-from perdure.metrics.declare import Threshold
+from perdure.curves.prepare import merge_ranges
+from perdure.log.model import Identity, Lifetime
+from perdure.metrics.declare import METRICS
+from perdure.metrics.measure import Measured
 from perdure.metrics.presets import PRESETS, headline
 from perdure.metrics.score import Score, Scorer
 from perdure.settings import Settings
+from perdure.settings.presets import STANDARD
 from perdure.simulate.lifetimes import as_lifetimes, expert_scenario
-from perdure.stats.compare import compare_lives
+from perdure.stats.compare import Difference, compare_lives
 from perdure.stats.decide import estimates
 from perdure.stats.model import Estimate
+from perdure.stats.pairing import Want
+from perdure.stats.systems import compare_with_baseline
 
-__all__ = ["HEADLINE", "PATHS", "Outcome", "joined"]
+__all__ = ["COMPARED", "HEADLINE", "MARGINS", "PATHS", "Outcome", "joined", "read_as_defined", "verdicts_on_values"]
 
 Array = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 HEADLINE = headline()
 MAINTENANCE, BESIDE_EXPERTS = HEADLINE[0], HEADLINE[3:]
+LEVEL_REACHED = "final_performance"
+COMPARED = (LEVEL_REACHED, *HEADLINE[:3], "learning_performance", "learning_speed")
+"""The metrics that are tested together when lifetimes are compared."""
 
 
 class Outcome(Struct, frozen=True):
@@ -43,7 +52,7 @@ class Outcome(Struct, frozen=True):
     covered: Mapping[str, Array]
     """1 if the interval contains the truth, else 0; NaN without an interval."""
     differs: Mapping[str, Bools] = {}
-    """Whether the learner differs from itself, by metric and (`any`) by any of the family after Holm."""
+    """Whether the learner differs from itself, by metric and (`any`) by any of the six after Holm."""
     absent: Mapping[str, int] = {}
     """Lives without a value."""
 
@@ -83,41 +92,59 @@ def drawn_as_scored(drawn: Drawn, preset: str, compared: int | None) -> Outcome:
         for task, each in drawn.experts.items()
         for rows in each
     ]
-    groups = [
-        _scored(settings, [slot[index] for slot in lives], [slot[index] for slot in experts])
-        for index in range(drawn.groups)
+    pairs = [
+        [([slot[index] for slot in lives], [slot[index] for slot in experts]) for index in indices]
+        for indices in pairs_of(drawn.groups)
     ]
-    return _judged(groups, _bars(settings), compared)
+    return _judged([_scored(settings, pair) for pair in pairs], settings, compared)
 
 
 def lived_as_scored(groups: Sequence[LivedGroup], preset: str, compared: int | None) -> Outcome:
     """Decide on real groups with the public functions and the bounds that their logs record."""
     settings = _settings(preset, None)
-    return _judged([_scored(settings, group.lives, group.experts) for group in groups], _bars(settings), compared)
+    pairs = [[(groups[index].lives, groups[index].experts) for index in pair] for pair in pairs_of(len(groups))]
+    return _judged([_scored(settings, pair) for pair in pairs], settings, compared)
+
+
+def pairs_of(groups: int) -> list[range]:
+    """Return the indices of the groups that are compared with each other; a last odd group has no partner."""
+    return [range(first, min(first + 2, groups)) for first in range(0, groups, 2)]
 
 
 def _settings(preset: str, prep: Any) -> Settings:
-    metrics = tuple(name for name in HEADLINE if name in PRESETS.get(preset).metrics)
-    return Settings(preset, prep=prep, metrics=metrics)
+    known = PRESETS.get(preset).metrics
+    return Settings(preset, prep=prep, metrics=tuple(name for name in (*HEADLINE, LEVEL_REACHED) if name in known))
 
 
-def _bars(settings: Settings) -> dict[str, Threshold]:
-    return {name: metric.criterion for name, metric in Scorer(settings).metrics.items()}
+def _scored(settings: Settings, pair: Sequence[tuple[Sequence[Lifetime], Sequence[Lifetime]]]) -> list[list[Score]]:
+    """Score two groups with one range per task, as `survey` does for two run folders, each with its own experts."""
+    experts = [Experts(tuple(own)) for _, own in pair]
+    common = None
+    if settings.preset == STANDARD and Scorer(settings).prep.bounds is None:
+        ranges = [
+            Scorer(settings, own).data_ranges(life) or {}
+            for (lives, _), own in zip(pair, experts, strict=True)
+            for life in lives
+        ]
+        common = merge_ranges(ranges)
+    scored: list[list[Score]] = []
+    for (lives, _), own in zip(pair, experts, strict=True):
+        scorer = Scorer(settings, own, common=common, learning=True)
+        scores = [scorer.score(life) for life in lives]
+        # Numbered, so that two groups can be paired life by life.
+        scored.append(
+            [replace(score, identity=replace(score.identity, seed=index)) for index, score in enumerate(scores)]
+        )
+    return scored
 
 
-def _scored(settings: Settings, lives: Sequence[Lifetime], experts: Sequence[Lifetime]) -> list[Score]:
-    scorer = Scorer(settings, Experts(tuple(experts)))
-    scores = [scorer.score(life) for life in lives]
-    # Numbered, so that two groups can be paired life by life.
-    return [replace(score, identity=replace(score.identity, seed=index)) for index, score in enumerate(scores)]
-
-
-def _judged(groups: Sequence[Sequence[Score]], bars: Mapping[str, Threshold], compared: int | None) -> Outcome:
-    """Return the verdict on each group, and whether it differs from the next group."""
-    summaries = [estimates(lives, bars, resamples=1) for lives in groups]  # the interquartile mean is not used
+def _judged(pairs: Sequence[Sequence[Sequence[Score]]], settings: Settings, compared: int | None) -> Outcome:
+    """Return the verdict on each group, and whether the groups of each pair differ."""
+    bars = {name: metric.criterion for name, metric in Scorer(settings).metrics.items() if name in HEADLINE}
+    summaries = [estimates(lives, bars, resamples=1) for pair in pairs for lives in pair]  # without bootstrap
     names = [name for name in bars if any(summary[name].mean is not None for summary in summaries)]
-    pairs = list(zip(groups[::2], groups[1::2], strict=False))[:compared]
-    comparisons = [compare_lives(group, other, bars).differences for group, other in pairs]
+    both = [pair for pair in pairs if len(pair) > 1][:compared]
+    comparisons = [compare_with_baseline({"A": ours, "B": theirs}, "B", bars)[0][0].tested for ours, theirs in both]
     code = {"met": 1, "not met": -1, "gains": 1, "forgets": -1}
 
     def holds(name: str, low: float | None, high: float | None) -> float:
@@ -134,22 +161,62 @@ def _judged(groups: Sequence[Sequence[Score]], bars: Mapping[str, Threshold], co
             name: np.array([holds(name, summary[name].low, summary[name].high) for summary in summaries])
             for name in names
         },
-        {
-            **{
-                name: np.array([(comparison[name].p or 1.0) < 0.05 for comparison in comparisons if name in comparison])
-                for name in names
-            },
-            "any": np.array(
-                [any((each.p_holm or 1.0) < 0.05 for each in comparison.values()) for comparison in comparisons]
-            ),
-        },
+        _differing(comparisons),
         {name: sum(summary[name].missing for summary in summaries) for name in names},
     )
+
+
+def _differing(comparisons: Sequence[Mapping[str, Difference]]) -> dict[str, Bools]:
+    """Return whether systems differ, by metric and by any metric after Holm."""
+    names = dict.fromkeys(chain.from_iterable(comparisons))
+
+    def below(p: float | None) -> bool:
+        return p is not None and p < 0.05
+
+    return {
+        **{
+            name: np.array([name in found and below(found[name].p) for found in comparisons], dtype=bool)
+            for name in names
+        },
+        "any": np.array([any(below(each.p_holm) for each in found.values()) for found in comparisons], dtype=bool),
+    }
 
 
 def _said(estimate: Estimate) -> str:
     """Return the verdict; for maintenance its word, because a null learner correctly keeps."""
     return str(estimate.word if estimate.word in ("gains", "keeps", "loses", "forgets") else estimate.verdict)
+
+
+# --- verdicts on values ---------------------------------------------------------------------------
+
+MARGINS: Mapping[str, float] = {
+    **dict.fromkeys(COMPARED[:2], 5.0),
+    **dict.fromkeys(COMPARED[2:5], float(np.log(1.1))),
+    COMPARED[5]: float(np.log(1.25)),
+}
+"""Differences that do not matter, in points or logarithms."""
+
+
+def verdicts_on_values(values: Mapping[str, Array], paired: Want, lead: Mapping[str, float]) -> list[dict[str, str]]:
+    """Return the verdicts of `compare_lives` by pair and metric; the first system is better by `lead`."""
+    bars = {name: METRICS.get(name).criterion for name in values}
+
+    def side(pair: int, at: int) -> list[Score]:
+        lives = range(next(iter(values.values())).shape[-1])
+        return [
+            Score(Identity(str(number), seed=number), {name: measured(name, pair, at, number) for name in values})
+            for number in lives
+            if np.isfinite(values[COMPARED[0]][pair, at, number])
+        ]
+
+    def measured(name: str, pair: int, at: int, number: int) -> Measured:
+        value = float(values[name][pair, at, number]) + (lead.get(name, 0.0) if at == 0 else 0.0)
+        known = value if name in COMPARED[:2] else np.exp(value)
+        return Measured(None if np.isnan(value) else float(known))
+
+    pairs = len(next(iter(values.values())))
+    tested = (compare_lives(side(pair, 0), side(pair, 1), bars, paired=paired).tested for pair in range(pairs))
+    return [{name: str(each.verdict) for name, each in found.items()} for found in tested]
 
 
 # --- the reference model --------------------------------------------------------------------------
@@ -162,15 +229,22 @@ class Read(Struct, frozen=True):
     crossed: Mapping[str, Sequence[Array]]
     failing: Array
     """Whether few experts leave a group undecided, because its tasks may not be learned."""
+    compared: Mapping[str, Array]
+    """Values by metric of comparisons: pairs × 2 × lifetimes; ratios as logarithms."""
 
 
 def drawn_as_defined(drawn: Drawn, preset: str, compared: int | None) -> Outcome:  # noqa: ARG001
     """Decide on simulated groups with the reference model and its decision rule, all groups at once."""
+    return _decided(read_as_defined(drawn), compared)
+
+
+def read_as_defined(drawn: Drawn) -> Read:
+    """Return the values of simulated groups by the reference model."""
     cell = drawn.cell
-    bounds = cell.bounds and dict.fromkeys(cell.tasks, cell.bounds)
     experts = {
         task: [[definitions.Part("learn", task, values)] for values in each] for task, each in drawn.experts.items()
     }
+    bounds: definitions.Bounds = dict.fromkeys(cell.tasks, cell.bounds) if cell.bounds else {}
     lives: list[definitions.Life] = []
     for scenario, rows in zip(cell.scenarios, drawn.lives, strict=True):
         edges = np.cumsum([0, *(block.length or 0 for block in scenario.blocks)])
@@ -178,20 +252,40 @@ def drawn_as_defined(drawn: Drawn, preset: str, compared: int | None) -> Outcome
             definitions.Part(block.mode, block.task, rows[:, edges[index] : edges[index + 1]], block.subtype)
             for index, block in enumerate(scenario.blocks)
         ]
-        lives.append(definitions.Life(parts, experts, bounds or {}))
-    return _decided(_read(lives), compared)
+        lives.append(definitions.Life(parts, experts, bounds))
+    if not cell.bounds:
+        bounds = _pooled(lives)
+        lives = [dataclasses.replace(life, bounds=bounds) for life in lives]
+    return _read(lives)
+
+
+def _pooled(lives: Sequence[definitions.Life]) -> dict[str, tuple[Array, Array]]:
+    """Return one range per task and pair of groups, over the lifetimes and experts of both."""
+    pooled: dict[str, tuple[Array, Array]] = {}
+    for task in lives[0].tasks:
+        low = np.min([life.ranges[task][0] for life in lives], axis=0)
+        high = np.max([life.ranges[task][1] for life in lives], axis=0)
+        partner = np.minimum(np.arange(len(low)) ^ 1, len(low) - 1)
+        pooled[task] = np.minimum(low, low[partner]), np.maximum(high, high[partner])
+    return pooled
 
 
 def lived_as_defined(groups: Sequence[LivedGroup], preset: str, compared: int | None) -> Outcome:  # noqa: ARG001
     """Decide on real groups with the reference model and the bounds that their logs record."""
-    readings = [_read([_life(life, group.experts) for life in group.lives]) for group in groups]
+    pairs = [
+        [[_life(life, groups[index].experts) for life in groups[index].lives] for index in pair]
+        for pair in pairs_of(len(groups))
+    ]
+    readings = [_read(lives) for pair in pairs for lives in pair]
     plain = {name: np.stack([reading.plain[name] for reading in readings]) for name in readings[0].plain}
     crossed = {
         name: [np.stack(each) for each in zip(*(reading.crossed[name] for reading in readings), strict=True)]
         for name in readings[0].crossed
     }
     failing = np.concatenate([np.atleast_1d(reading.failing) for reading in readings])
-    return _decided(Read(plain, crossed, failing), compared)
+    both = [_compared(*pair) for pair in pairs if len(pair) > 1]
+    values = {name: np.stack([found[name] for found in both]) for name in COMPARED}
+    return _decided(Read(plain, crossed, failing, values), compared)
 
 
 def _life(life: Lifetime, experts: Sequence[Lifetime]) -> definitions.Life:
@@ -226,31 +320,55 @@ def _read(lives: Sequence[definitions.Life]) -> Read:
         for name, by_task in zip(BESIDE_EXPERTS, life.beside_experts(), strict=True):
             for task in sorted(by_task):
                 crossed[name].setdefault(task, []).append(by_task[task])
+    groups = len(lives[0].parts[0].values) if lives[0].parts[0].values.ndim > 1 else 0
+    sides = [_of_groups(lives, slice(side, groups // 2 * 2, 2)) for side in (0, 1)] if groups > 1 else []
     return Read(
         {name: np.stack(values, axis=-1) for name, values in plain.items() if len(values) > 1},
         {name: [np.stack(values, axis=-2) for values in by_task.values()] for name, by_task in crossed.items()},
         definitions.experts_fail(lives),
+        _compared(*sides) if sides else {},
     )
+
+
+def _of_groups(lives: Sequence[definitions.Life], groups: slice) -> list[definitions.Life]:
+    """Return the lifetimes of some of the groups, which share experts and bounds."""
+
+    def of(part: definitions.Part) -> definitions.Part:
+        return dataclasses.replace(part, values=part.values[groups])
+
+    first = lives[0]
+    experts = {task: [[of(part) for part in one] for one in each] for task, each in first.experts.items()}
+    bounds = {
+        task: (low[groups], high[groups]) if np.ndim(low) else (low, high) for task, (low, high) in first.bounds.items()
+    }
+    return [definitions.Life([of(part) for part in life.parts], experts, bounds) for life in lives]
+
+
+def _compared(ours: Sequence[definitions.Life], theirs: Sequence[definitions.Life]) -> dict[str, Array]:
+    """Return the values of both sides by metric of comparisons: … × 2 × lifetimes."""
+    values: dict[str, list[list[Array | None]]] = {
+        LEVEL_REACHED: [[life.final_performance() for life in lives] for lives in (ours, theirs)],
+        HEADLINE[0]: [[life.maintenance() for life in lives] for lives in (ours, theirs)],
+        HEADLINE[1]: [[life.transfer(backward=False) for life in lives] for lives in (ours, theirs)],
+        HEADLINE[2]: [[life.transfer(backward=True) for life in lives] for lives in (ours, theirs)],
+        **dict(zip(COMPARED[4:], definitions.learning_of_systems((ours, theirs)), strict=True)),
+    }
+    known = {name: [[one for one in side if one is not None] for side in sides] for name, sides in values.items()}
+    return {
+        name: np.stack([np.stack(side, axis=-1) for side in sides], axis=-2)
+        for name, sides in known.items()
+        if all(len(side) > 1 for side in sides)
+    }
 
 
 def _decided(read: Read, compared: int | None) -> Outcome:
     fewest = min((values.shape[-1] for by_task in read.crossed.values() for values in by_task), default=3)
     few, lone = fewest < 3, fewest < 2
-    values: dict[str, Sequence[Array]] = {**{name: [table] for name, table in read.plain.items()}, **read.crossed}
-    intervals = {
-        name: definitions.of_lives(value[0]) if name in read.plain else definitions.against_experts(value)
-        for name, value in values.items()
-    }
-    pairs = len(next(iter(values.values()))[0]) // 2
+    intervals = {name: definitions.of_lives(values) for name, values in read.plain.items()}
+    intervals |= {name: definitions.against_experts(values) for name, values in read.crossed.items()}
     p_values = {
-        name: definitions.of_difference(
-            [part[0 : 2 * pairs : 2][:compared] for part in value],
-            [part[1 : 2 * pairs : 2][:compared] for part in value],
-            paired=True,
-            experts=name in read.crossed,
-        ).p()
-        for name, value in values.items()
-        if not (few and name in read.crossed)
+        name: definitions.of_difference(values[:compared, 0], values[:compared, 1], paired=True).p()
+        for name, values in read.compared.items()
     }
     family = definitions.holm(np.stack(list(p_values.values()), axis=-1))
     return Outcome(

@@ -1,4 +1,4 @@
-"""The five headline metrics and their verdicts as definitions §2, §3 and §7 now state them, from the text alone.
+"""The headline metrics of lifetimes and of comparisons as definitions §2, §3 and §7 state them, from the text alone.
 
 Nothing of `perdure` is used. Values are NumPy arrays whose last axis counts experiences; every leading axis counts
 lives that share a scenario, so that the same lines serve one life worked by hand and a thousand drawn at once.
@@ -23,12 +23,14 @@ __all__ = [
     "against_experts",
     "experts_fail",
     "holm",
+    "learning_of_systems",
     "of_difference",
     "of_lives",
     "reached",
     "smoothed",
     "verdict",
     "word_of_maintenance",
+    "words_of_comparison",
 ]
 
 Array = npt.NDArray[np.float64]
@@ -198,6 +200,15 @@ class Life:
                     first.setdefault((*sources, task), (task, ratio))
         return self.over(first)
 
+    def final_performance(self) -> Array | None:
+        """Mean over practised tasks of the last evaluation after the last learning block, minus 1."""
+        by: dict[object, tuple[str, Array]] = {}
+        for task in self.tasks:
+            learnings, evaluations = self.learnings(task), self.evaluations[task]
+            if learnings and evaluations and evaluations[-1] > learnings[-1]:
+                by[task] = (task, self.worth[evaluations[-1]] - 1.0)
+        return self.over(by)
+
     def joined(self, task: str) -> Array:
         """The raw values of the task's wake learning blocks, one after the other."""
         return _joined(self.parts, task)
@@ -276,6 +287,48 @@ def _efficiencies(pairs: Sequence[tuple[Array, Array]]) -> Array:
     )
 
 
+def learning_of_systems(systems: Sequence[Sequence[Life]]) -> tuple[list[list[Array]], list[list[Array]]]:
+    """Ln learning performance and ln learning speed by system and life; NaN speed where the reference did not learn."""
+    performance: list[list[dict[object, tuple[str, Array]]]] = [[{} for _ in lives] for lives in systems]
+    speed: list[list[dict[object, tuple[str, Array]]]] = [[{} for _ in lives] for lives in systems]
+    learned: list[Array] = []
+    for task in [task for task in systems[0][0].tasks if systems[0][0].learnings(task)]:
+        curves = [[life.joined(task) for life in lives] for lives in systems]
+        experts = [[[_joined(one, task) for one in life.experts.get(task, ())] for life in lives] for lives in systems]
+        length = min(curve.shape[-1] for own in curves for curve in own)
+        short = min([length, *(one.shape[-1] for lives in experts for each in lives for one in each)])
+        by_experts = all(any(lives) for lives in experts)
+        read = experts if by_experts else [[[curve] for curve in own] for own in curves]
+        ends: list[Array] = []  # by system: first and last tenth
+        for lives, own in zip(systems, read, strict=True):
+            alike = by_experts and all(
+                one.experts is lives[0].experts and one.bounds is lives[0].bounds for one in lives
+            )
+            each_life: list[Array] = []
+            for life, each in list(zip(lives, own, strict=True))[: 1 if alike else None]:
+                prepared = [life.scaled(task, smoothed(one[..., :short])) for one in each]
+                if prepared:
+                    each_life.append(np.mean([[first_tenth(one), tenth(one)] for one in prepared], axis=0))
+            ends.append(np.mean(each_life, axis=0))
+        begin, end = np.mean(ends, axis=0)
+        learned.append(end > begin)
+        for at, lives in enumerate(systems):
+            for number, life in enumerate(lives):
+                whole, cut = (life.scaled(task, smoothed(curves[at][number][..., :count])) for count in (length, short))
+                performance[at][number][task] = (task, np.log(guarded(whole.mean(axis=-1))))
+                time = reached(cut, begin + 0.9 * (end - begin))
+                speed[at][number][task] = (task, np.log(guarded(tenth(cut))) - np.log(time))
+    known = np.where(np.all(learned, axis=0), 0.0, np.nan)
+    heights, speeds = (
+        [
+            [np.asarray(life.over(by)) for life, by in zip(lives, own, strict=True)]
+            for lives, own in zip(systems, found, strict=True)
+        ]
+        for found in (performance, speed)
+    )
+    return heights, [[known + values for values in side] for side in speeds]
+
+
 # --- §7: the verdict ------------------------------------------------------------------------------
 
 
@@ -286,7 +339,7 @@ class Interval:
     mean: Array
     variance: Array
     freedom: Array
-    level: float = 0.95
+    level: Array | float = 0.95
     parts: tuple[tuple[Array, Array | float], ...] = ()
     """Variances with their degrees of freedom, whose t quantiles are averaged; else `freedom` has the quantile."""
 
@@ -314,6 +367,7 @@ class Interval:
         """Two-sided, the dual of the interval."""
         away = np.abs(self.mean - against)
         t = np.divide(away, np.sqrt(self.variance), out=np.full(np.shape(away), np.inf), where=self.variance > 0)
+        t = np.where(np.isnan(away), np.nan, t)
         if not self.parts:
             return np.asarray(np.where(away == 0, 1.0, 2 * stdtr(np.maximum(self.freedom, 1e-9), -t)))
         low, high = np.zeros(np.shape(away)), np.full(np.shape(away), 0.5)
@@ -371,19 +425,32 @@ def experts_fail(lives: Sequence[Life]) -> Array:
     return any_failing
 
 
-def of_difference(ours: Sequence[Array], theirs: Sequence[Array], *, paired: bool, experts: bool = False) -> Interval:
-    """Two systems: `[values by life]` each, or by task lives × experts, where each side has experts of its own."""
-    if experts:
-        (mine, my_terms), (other, their_terms) = _crossed(ours), _crossed(theirs)
-        terms = my_terms + their_terms
-    else:
-        ((mine,), (other,)), terms = (ours, theirs), []
-    middle = mine.mean(axis=-1) - other.mean(axis=-1)
+def of_difference(ours: Array, theirs: Array, *, paired: bool) -> Interval:
+    """Two systems, values by life: paired t or Welch, with weighted quantiles where one side has twice the lives."""
+    middle = ours.mean(axis=-1) - theirs.mean(axis=-1)
     if paired:
-        count = mine.shape[-1]
-        return _satterthwaite(middle, [((mine - other).var(axis=-1, ddof=1) / count, count - 1), *terms])
-    sides = [(one.var(axis=-1, ddof=1) / one.shape[-1], one.shape[-1] - 1) for one in (mine, other)]
-    return _satterthwaite(middle, sides + terms)
+        return _satterthwaite(middle, [(_variance(ours - theirs), ours.shape[-1] - 1)])
+    sides = [(_variance(values), values.shape[-1] - 1) for values in (ours, theirs)]
+    found = _satterthwaite(middle, sides)
+    counts = sorted((ours.shape[-1], theirs.shape[-1]))
+    return found if counts[1] < 2 * counts[0] else replace(found, parts=tuple((part, float(df)) for part, df in sides))
+
+
+def words_of_comparison(
+    ours: Mapping[str, Array], theirs: Mapping[str, Array], margins: Mapping[str, float], *, paired: bool
+) -> dict[str, npt.NDArray[np.str_]]:
+    """*better, worse, no worse, no better, as good, undecided* by metric: Holm, then the margin at 1 − .05/K."""
+    found = {name: of_difference(ours[name], theirs[name], paired=paired) for name in ours}
+    p_values = np.stack([one.p() for one in found.values()], axis=-1)
+    differs = holm(p_values) < 0.05
+    family = np.isfinite(p_values).sum(axis=-1)
+    words: dict[str, npt.NDArray[np.str_]] = {}
+    for at, (name, one) in enumerate(found.items()):
+        wide = replace(one, level=np.asarray(1 - 0.05 / np.maximum(family, 1)))
+        no_worse, no_better = wide.low > -margins[name], wide.high < margins[name]
+        decided = [differs[..., at] & (one.mean > 0), differs[..., at], no_worse & no_better, no_worse, no_better]
+        words[name] = np.select(decided, ["better", "worse", "as good", "no worse", "no better"], "undecided")
+    return words
 
 
 def _crossed(by_task: Sequence[Array]) -> tuple[Array, list[tuple[Array, int]]]:
@@ -424,10 +491,11 @@ def word_of_maintenance(found: Interval, margin: float = 5.0) -> npt.NDArray[np.
 
 
 def holm(p_values: Array) -> Array:
-    """Holm's adjustment over the last axis."""
+    """Holm's adjustment over the last axis; NaN for a metric that cannot be tested, which costs the others nothing."""
     order = np.argsort(p_values, axis=-1, kind="stable")
-    count = p_values.shape[-1]
-    stepped = np.maximum.accumulate(np.take_along_axis(p_values, order, -1) * np.arange(count, 0, -1), axis=-1)
+    count = np.isfinite(p_values).sum(axis=-1, keepdims=True)
+    factors = count - np.arange(p_values.shape[-1])
+    stepped = np.maximum.accumulate(np.take_along_axis(p_values, order, -1) * factors, axis=-1)
     adjusted = np.empty_like(p_values)
     np.put_along_axis(adjusted, order, np.minimum(stepped, 1.0), -1)
     return adjusted

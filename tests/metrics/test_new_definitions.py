@@ -218,11 +218,9 @@ def test_experts_add_their_own_variance_and_few_degrees_of_freedom() -> None:
 def test_two_systems_without_experts_are_compared_by_paired_t_or_welch() -> None:
     rng = np.random.default_rng(5)
     ours, theirs = rng.normal(0.3, 1, 11), rng.normal(0, 2, 11)
-    assert float(of_difference([ours], [theirs], paired=True).p()) == pytest.approx(
-        stats.ttest_rel(ours, theirs).pvalue
-    )
+    assert float(of_difference(ours, theirs, paired=True).p()) == pytest.approx(stats.ttest_rel(ours, theirs).pvalue)
     welch = stats.ttest_ind(ours, theirs, equal_var=False).pvalue
-    assert float(of_difference([ours], [theirs], paired=False).p()) == pytest.approx(welch)
+    assert float(of_difference(ours, theirs, paired=False).p()) == pytest.approx(welch)
 
 
 def test_words_follow_from_where_the_interval_lies() -> None:

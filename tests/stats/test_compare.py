@@ -195,6 +195,12 @@ def test_a_primary_metric_is_tested_alone_and_the_others_only_if_it_differs() ->
     assert "primary metric" in str(hidden.tested["metric_1"].why)
 
 
+def test_a_primary_metric_without_a_value_withholds_the_other_verdicts() -> None:
+    shown = family_of_six([9.0, 9.0, 0, 0, 0, 0], primary="metric_9")
+    assert {difference.verdict for difference in shown.tested.values()} == {None}
+    assert "has no value" in str(shown.tested["metric_0"].why)
+
+
 def test_systems_that_practise_different_tasks_get_no_verdict() -> None:
     ours = tuple(altered(one, order=("a", "c")) for one in lives(normal(9, 1, 6)))
     comparison = compare_lives(ours, lives(normal(0, 1, 6, 2)), PM, names=("ours", "theirs"), paired="no")

@@ -71,7 +71,8 @@ def comparison_of(**differences: tuple[DifferenceVerdict | None, float]) -> Comp
         ("undecided", 1.0, "Which one ends up better, replay or naive, is undecided: replay is ahead by 1.0 points"),
         ("no worse", 1.0, "replay ends up no worse than naive: a loss of 5 or more is ruled out (99.2 % interval"),
         ("as good", 0.0, "replay ends up as good as naive: a difference of 5 or more is ruled out"),
-        (None, 3.0, "replay ends 3.0 points better than naive"),
+        ("no worse", -1.0, "replay ends up no worse than naive: a loss of 5 or more is ruled out (99.2 % interval"),
+        (None, 3.0, "Which one ends up better, replay or naive, is not tested: replay is ahead by 3.0 points"),
     ],
 )
 def test_an_answer_begins_with_the_one_that_ends_better(
@@ -79,6 +80,36 @@ def test_an_answer_begins_with_the_one_that_ends_better(
 ) -> None:
     answer = comparison_of(final_performance=(verdict, difference)).answer
     assert answer.startswith(start)
+
+
+def test_intervals_in_an_answer_have_the_sign_of_its_subject() -> None:
+    behind = comparison_of(final_performance=("no worse", -1.0)).answer
+    assert "(99.2 % interval −3.0 to 4.0) (95 % interval −3.0 to 1.0" in behind
+    leading = comparison_of(final_performance=("undecided", -1.0)).answer
+    assert "naive is ahead by 1.0 points (95 % interval −1.0 to 3.0" in leading
+
+
+def test_the_one_that_is_ahead_is_never_likely_worse() -> None:
+    comparison = comparison_of(final_performance=("undecided", -4.0))
+    reached = replace(comparison.tested["final_performance"], likely="worse")
+    answer = replace(comparison, tested={"final_performance": reached}).answer
+    assert "naive is ahead by 4.0 points, likely better (p = .001 alone)" in answer
+
+
+@pytest.mark.parametrize(
+    ("verdict", "difference", "share"),
+    [
+        ("better", 18.0, "11 lifetimes of replay cannot rule out that up to 24 % collapse"),
+        ("worse", -18.0, "5 lifetimes of naive cannot rule out that up to 45 % collapse; on average naive ends"),
+        ("as good", 0.0, "5 lifetimes of naive cannot rule out that up to 45 % collapse; on average replay ends"),
+    ],
+)
+def test_a_favourable_answer_states_the_share_that_may_collapse(
+    verdict: DifferenceVerdict, difference: float, share: str
+) -> None:
+    comparison = comparison_of(final_performance=(verdict, difference))
+    reached = replace(comparison.tested["final_performance"], baseline_n=5)
+    assert share in replace(comparison, tested={"final_performance": reached}).answer
 
 
 def test_a_learner_that_keeps_more_of_less_is_not_praised() -> None:

@@ -298,7 +298,7 @@ def _test(
         return _Test(replace(difference, why="no pair has both values" if paired else "a system has no value"))
     values, logs = _scaled(bar, lifetimes, values_of(mine, metric), values_of(other, metric))
     first, second = values[: len(mine)], values[len(mine) :]
-    none = rounding(bar, lifetimes, values, logs=logs)
+    none = rounding(replace(bar, headline=compared_as(metric, bar).of) if judged else bar, lifetimes, values, logs=logs)
     back = math.exp if logs else float
     mean = float(first.mean() - second.mean())
     mean = 0.0 if abs(mean) <= none else mean
@@ -420,14 +420,15 @@ def _judged(tests: Mapping[str, _Test], primary: str | None, blocked: str | None
     first = tests.get(primary) if primary else None
     if first is not None and primary:
         judged[primary] = _verdict(first, first.difference.p, 1)
-    counts = first is None or judged[first.difference.metric].verdict in ("better", "worse")
+    counts = not primary or (first is not None and judged[primary].verdict in ("better", "worse"))
     for name, test in tests.items():
         if name == primary:
             continue
         if counts:
             judged[name] = _verdict(test, p_values.get(name), len(tested))
         else:
-            why = _joined(f"not tested: the primary metric, {primary}, does not differ", test.difference.why)
+            lacking = "has no value" if first is None else "does not differ"
+            why = _joined(f"not tested: the primary metric, {primary}, {lacking}", test.difference.why)
             judged[name] = replace(test.difference, family=len(tested), why=why)
     return {name: judged[name] for name in tests}
 

@@ -87,8 +87,8 @@ def gate_comparisons(comparisons: Iterable[Comparison], gate: Gate) -> GateResul
         if word not in words:
             raise UnknownNameError(f"verdict for {option}", word, words)
         for comparison in comparisons:
-            primary = comparison.tested.get(comparison.primary) if comparison.primary else None
-            decisive = primary or comparison.level_reached
+            primary = comparison.primary
+            decisive = comparison.tested.get(primary) if primary else comparison.level_reached
             verdict = decisive.verdict if decisive else None
             outcome = _COMPARED[word].get(verdict or "", "undecided")
             results.append((outcome, f"{option} {word}: {_compared(comparison, decisive)}"))
@@ -115,7 +115,8 @@ def _about(group: Group, estimate: Estimate) -> str:
 
 def _compared(comparison: Comparison, decisive: Difference | None) -> str:
     pair = f"{comparison.system} and {comparison.baseline}"
-    return decisive.sentence.rstrip(".") if decisive else f"{pair}: final performance was not compared"
+    metric = (comparison.primary or "final_performance").replace("_", " ")
+    return decisive.sentence.rstrip(".") if decisive else f"{pair}: {metric} was not compared"
 
 
 def _result(results: Sequence[tuple[Outcome, str]], gate: Gate) -> GateResult:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from perdure.metrics import METRICS
 from perdure.metrics.declare import VerdictWords
 from perdure.metrics.presets import PRESETS
@@ -90,9 +92,10 @@ def collapse_share(n: int) -> float:
     return float(1 - 0.05 ** (1 / n))
 
 
-def with_collapse_share(verdict: str, n: int) -> str:
+def with_collapse_share(verdict: str, n: int, learner: str = "") -> str:
     """Return a favourable verdict with the share of lifetimes that may collapse; few lifetimes have the share first."""
-    caution = f"{n} lifetimes cannot rule out that up to {percent(collapse_share(n))} collapse"
+    lifetimes = f"{n} lifetimes of {learner}" if learner else f"{n} lifetimes"
+    caution = f"{lifetimes} cannot rule out that up to {percent(collapse_share(n))} collapse"
     return f"{caution}; on average {verdict}" if n < _MANY_LIFETIMES else f"{verdict}; {caution}"
 
 
@@ -171,24 +174,36 @@ def lead(comparison: Comparison) -> str:
     first, second = (system, baseline) if ahead else (baseline, system)
     by = f"{number(abs(reached.difference), reached.width)}{comparison.unit}"
     low, high = reached.low, reached.high
-    if low is not None and high is not None and reached.difference < 0:
+    # With a margin the sentence is about the system, else about the one that is ahead.
+    of_system = reached.verdict in ("no worse", "no better", "as good")
+    if low is not None and high is not None and not ahead and not of_system:
         low, high = -high, -low
     spread = "" if low is None else f"{percent(reached.level)} interval {interval(low, high, ' to ')}"
     facts = "; ".join(part for part in (spread, _tested(reached), reached.why) if part)
     facts = f" ({facts})" if facts else ""
-    favoured = reached.n if ahead or reached.verdict in ("no worse", "as good") else reached.baseline_n
     if reached.verdict in ("better", "worse"):
-        answer = f"{with_collapse_share(f'{first} ends {by} better than {second}{facts}', favoured)}."
-        return answer + _others(comparison, reached, by)
+        answer = _with_caution(f"{first} ends {by} better than {second}{facts}", comparison, reached)
+        return f"{answer}.{_others(comparison, reached, by)}"
+    leader = f"{first} is ahead by {by}" if reached.difference else "both are equal"
     if reached.verdict == "undecided":
-        leader = f"{first} is ahead by {by}" if reached.difference else "both are equal"
-        answer = f"Which one ends up better, {system} or {baseline}, is undecided: {leader}{_likely(reached)}{facts}."
+        likely = _likely(replace(reached, likely="better")) if reached.likely else ""
+        answer = f"Which one ends up better, {system} or {baseline}, is undecided: {leader}{likely}{facts}."
     elif reached.verdict is None:
-        answer = f"{first} ends {by} better than {second}{facts}." if reached.difference else f"Both end equal{facts}."
+        answer = f"Which one ends up better, {system} or {baseline}, is not tested: {leader}{facts}."
     else:
         answer = f"{system} ends up {_no_worse_than(reached, baseline)}: {_ruled_out(reached)}{_likely(reached)}{facts}"
-        answer = f"{answer if reached.verdict == 'no better' else with_collapse_share(answer, favoured)}."
+        answer = f"{_with_caution(answer, comparison, reached)}."
     return answer + _others(comparison, reached, by)
+
+
+def _with_caution(answer: str, comparison: Comparison, reached: Difference) -> str:
+    """Return the answer with the share of the favoured system's lifetimes that may collapse unseen."""
+    sides = {comparison.system: reached.n, comparison.baseline: reached.baseline_n}
+    favoured = {
+        **dict.fromkeys(("better", "no worse"), comparison.system),
+        **dict.fromkeys(("worse", "no better"), comparison.baseline),
+    }.get(reached.verdict or "", min(sides, key=lambda name: sides[name]))
+    return with_collapse_share(answer, sides[favoured], favoured)
 
 
 def _others(comparison: Comparison, reached: Difference, by: str) -> str:
