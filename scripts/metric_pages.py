@@ -116,6 +116,7 @@ def _facts(metric: Metric) -> Iterator[tuple[str, str]]:
         "over places": combination[:1].lower() + combination[1:] + (", of logarithms" if metric.scale == "log" else ""),
         "demonstrates lifelong learning": metric.bar or "no threshold",
         "verdict": "yes" if metric.headline and metric.threshold is not None else "none: exploratory",
+        "in comparisons": _compared(metric),
         "called good": metric.good.words if metric.good else "",
         "condition": metric.condition,
         "core capability": metric.capability,
@@ -124,10 +125,21 @@ def _facts(metric: Metric) -> Iterator[tuple[str, str]]:
     return ((name, fact) for name, fact in facts.items() if fact)
 
 
+def _compared(metric: Metric) -> str:
+    """Return the words and the margin of a metric that is tested when learners are compared."""
+    if not metric.compared:
+        return "exploratory: relative to own experts" if metric.headline and metric.expert else ""
+    margin = metric.compared.margin
+    size = f"a factor of {margin:g}" if metric.scale == "log" else f"{margin:g} points"
+    return f"*{metric.compared.better}* or *{metric.compared.worse}*; margin {size}"
+
+
 def _difference(metric: Metric, standard: Metric) -> str:
     """Return how another preset's declaration differs from the first."""
     known = {"needs": _needs(standard), **dict(_facts(standard))}
-    rows = [(key, fact) for key, fact in (("needs", _needs(metric)), *_facts(metric)) if known.get(key) != fact]
+    facts = {"needs": _needs(metric), **dict(_facts(metric))}
+    # Margins are those of `standard`; the presets of papers compare without.
+    rows = [(key, fact) for key, fact in facts.items() if key != "in comparisons" and known.get(key) != fact]
     parts = [
         f"{metric.summary}\n\n" if metric.summary != standard.summary else "",
         f"{_math(metric.equation, display=True)}\n\n" if metric.equation not in {"", standard.equation} else "",
