@@ -162,11 +162,14 @@ def sentence(difference: Difference, system: str, baseline: str) -> str:
     return f"{name}: {result} ({'; '.join(filter(None, facts))})."
 
 
-def lead(comparison: Comparison) -> str:
-    """Return which system ends up better and by how much, then the other metrics that differ."""
+def lead(comparison: Comparison) -> tuple[str, str]:
+    """Return which system ends up better and by how much; and the facts behind it with the other metrics that differ.
+
+    Both are empty without a value of the level that the systems reach.
+    """
     reached, system, baseline = comparison.level_reached, comparison.system, comparison.baseline
     if reached is None or reached.difference is None:
-        return ""
+        return "", ""
     ahead = reached.ahead >= 0
     first, second = (system, baseline) if ahead else (baseline, system)
     by = f"{number(abs(reached.difference), reached.width)}{comparison.unit}"
@@ -176,18 +179,17 @@ def lead(comparison: Comparison) -> str:
     spread = "" if low is None else f"{percent(reached.level)} interval {interval(low, high, ' to ')}"
     facts = "; ".join(part for part in (spread, _tested(reached), reached.why) if part)
     facts = f" ({facts})" if facts else ""
-    if reached.verdict in ("better", "worse"):
-        return f"{first} ends {by} better than {second}{facts}.{_others(comparison, reached, by)}"
+    others = _others(comparison, reached, by)
     if reached.verdict == "undecided":
         leader = f"{first} is ahead by {by}" if reached.difference else "both are equal"
-        answer = f"Which one ends up better, {system} or {baseline}, is undecided: {leader}{_likely(reached)}{facts}."
-    elif reached.verdict is None:
-        answer = f"{first} ends {by} better than {second}{facts}." if reached.difference else f"Both end equal{facts}."
-    else:
-        answer = (
-            f"{system} ends up {_no_worse_than(reached, baseline)}: {_ruled_out(reached)}{_likely(reached)}{facts}."
-        )
-    return answer + _others(comparison, reached, by)
+        question = f"Which one ends up better, {system} or {baseline}, is undecided"
+        return question, f": {leader}{_likely(reached)}{facts}.{others}"
+    if reached.verdict in ("no worse", "no better", "as good"):
+        answer = f"{system} ends up {_no_worse_than(reached, baseline)}"
+        return answer, f": {_ruled_out(reached)}{_likely(reached)}{facts}.{others}"
+    if not reached.difference:
+        return f"{system} and {baseline} end equal", f"{facts}.{others}"
+    return f"{first} ends {by} better than {second}", f"{facts}.{others}"
 
 
 def _others(comparison: Comparison, reached: Difference, by: str) -> str:
