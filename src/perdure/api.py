@@ -788,6 +788,7 @@ def report(
     title: str | None = None,
     form: Form | None = None,
     baseline: str | None = None,
+    paired: Literal["auto", "yes", "no"] = "auto",
     command: str = "",
     for_spreadsheets: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -811,6 +812,8 @@ def report(
         ``"report"``, ``"table"`` or ``"methods"``, if the suffix does not decide.
     baseline
         Method that the others are compared with. By default the last.
+    paired
+        Whether to pair lifetimes that have the same seed and task order.
     command
         Command to show in the provenance.
     for_spreadsheets
@@ -846,6 +849,7 @@ def report(
         title=title,
         form=form,
         baseline=baseline,
+        paired=paired,
         command=command,
         for_spreadsheets=for_spreadsheets,
         progress=progress,

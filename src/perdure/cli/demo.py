@@ -104,7 +104,7 @@ def _show(console: Console, evaluated: Evaluation) -> None:
             console.print(reason, soft_wrap=True)
     if len({group.learner for group in groups}) > 1 and min(group.n for group in groups) >= 2:
         for comparison in compare_systems(systems_of(survey), learners[0]):
-            console.print(f"{comparison.scenario_type}: {comparison.answer}", soft_wrap=True)
+            console.print(comparison.answer, soft_wrap=True)
     show_left_out(survey, err=console.quiet)
     console.print(_transfer_text([score for score in survey.scores if score.learner == learners[-1]]), soft_wrap=True)
 

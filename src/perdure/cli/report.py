@@ -38,6 +38,10 @@ def report(
         str | None,
         typer.Option("--baseline", metavar="NAME", help="Method to compare the others with (default: the last)."),
     ] = None,
+    paired: Annotated[
+        Literal["auto", "yes", "no"],
+        typer.Option("--paired", help="Pair lifetimes that have the same seed and task order."),
+    ] = "auto",
     title: Annotated[
         str | None, typer.Option("--title", metavar="TEXT", help="Title of the report, or caption of the table.")
     ] = None,
@@ -68,6 +72,7 @@ def report(
             command=shlex.join(["perdure", *map(as_text, sys.argv[1:])]),
             form=form,
             baseline=baseline,
+            paired=paired,
             for_spreadsheets=for_spreadsheets,
             progress=progress,
         )

@@ -65,14 +65,11 @@ def compare_groups(
     baseline: Group,
     metrics: Sequence[str] = (),
     *,
-    brief: bool = False,
     paired: Want = "auto",
 ) -> dict[str, Comparison]:
-    """Compare each group with the baseline as `perdure compare` does; `brief` names the groups as tables do."""
+    """Compare each group with the baseline as `perdure compare` does. Groups are named as in tables."""
     survey = data.survey
-    names = {group.group: group.group for group in groups}
-    if brief:
-        names = {name: rows[0] for name, rows in group_names(groups, data).items()}
+    names = {name: rows[0] for name, rows in group_names(groups, data).items()}
     by_id: dict[str, Score] = {score.id: score for score in usable(survey.scores)[0]}
     scores = {
         names[group.group]: tuple(by_id[lifetime] for lifetime in group.lives if lifetime in by_id) for group in groups

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -18,10 +18,8 @@ from perdure.text import interval, join_words, number, p_words, percent, plural
 
 _WIDTH, _HEIGHT, _EDGE = 180.0, 18.0, 6.0
 _KINDS = {"better": "good", "worse": "poor", "no worse": "plain", "no better": "plain", "as good": "plain"}
-_COMMON = (
-    "columns that compare give the lead over {baseline}, on the same scale and target for all; gains over a learner's "
-    "own experts are in the statistics, because worse experts raise them"
-)
+_COMMON = "{columns}: compared with {baseline}, on one scale and with one target for all learners."
+_OWN_EXPERTS = "Gains over own experts are in the statistics, because worse experts raise them."
 
 
 class GridAxis(msgspec.Struct, frozen=True):
@@ -60,7 +58,9 @@ class Grid(msgspec.Struct, frozen=True):
     sections: tuple[tuple[str, tuple[GridRow, ...]], ...]
     level: str
     margin: str
-    """Meaning of the shaded margin and of the columns that compare; empty without them."""
+    """Meaning of the shaded margin; empty without one."""
+    common: str = ""
+    """Meaning of the columns that compare learners, and the absence of gains over own experts; empty without both."""
 
     @property
     def dense(self) -> bool:
@@ -84,24 +84,20 @@ def grids(
 
 
 def _grid(groups: Sequence[Group], declared: Mapping[str, Metric], comparisons: Sequence[Comparison]) -> Grid:
-    by_system = {comparison.system: comparison for comparison in comparisons if comparison.tested}
-    by_baseline = {comparison.baseline: comparison for comparison in by_system.values()}
-    asked = questions(groups, declared)
-    compared = _comparison_questions(by_system.values(), asked)
-    if by_system:
-        asked = tuple(question for question in asked if not declared[question.metric].expert)
+    by_group = {group.group: comparison for group in groups if (comparison := _comparison_of(group, comparisons))}
+    compared, asked = _columns(groups, declared, tuple(by_group.values()))
     estimates = {
         question.metric: [group.estimates[question.metric] for group in groups if question.metric in group.estimates]
         for question in asked
     }
-    scales = {metric: _scale(of_metric) for metric, of_metric in estimates.items()}
     differences = {
-        question.metric: [comparison.tested[question.metric] for comparison in by_system.values()]
+        question.metric: [
+            difference for comparison in by_group.values() if (difference := comparison.tested.get(question.metric))
+        ]
         for question in compared
-        if all(question.metric in comparison.tested for comparison in by_system.values())
     }
-    difference_scales = {metric: _difference_scale(of_metric) for metric, of_metric in differences.items()}
-    compared = tuple(question for question in compared if question.metric in differences)
+    scales = {metric: _scale(of_metric) for metric, of_metric in estimates.items()}
+    scales |= {metric: _difference_scale(of_metric) for metric, of_metric in differences.items()}
     columns = (*compared[:1], *asked, *compared[1:])
     scenario_types = list(dict.fromkeys(group.scenario_type or "" for group in groups))
     sections = []
@@ -111,35 +107,54 @@ def _grid(groups: Sequence[Group], declared: Mapping[str, Metric], comparisons: 
         rows = []
         for group in own:
             name = group.group if group.group != "all" else group.learner or "all lifetimes"
+            name = group.learner if group.learner and learners.count(group.learner) == 1 else name
             cells = tuple(
-                _difference_cell(
-                    question.metric, by_system.get(group.group), by_baseline.get(group.group), difference_scales
-                )
+                _difference_cell(question.metric, group, by_group.get(group.group), comparisons, scales)
                 if question in compared
                 else _cell(group.estimates.get(question.metric), scales[question.metric])
                 for question in columns
             )
-            name = group.learner if group.learner and learners.count(group.learner) == 1 else name
             rows.append(GridRow(name, plural(group.n, "lifetime"), cells))
         sections.append((scenario_type if len(scenario_types) > 1 else "", tuple(rows)))
     first = next(estimate for of_metric in estimates.values() for estimate in of_metric)
     keeping = [estimate.margin for question in asked[:1] for estimate in estimates[question.metric]]
-    notes = [f"shaded: a loss of up to {number(max(keeping))} counts as kept"] if any(keeping) else []
-    if by_system:
-        notes.append(_COMMON.format(baseline=join_words(dict.fromkeys(item.baseline for item in by_system.values()))))
-    axes = tuple(_axis(question, (difference_scales | scales)[question.metric]) for question in columns)
-    return Grid(axes, tuple(sections), percent(first.level), "; ".join(notes))
+    shaded = f"shaded: a loss of up to {number(max(keeping))} counts as kept" if any(keeping) else ""
+    axes = tuple(_axis(question, scales[question.metric]) for question in columns)
+    common = _common_text(groups, compared, tuple(by_group.values()))
+    return Grid(axes, tuple(sections), percent(first.level), shaded, common)
 
 
-def _comparison_questions(comparisons: Iterable[Comparison], asked: Sequence[Question]) -> tuple[Question, ...]:
-    """Return the columns that compare learners: the level reached, how much and how fast they learn."""
+def _comparison_of(group: Group, comparisons: Sequence[Comparison]) -> Comparison | None:
+    """Return the comparison of a group with its baseline, if there is one with tests."""
+    own = (comparison for comparison in comparisons if comparison.tested)
+    return next((comparison for comparison in own if comparison.pairing.ours[0].id in group.lives), None)
+
+
+def _columns(
+    groups: Sequence[Group], declared: Mapping[str, Metric], comparisons: Sequence[Comparison]
+) -> tuple[tuple[Question, ...], tuple[Question, ...]]:
+    """Return the columns that compare learners (level reached, amount and speed of learning), and the other columns."""
     tested = dict.fromkeys(name for comparison in comparisons for name in comparison.tested)
+    asked = questions(groups, declared)
     shown = {question.metric for question in asked}
-    return tuple(
+    compared = tuple(
         Question(words.asks, name, words.about.partition(",")[0])
         for name in tested
         if name not in shown and (words := METRICS.get(name).words if name in METRICS else None) and words.asks
     )
+    if compared:
+        asked = tuple(question for question in asked if not declared[question.metric].expert)
+    return compared, asked
+
+
+def _common_text(groups: Sequence[Group], compared: Sequence[Question], comparisons: Sequence[Comparison]) -> str:
+    if not compared:
+        return ""
+    columns = join_words([question.asks.rstrip("?") for question in compared])
+    baselines = join_words(dict.fromkeys(comparison.baseline for comparison in comparisons))
+    has_experts = any(estimate.bar.expert and estimate.n for group in groups for estimate in group.estimates.values())
+    text = _COMMON.format(columns=columns, baseline=baselines)
+    return f"{text} {_OWN_EXPERTS}" if has_experts else text
 
 
 def _difference_scale(differences: Sequence[Difference]) -> Scale:
@@ -155,15 +170,21 @@ def _difference_scale(differences: Sequence[Difference]) -> Scale:
 
 
 def _difference_cell(
-    metric: str, own: Comparison | None, as_baseline: Comparison | None, scales: Mapping[str, Scale]
+    metric: str,
+    group: Group,
+    own: Comparison | None,
+    comparisons: Sequence[Comparison],
+    scales: Mapping[str, Scale],
 ) -> GridCell:
     """Return the lead over the baseline, in the words of the comparison."""
     if own is None:
-        empty = "the learner that the others are compared with" if as_baseline else "not compared"
-        return GridCell("baseline" if as_baseline else "not compared", "none", "", "", empty)
-    difference = own.tested[metric]
-    if difference.difference is None:
-        return GridCell("not compared", "none", "", "", difference.why or "no value")
+        if any(comparison.pairing.theirs[0].id in group.lives for comparison in comparisons):
+            return GridCell("baseline", "none", "", "", "the learner that the others are compared with")
+        return GridCell("not compared", "none", "", "", "no comparison with the baseline")
+    difference = own.tested.get(metric)
+    if difference is None or difference.difference is None:
+        why = difference.why if difference else None
+        return GridCell("not compared", "none", "", "", why or "a learner has no value")
     kind = _KINDS.get(difference.verdict or "", "open")
     null = 1.0 if difference.scale == "ratio" else 0.0
     value = number(difference.difference, difference.width)
@@ -175,7 +196,9 @@ def _difference_cell(
     mark = interval_mark(difference.difference, difference.low, difference.high, scale, middle, 4.6, shape)
     colour = "ink" if kind == "plain" else kind
     svg = Figure(_WIDTH, _HEIGHT, axis + colour_marks(colour, mark), difference.sentence).inline("tiny")
-    return GridCell(difference.word or "untested", kind, value, svg, difference.sentence)
+    word = difference.word or ("untested" if difference.ahead else "equal")
+    # The column's title names learning.
+    return GridCell(word.removeprefix("learns "), kind, value, svg, difference.sentence)
 
 
 def _scale(estimates: Sequence[Estimate]) -> Scale:

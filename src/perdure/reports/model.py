@@ -18,9 +18,10 @@ from perdure.reports.data import baselines, comparable_groups, compare_groups
 from perdure.reports.methods import methods
 from perdure.results import Tabular, json_keys, to_plain, with_checksum
 from perdure.stats.answer import answer, called, interpretation, leading, told_apart
-from perdure.stats.compare import Comparison
+from perdure.stats.compare import Comparison, name_sections
 from perdure.stats.groups import GroupedSurvey, changed_learners
 from perdure.stats.model import Estimate, Group
+from perdure.stats.pairing import Want
 from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
 from perdure.text import interval, join_words, number, p_words, percent, plural
@@ -124,7 +125,7 @@ class Report(Tabular, msgspec.Struct, frozen=True, eq=False):
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """Sentences about accuracy matrices, then one per learner and scenario type."""
+        """Sentences on comparisons, on accuracy matrices, and on each learner and scenario type."""
         groups = self.data.groups
         several = len({group.scenario_type for group in groups}) > 1
         sentences: list[str] = []
@@ -132,7 +133,12 @@ class Report(Tabular, msgspec.Struct, frozen=True, eq=False):
             name = told_apart(group, [peer for peer in groups if peer.scenario_type == group.scenario_type])
             prefix = name if name != called(group) else group.scenario_type if several else ""
             sentences.append(f"{prefix}: {answer(group)}" if prefix else answer(group))
-        return (*self.leads, *sentences)
+        return (*self.compared, *self.leads, *sentences)
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """Sentences on which learner ends up better, one per comparison."""
+        return tuple(comparison.answer for comparison in self.comparisons if comparison.answer)
 
     @property
     def methods(self) -> str:
@@ -154,7 +160,13 @@ def given_settings(report: Report) -> str:
 
 
 def report_of(
-    data: GroupedSurvey, *, title: str | None = None, command: str = "", now: str = "", baseline: str | None = None
+    data: GroupedSurvey,
+    *,
+    title: str | None = None,
+    command: str = "",
+    now: str = "",
+    baseline: str | None = None,
+    paired: Want = "auto",
 ) -> Report:
     """Return the report of lifetimes; `command` and `now` go into its provenance.
 
@@ -164,7 +176,7 @@ def report_of(
         title=title or _title(data),
         data=data,
         verdicts=verdicts(data.groups, data.survey.metrics),
-        comparisons=_comparisons(data, baseline),
+        comparisons=compare_with_baselines(data, baseline, paired),
         checklist=checklist(data),
         provenance=_provenance(data, command, now),
         notes=_notes(data),
@@ -185,7 +197,9 @@ def _title(data: GroupedSurvey) -> str:
     return data.lifetimes[0].id if count == 1 else plural(count, "lifetime")
 
 
-def _comparisons(data: GroupedSurvey, baseline: str | None) -> tuple[Comparison, ...]:
+def compare_with_baselines(
+    data: GroupedSurvey, baseline: str | None = None, paired: Want = "auto"
+) -> tuple[Comparison, ...]:
     """Compare each group with the baseline of its set."""
     bases = baselines(data, baseline)
     comparisons = (
@@ -193,9 +207,9 @@ def _comparisons(data: GroupedSurvey, baseline: str | None) -> tuple[Comparison,
         for groups in comparable_groups(data)
         for base in bases
         if base in groups
-        for comparison in compare_groups(data, [group for group in groups if group.n], base).values()
+        for comparison in compare_groups(data, [group for group in groups if group.n], base, paired=paired).values()
     )
-    return tuple(islice(comparisons, _MOST_COMPARED))
+    return name_sections(tuple(islice(comparisons, _MOST_COMPARED)))
 
 
 def _notes(data: GroupedSurvey) -> tuple[str, ...]:

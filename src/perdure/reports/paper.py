@@ -15,6 +15,7 @@ from perdure.stats.compare import Comparison, Difference
 from perdure.stats.decide import EQUAL
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import LEVEL, Estimate, Group
+from perdure.stats.pairing import Want
 from perdure.tables import Cell, Column, Strong, Table, escape_markdown, needs_lualatex
 from perdure.text import NOTHING, initials, interval, join_words, number, percent, plural
 
@@ -24,17 +25,22 @@ CONSTANT = "†"
 
 
 def paper_tables(
-    data: GroupedSurvey, *, baseline: str | None = None, metrics: Sequence[str] = (), title: str | None = None
+    data: GroupedSurvey,
+    *,
+    baseline: str | None = None,
+    metrics: Sequence[str] = (),
+    title: str | None = None,
+    paired: Want = "auto",
 ) -> tuple[Table, ...]:
     """Return a table for each scenario type and measure: the headline metrics that any method has, or `metrics`.
 
     The last method is the baseline unless one is named, as in `perdure compare`, and the marks come from the same test:
-    p after Holm over the headline metrics that both could answer. `Column.about` is the id of the column's metric.
+    p after Holm over the metrics that comparisons test and both could answer. `Column.about` is the id of the metric.
     """
     if data.apart and not data.groups:
         raise PerdureError(data.apart, "score them apart")
     bases = baselines(data, baseline)
-    drafts = (_table(data, groups, bases, metrics, title) for groups in comparable_groups(data))
+    drafts = (_table(data, groups, bases, metrics, title, paired) for groups in comparable_groups(data))
     tables = tuple(table for table in drafts if table)
     if not tables:
         raise PerdureError(
@@ -45,14 +51,19 @@ def paper_tables(
 
 
 def _table(
-    data: GroupedSurvey, groups: Sequence[Group], bases: Sequence[Group], metrics: Sequence[str], title: str | None
+    data: GroupedSurvey,
+    groups: Sequence[Group],
+    bases: Sequence[Group],
+    metrics: Sequence[str],
+    title: str | None,
+    paired: Want,
 ) -> Table | None:
     counted = [group for group in groups if group.n]
     if not counted or not (requested := table_metrics(counted, metrics)):
         return None
     names = {group: aliases[0] for group, aliases in group_names(groups, data).items()}
     base = next((group for group in bases if group in counted), None)
-    compared = compare_groups(data, counted, base, requested, brief=True) if base else {}
+    compared = compare_groups(data, counted, base, requested, paired=paired) if base else {}
     bars = {name: estimate.bar for group in counted for name, estimate in group.estimates.items()}
     columns = [_metric_cells(counted, compared, name, bars[name]) for name in requested]
     headings = _headings(requested, data, counted[0], bars)

@@ -146,12 +146,13 @@ def comparison(compared: Comparison) -> Table:
         Column("Hedges' g", "number"),
         Column("improvement", "number", "the chance that a lifetime does better than one of the baseline"),
     )
-    return Table(f"{compared.system} against {compared.baseline}", columns, rows, compared.pairing.told)
+    section = f"{compared.section}: " if compared.section else ""
+    return Table(f"{section}{compared.system} against {compared.baseline}", columns, rows, compared.pairing.told)
 
 
 def comparison_sentences(compared: Comparison) -> list[str]:
     """Return the result for each metric in a sentence."""
-    return [compared.answer, *(difference.sentence for difference in compared.tested.values())]
+    return [difference.sentence for difference in compared.tested.values()]
 
 
 def tally_tables(tally: Tally) -> tuple[Table, Table]:

@@ -19,6 +19,7 @@ from perdure.reports.model import Report, report_of
 from perdure.reports.paper import combine_tables, latex_document, markdown_document, paper_tables
 from perdure.settings import Settings
 from perdure.stats.groups import group_survey
+from perdure.stats.pairing import Want
 from perdure.tables import escape_latex, escape_markdown
 
 Form = Literal["report", "table", "methods"]
@@ -74,6 +75,7 @@ def write_report(
     command: str = "",
     form: Form | None = None,
     baseline: str | None = None,
+    paired: Want = "auto",
     for_spreadsheets: bool = False,
     **how: Any,
 ) -> Report:
@@ -103,6 +105,8 @@ def write_report(
         "report", "table" or "methods", for a suffix that several forms share.
     baseline
         Method that others are compared with. [default: the last]
+    paired
+        Whether lifetimes of the same seed and task order are paired in comparisons: "auto", "yes" or "no".
     for_spreadsheets
         Whether text in a .csv is escaped that a spreadsheet would run as a formula.
     how
@@ -122,10 +126,10 @@ def write_report(
     else:
         data = gather(logs, experts, settings, group=group, **how)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    report = report_of(data, title=title, command=command, now=now, baseline=baseline)
+    report = report_of(data, title=title, command=command, now=now, baseline=baseline, paired=paired)
     suffix = target.suffix.lower()
     if chosen == "table":
-        tables = paper_tables(data, title=title, baseline=baseline, metrics=requested)
+        tables = paper_tables(data, title=title, baseline=baseline, metrics=requested, paired=paired)
         footer = f"Perdure {report.provenance['perdure']}, {now}{f': {command}' if command else ''}"
         if suffix == ".csv":
             text = combine_tables(tables).to_csv(for_spreadsheets=for_spreadsheets)

@@ -275,7 +275,7 @@ def answers(groups: Sequence[Group]) -> tuple[LearnerAnswer, ...]:
         kinds = kinds if len(set(kinds)) == len(kinds) else [group.group for group in own]
         found = [_part(group, kind if len(own) > 1 else "") for group, kind in zip(own, kinds, strict=True)]
         if parts := tuple(one for one in found if one.lead):
-            made.append(LearnerAnswer(learner, parts, _further(own)))
+            made.append(LearnerAnswer(learner, parts, _further(own, several=len(by) > 1)))
     return tuple(made)
 
 
@@ -288,11 +288,16 @@ def _part(group: Group, where: str) -> AnswerPart:
     return AnswerPart(one.verdict if one else None, one.word if one else None, lead, where, rest)
 
 
-def _further(groups: Sequence[Group]) -> str:
-    """Return in a sentence the verdicts on transfer and relative to experts that all groups share."""
+def _further(groups: Sequence[Group], *, several: bool) -> str:
+    """Return in a sentence the verdicts on transfer and relative to experts that all groups share.
+
+    Several learners have experts of their own, and worse experts would make a learner look better.
+    """
     said: dict[tuple[str, str], list[str]] = {}
     counts: list[int] = []
     for metric, one in groups[0].estimates.items():
+        if several and one.bar.expert and groups[0].preset == STANDARD:
+            continue
         words, word = words_of(metric, one.bar), _agreed(groups, metric)
         if words.does and word:
             said.setdefault((words.who, words.than), []).append(words.does.format(word))

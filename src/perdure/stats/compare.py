@@ -151,6 +151,8 @@ class Comparison(Struct, frozen=True):
     """The metric that a protocol named beforehand. It is tested alone, before the others."""
     unit: str = ""
     """Unit of differences, such as ` points`."""
+    section: str = ""
+    """The scenario type, measure or learner that tells this comparison from others with it."""
 
     @property
     def family(self) -> tuple[str, ...]:
@@ -166,7 +168,18 @@ class Comparison(Struct, frozen=True):
     @property
     def answer(self) -> str:
         """The answer in one or two sentences: which one ends up better, then the other metrics that differ."""
-        return lead(self)
+        text = "".join(lead(self))
+        return f"{self.section}: {text}" if self.section and text else text
+
+
+def name_sections(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """Give each comparison the name of its section: the scenario type, measure and learner in which they differ."""
+    strata = [(item.learner, item.scenario_type, item.measure) for item in comparisons]
+    varying = [len(set(values)) > 1 for values in zip(*strata, strict=True)]
+    sections = (
+        " · ".join(part for part, varies in zip(stratum, varying, strict=True) if part and varies) for stratum in strata
+    )
+    return tuple(replace(item, section=section) for item, section in zip(comparisons, sections, strict=True))
 
 
 def compared_as(metric: str, bar: Threshold | None = None) -> ComparedAs:

@@ -165,11 +165,14 @@ def sentence(difference: Difference, system: str, baseline: str) -> str:
     return f"{name}: {result} ({'; '.join(filter(None, facts))})."
 
 
-def lead(comparison: Comparison) -> str:
-    """Return which system ends up better and by how much, then the other metrics that differ."""
+def lead(comparison: Comparison) -> tuple[str, str]:
+    """Return which system ends up better and by how much; and the facts behind it with the other metrics that differ.
+
+    Both are empty without a value of the level that the systems reach.
+    """
     reached, system, baseline = comparison.level_reached, comparison.system, comparison.baseline
     if reached is None or reached.difference is None:
-        return ""
+        return "", ""
     ahead = reached.ahead >= 0
     first, second = (system, baseline) if ahead else (baseline, system)
     by = f"{number(abs(reached.difference), reached.width)}{comparison.unit}"
@@ -181,29 +184,27 @@ def lead(comparison: Comparison) -> str:
     spread = "" if low is None else f"{percent(reached.level)} interval {interval(low, high, ' to ')}"
     facts = "; ".join(part for part in (spread, _tested(reached), reached.why) if part)
     facts = f" ({facts})" if facts else ""
-    if reached.verdict in ("better", "worse"):
-        answer = _with_caution(f"{first} ends {by} better than {second}{facts}", comparison, reached)
-        return f"{answer}.{_others(comparison, reached, by)}"
-    leader = f"{first} is ahead by {by}" if reached.difference else "both are equal"
-    if reached.verdict == "undecided":
+    others = _others(comparison, reached, by)
+    if reached.verdict in ("undecided", None):
+        leader = f"{first} is ahead by {by}" if reached.difference else "both are equal"
         likely = _likely(replace(reached, likely="better")) if reached.likely else ""
-        answer = f"Which one ends up better, {system} or {baseline}, is undecided: {leader}{likely}{facts}."
-    elif reached.verdict is None:
-        answer = f"Which one ends up better, {system} or {baseline}, is not tested: {leader}{facts}."
-    else:
-        answer = f"{system} ends up {_no_worse_than(reached, baseline)}: {_ruled_out(reached)}{_likely(reached)}{facts}"
-        answer = f"{_with_caution(answer, comparison, reached)}."
-    return answer + _others(comparison, reached, by)
+        word = "undecided" if reached.verdict else "not tested"
+        return f"Which one ends up better, {system} or {baseline}, is {word}", f": {leader}{likely}{facts}.{others}"
+    before, _, after = _caution(comparison, reached).partition("|")
+    if reached.verdict in ("better", "worse"):
+        return f"{before}{first} ends {by} better than {second}", f"{facts}{after}.{others}"
+    answer = f"{before}{system} ends up {_no_worse_than(reached, baseline)}"
+    return answer, f": {_ruled_out(reached)}{_likely(reached)}{facts}{after}.{others}"
 
 
-def _with_caution(answer: str, comparison: Comparison, reached: Difference) -> str:
-    """Return the answer with the share of the favoured system's lifetimes that may collapse unseen."""
+def _caution(comparison: Comparison, reached: Difference) -> str:
+    """Return the share of the favoured system's lifetimes that may collapse, with `|` in place of the answer."""
     sides = {comparison.system: reached.n, comparison.baseline: reached.baseline_n}
     favoured = {
         **dict.fromkeys(("better", "no worse"), comparison.system),
         **dict.fromkeys(("worse", "no better"), comparison.baseline),
     }.get(reached.verdict or "", min(sides, key=lambda name: sides[name]))
-    return with_collapse_share(answer, sides[favoured], favoured)
+    return with_collapse_share("|", sides[favoured], favoured)
 
 
 def _others(comparison: Comparison, reached: Difference, by: str) -> str:

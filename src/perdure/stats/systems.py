@@ -18,7 +18,7 @@ from perdure.metrics.declare import METRICS, ComparedAs, Threshold
 from perdure.metrics.score import Score
 from perdure.results import LeftOut
 from perdure.settings.presets import STANDARD
-from perdure.stats.compare import Comparison, compare_lives
+from perdure.stats.compare import Comparison, compare_lives, name_sections
 from perdure.stats.groups import (
     check_comparable,
     check_poolable,
@@ -242,7 +242,7 @@ def compare_systems(
         tuple(system.name for system in systems),
         chosen,
         next(lifetime.preset for system in systems for lifetime in system.lives),
-        tuple(comparisons),
+        name_sections(comparisons),
         level,
         tuple(left for system in systems for left in system.left_out),
         (*assumed, *(f"not compared: {text}" for text in alone)),
@@ -400,7 +400,9 @@ def compare_scenario_types(survey: Survey, baseline: str | None = None, **option
     made = compare_systems(systems, baseline, **options)
     return replace(
         made,
-        comparisons=tuple(replace(one, scenario_type=None, learner=one.scenario_type) for one in made.comparisons),
+        comparisons=name_sections(
+            [replace(one, scenario_type=None, learner=one.scenario_type) for one in made.comparisons]
+        ),
         letters=tuple(replace(one, scenario_type=None, learner=one.scenario_type) for one in made.letters),
         left_out=tuple(left_out),
     )

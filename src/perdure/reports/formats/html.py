@@ -24,6 +24,7 @@ from perdure.reports.palette import dark_colours
 from perdure.stats.answer import answers, shared_answers
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Group
+from perdure.stats.sentences import lead
 from perdure.text import join_words, number, plural
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
         alike=shared_answers(learners) if len(learners) > _MOST_ANSWERED else (),
         leads=report.leads if len(data.groups) == 1 else (),
         colours=_COLOURS,
-        better=[comparison.answer for comparison in report.comparisons if comparison.answer],
+        better=[(comparison, lead(comparison)) for comparison in report.comparisons if comparison.answer],
         grids=grids(data.groups, data.survey.metrics, report.comparisons),
         unmeasured=_unmeasured_text(report),
         opening=first_figures,

@@ -23,7 +23,7 @@ def _markdown_lines(report: Report) -> Iterator[str]:
     data = report.data
     yield f"# {escape_markdown(report.title)}"
     yield ""
-    for line in report.leads:
+    for line in (*report.compared, *report.leads):
         yield escape_markdown(line)
         yield ""
     for group in data.groups if report.leads else ():
@@ -105,7 +105,7 @@ def latex(report: Report) -> str:
 def _latex_lines(report: Report) -> Iterator[str]:
     data = report.data
     yield f"% {_comment(report.title)}, written by Perdure {report.provenance['perdure']}; \\usepackage{{booktabs}}"
-    for line in report.leads:
+    for line in (*report.compared, *report.leads):
         yield f"% {_comment(line)}"
     for verdict in report.verdicts:
         yield f"% {_comment(verdict.sentence)}"
