@@ -148,16 +148,6 @@ def fetched(path: str | os.PathLike[str]) -> Path:
     return _copied(f"{scheme}://{rest}")
 
 
-def opened_url(path: str | os.PathLike[str]) -> tuple[str, Any, str]:
-    """Return the normal form of a URL, its file system, and the path in that."""
-    found = _URL.fullmatch(os.fspath(path))
-    assert found is not None, path
-    scheme, rest = found["scheme"].lower(), found["rest"].rstrip("/")
-    url = f"{scheme}:///{rest}" if scheme == "file" else f"{scheme}://{rest}"
-    files, at = _opened(url)
-    return url, files, at.rstrip("/")
-
-
 def _local(place: Path) -> Path:
     if not place.exists():
         raise NotALogError("no such file or folder", "check the path", file=place)
