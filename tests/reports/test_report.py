@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from perdure.errors import NotALogError, PerdureError
 from perdure.reports import gather, report_of, write_report
-from perdure.reports.checklist import checklist
 from perdure.reports.formats.html import html, json_for_script
 from perdure.reports.formats.text import latex, markdown
+from perdure.reports.methods import checklist
 from perdure.reports.model import Report, headline
 from perdure.reports.write import REPORTS, as_text
 from perdure.settings import Settings

@@ -36,9 +36,9 @@ def test_a_protocol_has_defaults_for_all_but_learner_and_scenarios() -> None:
 
 @pytest.mark.parametrize("kind", ["learner", "scenario", "environment"])
 def test_a_given_root_seed_replaces_only_that_one(kind: str) -> None:
-    drawn = parse_protocol(MINIMAL).seeds.as_json()
+    drawn = msgspec.structs.asdict(parse_protocol(MINIMAL).seeds)
     assert len(set(drawn.values())) == 3
-    assert parse_protocol({**MINIMAL, "seeds": {kind: 7}}).seeds.as_json() == {**drawn, kind: 7}
+    assert msgspec.structs.asdict(parse_protocol({**MINIMAL, "seeds": {kind: 7}}).seeds) == {**drawn, kind: 7}
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     into = tmp_path_factory.mktemp("twins")
     result = run_learner(parse_protocol(PROTOCOL), into, workers=0)
     assert not result.failed
-    assert [path.name for path in result.finished_twins] == ["life-000-twin"]
+    assert [job.id for job in result.plan.twins if result.folder.is_finished(job)] == ["life-000-twin"]
     return into
 
 

@@ -101,7 +101,7 @@ def _verdict(report: LintReport) -> str:
 
 
 def _heading(report: LintReport) -> str:
-    facts = report.facts
+    facts = report.as_json()
     counts = f"{facts['blocks']:,} blocks"
     if facts["experiences"] is not None:
         counts += (

@@ -148,16 +148,6 @@ def fetched(path: str | os.PathLike[str]) -> Path:
     return _copy_entry(f"{scheme}://{rest}")
 
 
-def opened_url(path: str | os.PathLike[str]) -> tuple[str, Any, str]:
-    """Return the normal form of a URL, its file system, and the path in that."""
-    match = _URL.fullmatch(os.fspath(path))
-    assert match is not None, path
-    scheme, rest = match["scheme"].lower(), match["rest"].rstrip("/")
-    url = f"{scheme}:///{rest}" if scheme == "file" else f"{scheme}://{rest}"
-    files, root = _open(url)
-    return url, files, root.rstrip("/")
-
-
 def _local(place: Path) -> Path:
     if not place.exists():
         raise NotALogError("no such file or folder", "check the path", file=place)

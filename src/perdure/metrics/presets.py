@@ -68,11 +68,6 @@ class Preset(msgspec.Struct, frozen=True, eq=False):
 PRESETS: Registry[Preset] = Registry("preset", "perdure.presets")
 
 
-def find_preset(name: str) -> Preset:
-    """Return the preset called `name`. An unknown name is refused with the nearest known one."""
-    return PRESETS.get(name)
-
-
 def headline() -> tuple[str, ...]:
     """Return the headline numbers of a log. Only they are tested, against thresholds and between systems."""
     return tuple(name for name, metric in PRESETS.get(STANDARD).metrics.items() if metric.headline == "log")

@@ -13,9 +13,8 @@ from perdure import __version__
 from perdure.gather.model import ScoredLifetime, Survey
 from perdure.lazy import pl
 from perdure.metrics.declare import Headline, Metric
-from perdure.reports.checklist import ChecklistItem, checklist
 from perdure.reports.data import baselines, comparable_groups, compare_groups
-from perdure.reports.methods import methods
+from perdure.reports.methods import ChecklistItem, checklist, methods
 from perdure.results import Tabular, json_keys, to_plain, with_checksum
 from perdure.stats.answer import answer, called, interpretation, leading, told_apart
 from perdure.stats.compare import Comparison, name_sections

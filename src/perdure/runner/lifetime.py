@@ -19,6 +19,7 @@ from perdure.learners.interface import Answer, LearnerError, SelfLed, Situation,
 from perdure.log.model import Direction, Role
 from perdure.log.places import logs_folder
 from perdure.log.write.journal import Journal
+from perdure.results import to_plain
 from perdure.runner.block import LifeBlock
 from perdure.runner.resume import Checkpoint, States
 from perdure.runner.seeds import Seeds
@@ -123,7 +124,7 @@ def run_lifetime(
         info=msgspec.json.decode(syllabus_text(syllabus)),
         join=resumed is not None,
         role=role,
-        protocol={**protocol, "seeds": seeds.as_json()},
+        protocol={**protocol, "seeds": to_plain(seeds)},
     )
     digest = protocol.get("learner_digest")
     position = replace(resumed or Checkpoint(name, 0, 0, 0, None, seeds), learner_digest=digest)

@@ -29,6 +29,7 @@ from perdure.log.manifest import write_object
 from perdure.log.places import BLOCKS_FILE, DATA_FILE, MANIFEST
 from perdure.log.rows import records_in
 from perdure.log.verify import ledger_of, refusal, verify
+from perdure.results import to_plain
 from perdure.runner.seeds import Seeds
 from perdure.stopping import Stopped
 
@@ -129,8 +130,8 @@ class States:
         checkpoint, place = state
         if (checkpoint.life, checkpoint.seeds) != (name, seeds):
             raise LogError(
-                f"the state of another lifetime ({checkpoint.life}, seeds {checkpoint.seeds.as_json()}) cannot go "
-                f"on with {name} ({seeds.as_json()})",
+                f"the state of another lifetime ({checkpoint.life}, seeds {to_plain(checkpoint.seeds)}) cannot go "
+                f"on with {name} ({to_plain(seeds)})",
                 "remove it to start this lifetime again",
                 file=self.folder,
             )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -18,7 +18,7 @@ from perdure.errors import PerdureError, ProtocolError
 from perdure.lazy import pl
 from perdure.learners.find import find_maker
 from perdure.log.places import is_url
-from perdure.results import Tabular
+from perdure.results import Tabular, to_plain
 from perdure.runner.engines import Event, Tell, Work, engine_check
 from perdure.runner.engines import engine as engine_called
 from perdure.runner.folder import RunFolder
@@ -144,6 +144,8 @@ class RunResult(Tabular, Struct, frozen=True):
         Reason for not starting the rest, if the first lifetimes all failed in the same way.
     """
 
+    JSON: ClassVar = ("lived", "failed", "stopped", "notes")
+
     folder: RunFolder
     plan: RunPlan
     lived: tuple[str, ...]
@@ -173,18 +175,9 @@ class RunResult(Tabular, Struct, frozen=True):
         return tuple(self.folder.place(job) for job in self.plan.lives if self.folder.is_finished(job))
 
     @property
-    def finished_twins(self) -> tuple[Path, ...]:
-        """The logs of all finished twins."""
-        return tuple(self.folder.place(job) for job in self.plan.twins if self.folder.is_finished(job))
-
-    @property
     def missing(self) -> tuple[str, ...]:
         """The ids of unfinished jobs."""
         return tuple(job.id for job in self.plan.jobs if not self.folder.is_finished(job))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the result as plain data."""
-        return {"lived": self.lived, "failed": self.failed, "stopped": self.stopped, "notes": self.notes}
 
 
 class PreparedRun(Tabular, Struct, frozen=True):
@@ -271,7 +264,7 @@ class PreparedRun(Tabular, Struct, frozen=True):
             "twins": len(plan.twins),
             "experiences": sum(job.experiences for job in plan.jobs),
             "missing": [job.id for job in self.missing],
-            "seeds": {job.id: {"seed": job.seed, **job.seeds.as_json()} for job in plan.jobs},
+            "seeds": {job.id: {"seed": job.seed, **to_plain(job.seeds)} for job in plan.jobs},
         }
 
     def live(self, tell: Tell | None = None) -> RunResult:

@@ -39,10 +39,6 @@ class Seeds(Struct, frozen=True):
         """Return the seeds for `key`, with these as roots."""
         return Seeds(seed_for(self.learner, *key), seed_for(self.scenario, *key), seed_for(self.environment, *key))
 
-    def as_json(self) -> dict[str, int]:
-        """Return the seeds as a manifest stores them."""
-        return {"learner": self.learner, "scenario": self.scenario, "environment": self.environment}
-
 
 def _words(number: int) -> list[int]:
     """Return a number of any size and sign as words of 32 bits."""

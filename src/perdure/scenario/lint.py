@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct
 
 from perdure.errors import UnknownNameError
 from perdure.lazy import pl
-from perdure.results import Tabular
+from perdure.results import Tabular, to_plain
 from perdure.scenario.document import LEVELS, Level, SyllabusProblem, place_text
 from perdure.scenario.model import Scenario, Variants, apply_variants
 from perdure.scenario.parameters import is_drawn, parameter_key
@@ -41,6 +41,8 @@ class Sited(Protocol):
 
 class Eligibility(Struct, frozen=True):
     """The values of a metric that a scenario gives: their number, their tasks or pairs, or the reason for none."""
+
+    JSON: ClassVar = ("sites", "keys", "why")
 
     sites: int
     keys: tuple[str, ...]
@@ -83,10 +85,6 @@ class LintReport(Tabular, Struct, frozen=True):
     def __iter__(self) -> Iterator[SyllabusProblem]:
         return iter(self.problems)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return `facts`."""
-        return self.facts
-
     def table(self) -> pl.DataFrame:
         """Return one row per metric: the number of values that the scenario gives, or the reason for none."""
         rows = [
@@ -101,9 +99,8 @@ class LintReport(Tabular, Struct, frozen=True):
         """Whether no problem is an error."""
         return all(problem.level != "error" for problem in self.problems)
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The report as JSON; a count of experiences is null if a block is measured in steps."""
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as one JSON object; a count of experiences is null if a block is measured in steps."""
         scenario = self.syllabus.scenario
         return {
             "ok": self.ok,
@@ -114,14 +111,8 @@ class LintReport(Tabular, Struct, frozen=True):
             "evaluation_experiences": _experiences(scenario, ("evaluate",)),
             "phases": list(dict.fromkeys(self.syllabus.phases)),
             "tasks": list(self.tasks),
-            "problems": [
-                {"level": problem.level, "where": problem.where, "what": problem.what, "fix": problem.fix}
-                for problem in self.problems
-            ],
-            "metrics": {
-                name: {"sites": metric.sites, "keys": list(metric.keys), "why": metric.why}
-                for name, metric in self.metrics.items()
-            },
+            "problems": to_plain(self.problems),
+            "metrics": to_plain(self.metrics),
         }
 
 

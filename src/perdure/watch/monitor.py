@@ -15,9 +15,8 @@ from msgspec.structs import replace
 from perdure.curves.model import CommonRanges, Curves
 from perdure.curves.prepare import merge_ranges
 from perdure.errors import PerdureError
-from perdure.gather.find import FoundLog, find_lifetimes, with_distinct_ids
+from perdure.gather.find import FoundLog, find_lifetimes, planned_names, with_distinct_ids
 from perdure.gather.model import ScoredLifetime, Survey, count_once
-from perdure.gather.run_plans import planned_names
 from perdure.gather.survey import describe_settings
 from perdure.gather.worker import ScoreJob, ScoreWorker
 from perdure.log.formats.l2logger import L2Logger
