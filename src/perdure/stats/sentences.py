@@ -181,7 +181,7 @@ def lead(comparison: Comparison) -> tuple[str, str]:
     of_system = reached.verdict in ("no worse", "no better", "as good")
     if low is not None and high is not None and not ahead and not of_system:
         low, high = -high, -low
-    spread = "" if low is None else f"{percent(reached.level)} interval {interval(low, high, ' to ')}"
+    spread = "" if low is None or low == high else f"{percent(reached.level)} interval {interval(low, high, ' to ')}"
     facts = "; ".join(part for part in (spread, _tested(reached), reached.why) if part)
     facts = f" ({facts})" if facts else ""
     others = _others(comparison, reached, by)

@@ -25,6 +25,7 @@ from perdure.log.read import locate, recognise
 from perdure.log.verify import ended
 from perdure.metrics.declare import Metric
 from perdure.metrics.score import Score, Scorer
+from perdure.reports.model import compare_with_baselines
 from perdure.reports.thinned import ThinnedLifetime, thin_lifetime
 from perdure.settings import Settings
 from perdure.stats.answer import answer, answers, keeping
@@ -105,6 +106,9 @@ class Monitor:
         self._states: list[str] = []
         self._data: GroupedSurvey | None = None
         self._answer: tuple[Score | None, str] = (None, "")
+        self._answered: GroupedSurvey | None = None
+        """The data of `_answers`."""
+        self._answers: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -180,9 +184,14 @@ class Monitor:
         return " · ".join(parts)
 
     def answers(self) -> tuple[str, ...]:
-        """Return the answers of the report so far, one sentence per learner."""
+        """Return the answers of the report so far: which learner ends up better, then one sentence per learner."""
         data = self.data()
-        return tuple(item.sentence for item in answers(data.groups)) if data else ()
+        if data is not self._answered:
+            compared = (comparison.answer for comparison in compare_with_baselines(data)) if data else ()
+            learners = answers(data.groups) if data else ()
+            self._answered = data
+            self._answers = (*filter(None, compared), *(learner.sentence for learner in learners))
+        return self._answers
 
     def answer(self, lifetime: str) -> str:
         """Return the answer for one lifetime so far, in a sentence; empty before its first values."""
@@ -323,9 +332,10 @@ class Monitor:
     def _worker_with(self, experts: Sequence[FoundLog]) -> ScoreWorker:
         try:
             given = tuple(map(str, self._experts))
-            return ScoreWorker(ScoreJob(self.settings, given, tuple(experts), common=self._common, look=_thin))
+            job = ScoreJob(self.settings, given, tuple(experts), common=self._common, look=_thin, learning=True)
+            return ScoreWorker(job)
         except PerdureError:
-            return ScoreWorker(ScoreJob(self.settings, common=self._common, look=_thin))
+            return ScoreWorker(ScoreJob(self.settings, common=self._common, look=_thin, learning=True))
 
 
 def _is_journal(path: Path) -> bool | None:
