@@ -3,7 +3,8 @@
 Run as `python bench/null.py --cells 'condensed/*' --groups 1000`. `--definitions new` scores the same lifetimes with
 the model of the definitions. `--real` scores a learner with a separate table per task in the arcade. `--monotone`
 increases forgetting, which must not raise any metric. `--causes` varies one cause at a time. `--compare` counts wrong
-words in comparisons of two groups, by numbers of lifetimes, paired and not, with the model of the definitions.
+words in comparisons of two groups, by numbers of lifetimes, paired and not, with the model of the definitions;
+`--shapes` those on a learner that is worse, of skewed values. `--marks` counts wrong marks on one lifetime.
 
 Each row has the mean over groups, the shares of groups in which the metric is met and not met (for PM by the new
 definitions: gains and forgets), of intervals that contain the truth, and of pairs of groups that differ. A last row
@@ -36,7 +37,13 @@ from bench.null_paths import COMPARED, HEADLINE, MARGINS, PATHS, Outcome, joined
 from bench.null_real import lived_groups
 from tests.metrics.new_definitions import words_of_comparison
 
+from perdure.log.model import Identity
+from perdure.metrics.declare import METRICS
+from perdure.metrics.measure import Measured
+from perdure.metrics.score import BlockSummary, Score
+from perdure.scenario.model import Block
 from perdure.simulate.learner import NULL
+from perdure.stats.decide import decide
 from perdure.text import initials
 
 AT_ONCE = 50
@@ -199,6 +206,68 @@ def comparisons(options: argparse.Namespace, cells: Sequence[str]) -> Iterator[d
                 yield {**row, "pairs": len(next(iter(values.values())))}
 
 
+WORSE_BY = 6.0
+SHAPES: dict[str, Any] = {
+    "normal": lambda rng, shape: 8 * rng.standard_normal(shape),
+    "skewed": lambda rng, shape: -8 * (rng.standard_exponential(shape) - 1),
+    "one in ten collapses": lambda rng, shape: 5 * rng.standard_normal(shape) - 60 * (rng.random(shape) < 0.1),
+    "one in ten fails, else equal": lambda rng, shape: (
+        0.1 * rng.standard_normal(shape) - 60.0 * (rng.random(shape) < 0.1)
+    ),
+}
+"""Deviations of the lifetimes of a learner that is worse."""
+
+
+def shapes(options: argparse.Namespace) -> Iterator[tuple[str, float, float]]:
+    """Yield the shares of comparisons that call a learner better, or no worse, which is worse by 6 points.
+
+    The other learner has normal values. Only one metric is tested, so Holm does not help.
+    """
+    for shape, deviations in SHAPES.items():
+        for ours, theirs in ((3, 3), (5, 5), (11, 11), (30, 30), (3, 20), (20, 3)):
+            rng = np.random.default_rng(options.seed)
+            system = deviations(rng, (options.groups, ours))
+            collapses = "in ten" in shape
+            system = {"final_performance": system if collapses else system - WORSE_BY}
+            baseline = {"final_performance": 5 * rng.standard_normal((options.groups, theirs))}
+            words = words_of_comparison(system, baseline, MARGINS, paired=False)["final_performance"]
+            yield (
+                f"{shape}, {ours} v {theirs}",
+                float(np.mean(words == "better")),
+                float(np.mean(np.isin(words, ("no worse", "as good")))),
+            )
+
+
+def marks(options: argparse.Namespace) -> Iterator[tuple[str, float]]:
+    """Yield the share of wrong marks on one lifetime whose evaluations resemble their neighbours, and never change."""
+    order = (("learn", "a"), ("evaluate", "a"), ("learn", "b"), ("evaluate", "a"))
+    bars = {HEADLINE[0]: METRICS.get(HEADLINE[0]).criterion}
+    for rho in (0.0, 0.5, 0.7, 0.8):
+        for count in (10, 30, 100):
+            rng = np.random.default_rng(options.seed)
+            noise = rng.standard_normal((options.groups, 2, count))
+            for at in range(1, count):
+                noise[..., at] = rho * noise[..., at - 1] + np.sqrt(1 - rho**2) * noise[..., at]
+            wrong = 0
+            for evaluations in noise:
+                away = evaluations - evaluations.mean(axis=-1, keepdims=True)
+                blocks = [
+                    BlockSummary(at, Block(mode, task, count), 0.0, None) for at, (mode, task) in enumerate(order)
+                ]
+                for at, values, each in zip((1, 3), evaluations, away, strict=True):
+                    blocks[at] = replace(
+                        blocks[at],
+                        mean=float(values.mean()),
+                        squares=float(each @ each),
+                        lagged=float(each[1:] @ each[:-1]),
+                    )
+                change = float(evaluations[1].mean() - evaluations[0].mean())
+                score = Score(Identity("life"), {HEADLINE[0]: Measured(change)}, blocks=tuple(blocks))
+                verdict = decide((score,), HEADLINE[0], bars[HEADLINE[0]]).verdict
+                wrong += verdict in ("met", "not met")
+            yield f"correlation {rho}, {count} evaluations", wrong / options.groups
+
+
 def markdown(report: dict[str, Any]) -> Iterator[str]:
     """Return the table of the docs: the mean, and the percentages of groups met / not met."""
     yield "| | " + " | ".join(SHORT[name] for name in HEADLINE) + " |"
@@ -238,6 +307,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--monotone", action="store_true", help="turn forgetting up instead")
     parser.add_argument("--compare", action="store_true", help="count wrong words in comparisons of two groups instead")
+    parser.add_argument("--shapes", action="store_true", help="compare a worse learner of skewed values instead")
+    parser.add_argument("--marks", action="store_true", help="count wrong marks on one lifetime instead")
     parser.add_argument("--causes", action="store_true", help="turn one cause at a time instead")
     parser.add_argument("--markdown", action="store_true", help="print the table as the docs show it, at the end")
     parser.add_argument(
@@ -252,7 +323,15 @@ def main() -> None:
         print("\n".join(cells))
         return
     report: dict[str, Any] = {}
-    if options.compare:
+    if options.shapes:
+        for name, better, no_worse in shapes(options):
+            report[name] = {"better": better, "no_worse": no_worse}
+            print(f"{name:<42} better {better:>6.1%}   no worse {_share(no_worse, 0.07)}")
+    elif options.marks:
+        for name, wrong in marks(options):
+            report[name] = wrong
+            print(f"{name:<42} {_share(wrong, 0.07)}", flush=True)
+    elif options.compare:
         print(f"{'cell':<36} {'n':>8} {'':<8} {'pairs':>5} {'differs':>8} {'wrong at the margin':>20}")
         for row in comparisons(options, cells):
             report[f"{row['cell']}, {row['n']}, {'paired' if row['paired'] else 'unpaired'}"] = row
