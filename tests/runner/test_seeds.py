@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from perdure.runner.seeds import Seeds, seed_for
 
@@ -39,7 +39,7 @@ def test_learner_scenario_and_environment_have_separate_seeds() -> None:
 @pytest.mark.parametrize("kind", ["learner", "scenario", "environment"])
 def test_another_root_of_one_kind_changes_only_the_seeds_of_that_kind(kind: str) -> None:
     seeds = Seeds.of(3)
-    one, other = seeds.under("life", 1).as_json(), replace(seeds, **{kind: 7}).under("life", 1).as_json()
+    one, other = (asdict(roots.under("life", 1)) for roots in (seeds, replace(seeds, **{kind: 7})))
     assert {name for name in one if one[name] != other[name]} == {kind}
 
 

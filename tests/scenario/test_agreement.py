@@ -83,7 +83,7 @@ def test_a_log_has_the_sites_that_lint_lists_for_its_syllabus(text: str, seed: i
             if metric.name not in by_parameters
         }
         assert {name: report.metrics[name].sites for name in offered} == offered
-        assert report.facts["tasks"] == [task.label for task in scenario.tasks]
+        assert report.as_json()["tasks"] == [task.label for task in scenario.tasks]
 
 
 def test_distributions_are_logged_as_drawn() -> None:

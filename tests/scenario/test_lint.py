@@ -49,7 +49,7 @@ def example(name: str) -> LintReport:
 
 @pytest.mark.parametrize(("name", "experiences"), [("s000-table1-carla", 25_000), ("s000-table1-splitmnist", 2_500)])
 def test_table_1_of_new_2022_only_learns_and_is_not_eligible_for_transfer(name: str, experiences: int) -> None:
-    facts = example(name).facts
+    facts = example(name).as_json()
     assert (facts["blocks"], facts["learning_experiences"], facts["evaluation_experiences"]) == (3, experiences, 0)
     assert {metric: match["sites"] for metric, match in facts["metrics"].items()} == {
         "forward_transfer": 0,
@@ -61,7 +61,7 @@ def test_table_1_of_new_2022_only_learns_and_is_not_eligible_for_transfer(name: 
 
 @pytest.mark.parametrize(("name", "experiences"), [("s000-table2-carla", 15_600), ("s000-table2-splitmnist", 3_060)])
 def test_table_2_of_new_2022_gives_one_forward_and_one_backward_transfer(name: str, experiences: int) -> None:
-    facts = example(name).facts
+    facts = example(name).as_json()
     first, second = facts["tasks"]
     assert (facts["experiences"], facts["blocks"], facts["ok"], facts["problems"]) == (experiences, 8, True, [])
     assert facts["metrics"]["forward_transfer"] == {"sites": 1, "keys": [f"{first}→{second}"], "why": None}
@@ -69,7 +69,7 @@ def test_table_2_of_new_2022_gives_one_forward_and_one_backward_transfer(name: s
 
 
 def test_the_json_has_the_documented_keys() -> None:
-    facts = example("s003-annotated").facts
+    facts = example("s003-annotated").as_json()
     assert list(facts) == [
         "ok",
         "name",
@@ -95,7 +95,7 @@ def test_every_shipped_syllabus_has_neither_error_nor_warning(file: Path) -> Non
 
 
 def test_experiences_are_null_if_steps_are_counted() -> None:
-    facts = example("additions").facts
+    facts = example("additions").as_json()
     assert facts["experiences"] is None
     assert facts["learning_experiences"] is None
     assert facts["evaluation_experiences"] == 120
@@ -129,7 +129,7 @@ def test_sites_are_counted_and_their_keys_listed_once() -> None:
         yield Place("a")
 
     report = lint(compose("single", ["a"], learn=20, evaluate=5), metrics=(Fake("x", sites),))
-    assert report.facts["metrics"]["x"] == {"sites": 3, "keys": ["a→b", "a"], "why": None}
+    assert report.as_json()["metrics"]["x"] == {"sites": 3, "keys": ["a→b", "a"], "why": None}
 
 
 def test_sites_report_the_missing_blocks() -> None:
@@ -192,7 +192,7 @@ headers = st.dictionaries(
 def test_lint_never_crashes(header: dict[str, Any], instructions: list[Any] | None, kind: str | None) -> None:
     value = {**header, **({} if instructions is None else {"instructions": instructions})}
     try:
-        facts = lint(json.dumps(value), kind=kind, metrics=THREE).facts
+        facts = lint(json.dumps(value), kind=kind, metrics=THREE).as_json()
     except ScenarioError:
         return
     assert facts["ok"] == all(problem["level"] != "error" for problem in facts["problems"])

@@ -50,7 +50,7 @@ def test_a_syllabus_inside_scenario_info_is_read() -> None:
     report = lint(json.dumps({"author": "me", "input_file": SYLLABUS}))
     assert report.ok
     assert report.syllabus.scenario.info["author"] == "me"
-    assert report.facts["experiences"] == 20
+    assert report.as_json()["experiences"] == 20
 
 
 def test_problems_of_l2loggers_regimes_name_their_place() -> None:

@@ -127,12 +127,13 @@ def chosen_metrics(
         }
     for given, margin in (margins or {}).items():
         name = METRICS.canonical(given)
-        metric = metrics.get(name) or (METRICS.get(name) if name in METRICS and METRICS.get(name).compared else None)
-        if metric is None:
+        compared = METRICS.get(name) if name in METRICS and METRICS.get(name).compared else None
+        moved = metrics.get(name, compared)
+        if moved is None:
             raise UnknownNameError("metric", name, metrics)
-        if metric.threshold is None and metric.compared is None:
+        if moved.threshold is None and moved.compared is None:
             raise MetricError(f"{name} has no threshold that a margin of {margin:g} could move", "leave it out")
-        metrics[name] = msgspec.structs.replace(metric, margin=margin, margin_given=True)
+        metrics[name] = msgspec.structs.replace(moved, margin=margin, margin_given=True)
     return metrics
 
 
