@@ -25,7 +25,7 @@ from fnmatch import fnmatch
 from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -240,7 +240,17 @@ def shapes(options: argparse.Namespace) -> Iterator[tuple[str, float, float]]:
 
 def marks(options: argparse.Namespace) -> Iterator[tuple[str, float]]:
     """Yield the share of wrong marks on one lifetime whose evaluations resemble their neighbours, and never change."""
-    order = (("learn", "a"), ("evaluate", "a"), ("learn", "b"), ("evaluate", "a"))
+    order: list[tuple[Literal["learn", "evaluate"], str]] = [
+        ("learn", "a"),
+        ("evaluate", "a"),
+        ("learn", "b"),
+        ("evaluate", "a"),
+    ]
+        ("learn", "a"),
+        ("evaluate", "a"),
+        ("learn", "b"),
+        ("evaluate", "a"),
+    )
     bars = {HEADLINE[0]: METRICS.get(HEADLINE[0]).criterion}
     for rho in (0.0, 0.5, 0.7, 0.8):
         for count in (10, 30, 100):

@@ -244,7 +244,7 @@ def read_as_defined(drawn: Drawn) -> Read:
     experts = {
         task: [[definitions.Part("learn", task, values)] for values in each] for task, each in drawn.experts.items()
     }
-    bounds: definitions.Bounds = dict.fromkeys(cell.tasks, cell.bounds) if cell.bounds else {}
+    bounds: Any = dict.fromkeys(cell.tasks, cell.bounds) if cell.bounds else {}
     lives: list[definitions.Life] = []
     for scenario, rows in zip(cell.scenarios, drawn.lives, strict=True):
         edges = np.cumsum([0, *(block.length or 0 for block in scenario.blocks)])
@@ -338,8 +338,9 @@ def _of_groups(lives: Sequence[definitions.Life], groups: slice) -> list[definit
 
     first = lives[0]
     experts = {task: [[of(part) for part in one] for one in each] for task, each in first.experts.items()}
+    pooled: Mapping[str, tuple[Any, Any]] = first.bounds
     bounds = {
-        task: (low[groups], high[groups]) if np.ndim(low) else (low, high) for task, (low, high) in first.bounds.items()
+        task: (low[groups], high[groups]) if np.ndim(low) else (low, high) for task, (low, high) in pooled.items()
     }
     return [definitions.Life([of(part) for part in life.parts], experts, bounds) for life in lives]
 
@@ -351,8 +352,9 @@ def _compared(ours: Sequence[definitions.Life], theirs: Sequence[definitions.Lif
         HEADLINE[0]: [[life.maintenance() for life in lives] for lives in (ours, theirs)],
         HEADLINE[1]: [[life.transfer(backward=False) for life in lives] for lives in (ours, theirs)],
         HEADLINE[2]: [[life.transfer(backward=True) for life in lives] for lives in (ours, theirs)],
-        **dict(zip(COMPARED[4:], definitions.learning_of_systems((ours, theirs)), strict=True)),
     }
+    learning: Any = definitions.learning_of_systems((ours, theirs))
+    values |= dict(zip(COMPARED[4:], learning, strict=True))
     known = {name: [[one for one in side if one is not None] for side in sides] for name, sides in values.items()}
     return {
         name: np.stack([np.stack(side, axis=-1) for side in sides], axis=-2)

@@ -39,7 +39,7 @@ def run_command(
             main()
     stdout.flush()
     stderr.flush()
-    printed = [stream.buffer.getvalue().decode(encoding) for stream in (stdout, stderr)]  # type: ignore[attr-defined]
+    printed = [stream.buffer.getvalue().decode(encoding) for stream in (stdout, stderr)]
     return subprocess.CompletedProcess(words, int(ended.value.code or 0), *printed)
 
 

@@ -98,7 +98,7 @@ def test_ratios_are_compared_as_a_ratio(seed: int) -> None:
     ours, theirs = rng.normal(0.3, 0.2, 7), rng.normal(0, 0.2, 7)
     sides = [lives([float(one) for one in np.exp(logs)], "forward_transfer") for logs in (ours, theirs)]
     one = compare_lives(sides[0], sides[1], RATIO).differences["forward_transfer"]
-    expected = oracle.of_difference([ours], [theirs], paired=True)
+    expected = oracle.of_difference(ours, theirs, paired=True)
     assert one.scale == "ratio"
     assert one.difference == pytest.approx(math.exp(float(expected.mean)))
     assert (one.low, one.high) == pytest.approx((math.exp(expected.low), math.exp(expected.high)))

@@ -94,7 +94,7 @@ class Learner(Struct, frozen=True):
 
 
 def compared(lifetimes: Sequence[Lifetime | str], bounds: Any = BOUNDS, experts: Sequence[Lifetime] = ()) -> Comparison:
-    found = survey(lifetimes, experts, Settings(bounds=bounds), learning=True, jobs=1)  # type: ignore[arg-type]
+    found = survey(lifetimes, experts, Settings(bounds=bounds), learning=True, jobs=1)
     (comparison,) = compare_systems(systems_of(found), "B").comparisons
     return comparison
 
