@@ -246,11 +246,6 @@ def marks(options: argparse.Namespace) -> Iterator[tuple[str, float]]:
         ("learn", "b"),
         ("evaluate", "a"),
     ]
-        ("learn", "a"),
-        ("evaluate", "a"),
-        ("learn", "b"),
-        ("evaluate", "a"),
-    )
     bars = {HEADLINE[0]: METRICS.get(HEADLINE[0]).criterion}
     for rho in (0.0, 0.5, 0.7, 0.8):
         for count in (10, 30, 100):
