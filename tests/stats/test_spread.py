@@ -46,7 +46,9 @@ def simulated(learner: IdealLearner, count: int, evaluations: int = 20) -> tuple
     evaluation = [Block("evaluate", task, evaluations) for task in "ab"]
     learning = [Block("learn", task, 60) for task in "ab"]
     scenario = Scenario.of("ab", [*evaluation, learning[0], *evaluation, learning[1], *evaluation])
-    return survey(lifetimes(learner, scenario, count), settings=Settings(bounds=BOUNDS)).scores
+    return survey(
+        lifetimes(learner, scenario, count), settings=Settings(bounds=BOUNDS, metrics=tuple(BARS)), jobs=1
+    ).scores
 
 
 def test_the_parts_add_up_to_the_total() -> None:
