@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import perdure
 from perdure.gather.survey import survey
 from perdure.reports import gather, report_of
 from perdure.reports.formats.pictures import opening_figures
@@ -54,14 +55,16 @@ def test_a_group_holds_the_lifetimes_of_its_own_learner(two_runs: Runs) -> None:
 
 def test_learners_of_two_run_folders_are_compared_by_their_own_values(two_runs: Runs) -> None:
     report = report_of(gather(two_runs))
-    assert {(item.system, item.baseline) for item in report.comparisons} == {
-        ("keeper · condensed", "forgetter · condensed"),
-        ("keeper · dispersed", "forgetter · dispersed"),
+    assert {(item.section, item.system, item.baseline) for item in report.comparisons} == {
+        ("condensed", "keeper", "forgetter"),
+        ("dispersed", "keeper", "forgetter"),
     }
     means = {item.group: item.estimates["performance_maintenance"].mean or 0.0 for item in report.data.groups}
     for item in report.comparisons:
         result = item.differences["performance_maintenance"].difference
-        assert result == pytest.approx(means[item.system] - means[item.baseline])
+        assert result == pytest.approx(
+            means[f"{item.system} · {item.section}"] - means[f"{item.baseline} · {item.section}"]
+        )
         assert result is not None
         assert result > 10
 
@@ -97,10 +100,14 @@ def test_a_figure_is_that_of_the_lifetime_in_its_caption(two_runs: Runs) -> None
 
 
 def test_experts_serve_the_lifetimes_of_their_own_run_folder_alone(two_runs: Runs) -> None:
-    apart = [_values(gather([run]), "relative_performance") for run in two_runs]
-    scored = {item.identity.source: item.metrics["relative_performance"].value for item in survey(two_runs).scores}
-    assert _values(gather(two_runs), "relative_performance") == {**apart[0], **apart[1]} == scored
-    monitor = Monitor(two_runs)
+    settings = perdure.Settings(bounds={task: (-0.5, 2.0) for task in "ab"})  # else each set of logs has its own range
+    apart = [_values(gather([run], settings=settings), "relative_performance") for run in two_runs]
+    scored = {
+        item.identity.source: item.metrics["relative_performance"].value
+        for item in survey(two_runs, (), settings).scores
+    }
+    assert _values(gather(two_runs, settings=settings), "relative_performance") == {**apart[0], **apart[1]} == scored
+    monitor = Monitor(two_runs, settings=settings)
     monitor.settle()
     material = monitor.data()
     assert material is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.reports import gather
+from perdure.reports import gather, report_of
 from perdure.reports.figures import FIGURES
 from perdure.reports.formats.pictures import opening_figures
 from perdure.reports.grid import Grid, grids
@@ -36,6 +36,28 @@ def test_a_cell_says_the_word_the_value_and_the_test_of_its_decision(gather_run:
             assert number(item.mean, None if item.low is None else (item.high or 0) - item.low) in cell.value
             assert ("interval" in cell.description) == (item.low is not None)
             assert (" against " in cell.description) == (item.p is not None)
+
+
+def test_learners_are_compared_on_common_references(gather_run: GatherRun) -> None:
+    report = report_of(gather_run(3, 4))
+    (comparison,) = report.comparisons
+    (result,) = grids(report.data.groups, report.data.survey.metrics, report.comparisons)
+    metrics = [axis.metric for axis in result.axes]
+    kept, transferred = "performance_maintenance", ("forward_transfer", "backward_transfer")
+    assert metrics == ["final_performance", kept, *transferred, "learning_performance", "learning_speed"]
+    rows = {row.name: dict(zip(metrics, row.cells, strict=True)) for _, rows in result.sections for row in rows}
+    assert rows["keeper"]["final_performance"].word == comparison.tested["final_performance"].word == "better"
+    assert rows["keeper"]["final_performance"].description == comparison.tested["final_performance"].sentence
+    assert rows["forgetter"]["final_performance"].word == "baseline"
+    assert rows["forgetter"][kept].word == report.data.groups[1].estimates[kept].word == "forgets"
+    assert "worse experts raise them" in result.common
+
+
+def test_without_experts_nothing_is_said_of_gains_over_them(gather_run: GatherRun) -> None:
+    report = report_of(gather_run(3, 3, experts=False))
+    (result,) = grids(report.data.groups, report.data.survey.metrics, report.comparisons)
+    assert "compared with forgetter" in result.common
+    assert "expert" not in result.common
 
 
 def test_all_answers_to_a_question_share_one_axis(gather_run: GatherRun) -> None:

@@ -83,6 +83,34 @@ def hostile(tmp_path: Path, gather_run: GatherRun) -> Report:
     return report_of(hostile, title=HOSTILE, command=HOSTILE)
 
 
+@pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
+def test_the_learner_that_ends_better_is_named_before_any_other_verdict(report: Report, suffix: str) -> None:
+    (comparison,) = report.comparisons
+    assert comparison.answer.startswith("keeper ends ")
+    text = as_text(report, suffix)
+    if suffix == ".html":
+        text = Elements(text).text
+    elif suffix == ".md":
+        text = text.replace("\\", "")
+    else:
+        assert json.loads(text)["comparisons"][0]["answer"] == comparison.answer
+        return
+    assert text.count(comparison.answer) == 1
+    assert text.index(comparison.answer) < text.index("forgetter forgets" if suffix == ".html" else "not met")
+
+
+def test_learners_are_not_judged_by_their_own_experts_on_the_first_screen(report: Report) -> None:
+    assert len(report.data.groups) > 1
+    first_screen = html(report).partition("</section>")[0]
+    assert "than single-task experts" not in first_screen
+
+
+def test_lifetimes_are_paired_as_requested(gather_run: GatherRun) -> None:
+    data = gather_run(2, 3)
+    assert [item.pairing.paired for item in report_of(data).comparisons] == [True]
+    assert [item.pairing.paired for item in report_of(data, paired="no").comparisons] == [False]
+
+
 def test_a_verdict_is_said_for_each_condition_and_group(report: Report) -> None:
     verdicts = {(item.group, item.condition): item for item in report.verdicts}
     assert {condition for _, condition in verdicts} == {"Continuous Learning", "Transfer and Adaptation", "Scalability"}
