@@ -837,7 +837,7 @@ def report(
     --------
     >>> report = perdure.report("logs", "report.md", title="Replay and naive")
     >>> report.answers[0]
-    'naive forgets: ...'
+    '4 lifetimes of replay cannot rule out that up to 53 % collapse; on average replay ends ...'
     """
     from perdure.reports.write import write_report
 
