@@ -172,6 +172,7 @@ THEIRS = {
     "files.py": "Python's reader of TOML says the line in its message alone, before 3.14",
     "batched/devices.py": "JAX says in its message alone that memory does not suffice",
     "runner/lifetime.py": "NumPy says in its message alone that an array is read-only",
+    "results.py": "msgspec gives the place of a wrong value only in its message",
     "runner/engines/local.py": "the output of a crashed process",
 }
 

@@ -100,7 +100,7 @@ def test_a_figure_is_that_of_the_lifetime_in_its_caption(two_runs: Runs) -> None
 
 
 def test_experts_serve_the_lifetimes_of_their_own_run_folder_alone(two_runs: Runs) -> None:
-    settings = perdure.Settings(bounds={task: (-0.5, 2.0) for task in "ab"})  # else each set of logs has its own range
+    settings = perdure.Settings(bounds=dict.fromkeys("ab", (-0.5, 2.0)))  # else each set of logs has its own range
     apart = [_values(gather([run], settings=settings), "relative_performance") for run in two_runs]
     scored = {
         item.identity.source: item.metrics["relative_performance"].value

@@ -81,6 +81,8 @@ class ComparedAs(msgspec.Struct, frozen=True):
     """Difference that does not matter: points of 100, or a factor for ratios."""
     of: Headline = "log"
     """Whether logs or matrices are compared by it."""
+    of_change: bool = False
+    """Whether it is a change of what was learned, in which a learner that learned little does well."""
 
 
 class PublishedRange(msgspec.Struct, frozen=True):

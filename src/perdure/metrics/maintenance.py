@@ -21,7 +21,7 @@ from perdure.scenario import sites
     of_matrix="bwt",
     compares=("evaluation", "reference"),
     words=VerdictWords(of_change=True, asks="Keeps what it learns?", about="points kept or lost, of 100"),
-    compared=ComparedAs("keeps more", "keeps less"),
+    compared=ComparedAs("keeps more", "keeps less", of_change=True),
 )
 def performance_maintenance(evaluation: Curve, reference: Curve) -> float:
     r"""Measure how much of a task's performance is kept while other tasks are learned.

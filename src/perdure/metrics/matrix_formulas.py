@@ -105,7 +105,7 @@ def learning_accuracy(at: Place) -> float:
         about="change of earlier tasks (BWT)",
         spelled="backward transfer, as a difference",
     ),
-    compared=ComparedAs("keeps more", "keeps less", of="matrix"),
+    compared=ComparedAs("keeps more", "keeps less", of="matrix", of_change=True),
 )
 def bwt(at: Place) -> float:
     r"""Measure how much learning the later tasks changed the earlier ones; negative is forgetting (BWT).
@@ -165,7 +165,7 @@ def above_chance(at: Place) -> float:
     good=PublishedRange("low"),
     question="keeps",
     words=VerdictWords(asks="How far below its best?", about="earlier tasks (FM); noise alone raises it"),
-    compared=ComparedAs("forgets less", "forgets more", of="matrix"),
+    compared=ComparedAs("forgets less", "forgets more", of="matrix", of_change=True),
 )
 def forgetting(at: Place) -> Value:
     r"""Measure how far each earlier task fell from its best to the end; unlike bwt, noise alone makes it positive (FM).

@@ -88,7 +88,7 @@ def forward_transfer_contrast(before: Curve, after: Curve) -> float | Value:
         about="backward transfer, ×",
         pairs="onto a task learned before",
     ),
-    compared=ComparedAs("is harmed less", "is harmed more", 1.1),
+    compared=ComparedAs("is harmed less", "is harmed more", 1.1, of_change=True),
     compares=_COMPARES,
 )
 def backward_transfer(before: Curve, after: Curve) -> float | Value:

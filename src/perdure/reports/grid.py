@@ -197,8 +197,7 @@ def _difference_cell(
     colour = "ink" if kind == "plain" else kind
     svg = Figure(_WIDTH, _HEIGHT, axis + colour_marks(colour, mark), difference.sentence).inline("tiny")
     word = difference.word or ("untested" if difference.ahead else "equal")
-    # The column's title names learning.
-    return GridCell(word.removeprefix("learns "), kind, value, svg, difference.sentence)
+    return GridCell(word, kind, value, svg, difference.sentence)
 
 
 def _scale(estimates: Sequence[Estimate]) -> Scale:

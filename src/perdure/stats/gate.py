@@ -115,7 +115,7 @@ def _about(group: Group, estimate: Estimate) -> str:
 
 def _compared(comparison: Comparison, decisive: Difference | None) -> str:
     pair = f"{comparison.system} and {comparison.baseline}"
-    metric = (comparison.primary or "final_performance").replace("_", " ")
+    metric = comparison.primary.replace("_", " ") if comparison.primary else "the level at the end"
     return decisive.sentence.rstrip(".") if decisive else f"{pair}: {metric} was not compared"
 
 

@@ -13,10 +13,11 @@ from perdure.curves.arrays import LOWEST, Array, clamp, mean, near, scale, smoot
 from perdure.curves.experts import CLOSE
 from perdure.metrics.arithmetic import floored
 from perdure.metrics.efficiency import NEVER_REACHED
+from perdure.metrics.learning import learning_performance, learning_speed
 from perdure.metrics.measure import Flag, Measured
 from perdure.metrics.score import Score, deciding_settings, is_scaled
 
-LEARNING_PERFORMANCE, LEARNING_SPEED = "learning_performance", "learning_speed"
+LEARNING_PERFORMANCE, LEARNING_SPEED = learning_performance.name, learning_speed.name
 _NO_CURVES = "learning curves are not in a score file; compare the logs"
 _NOTHING_LEARNED = "needs a task learned while awake"
 _CONSTANT = "all its values are the same, so it carries no information"

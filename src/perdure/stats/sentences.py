@@ -39,8 +39,6 @@ _UNDECIDED = "{preset} gives no verdicts. Arithmetic means and 90 % intervals, e
 _OPEN = "undecided"
 _OF_CHANGE = ("gains", "keeps", "loses", "forgets")
 _PLAIN = VerdictWords()
-_OF_LEARNED = ("performance_maintenance", "backward_transfer", "bwt", "forgetting")
-"""Metrics of change, in which a learner that learned little does well."""
 
 
 def words_of(metric: str, bar: Threshold | None = None) -> VerdictWords:
@@ -223,7 +221,7 @@ def _others(comparison: Comparison, reached: Difference, by: str) -> str:
         words = compared_as(name)
         if (difference.ahead > 0) is ahead:
             better.append(words.better)
-        elif reached.verdict in ("better", "worse") and name in _OF_LEARNED:
+        elif reached.verdict in ("better", "worse") and words.of_change:
             kept.append(words.better)
         else:
             worse.append(words.worse)
