@@ -30,7 +30,7 @@ def test_the_table_has_the_layout_of_table_15(tmp_path: Path) -> None:
 def test_json_says_the_same(tmp_path: Path) -> None:
     facts = json.loads(run_verb("correlate", table(tmp_path / "scores.tsv"), "--json", "-").stdout)
     assert facts["n"] == 12
-    assert (facts["schema"], facts["definitions"], facts["left_out"]) == (2, 2, [])
+    assert (facts["schema"], facts["definitions"], facts["left_out"]) == (2, 3, [])
     assert [(one["first"], one["second"]) for one in facts["correlations"]] == [
         ("performance_maintenance", "forward_transfer"),
         ("performance_maintenance", "backward_transfer"),

@@ -225,6 +225,9 @@ ELSEWHERE = {
     "--scenario": "only plan has it",
     "--experts-per-task": "only plan has it",
     "--to": "of `perdure export`, which the message names",
+    "--fail-if": "only score and compare have gates",
+    "--unless": "only score and compare have gates",
+    "--if-undecided": "only score and compare have gates",
 }
 NOT_OURS = {"--porcelain", "--branch", "--untracked-files"}  # of git
 

@@ -12,7 +12,7 @@ from tests.cli.verbs import fits, run_verb
 from perdure.errors import PerdureError
 
 PILOT = "lifetime\tdefinitions\tperformance_maintenance\tforward_transfer\n" + "".join(
-    f"life-{at}\t2\t{2 + (at % 5) - 2}\t{1.5 + (at % 3)}\n" for at in range(12)
+    f"life-{at}\t3\t{2 + (at % 5) - 2}\t{1.5 + (at % 3)}\n" for at in range(12)
 )
 
 

@@ -44,7 +44,7 @@ _LEGEND = (
 )
 
 
-@with_settings("logs", advanced=("seed",))
+@with_settings("logs", advanced=("seed", "order", "paired", "unless", "if_undecided"))
 def compare(
     logs: Logs,
     settings: Settings,
@@ -77,11 +77,8 @@ def compare(
 ) -> None:
     """Compare systems: which one ends up better, by how much, and whether the difference is significant.
 
-    Each LOG is a system; a LOG with several learners counts as one system per learner. Differences are A minus B.
-    All systems are measured on the same scale, and none relative to its own experts.
-    With --scenario-types, the systems are the scenario types that each learner went through.
-    Lifetimes are paired where seeds and task orders match; the output says which pairing was used.
-    --fail-if worse and --unless no-worse judge the first system against the baseline, in final performance.
+    Each LOG is a system; a LOG with several learners counts as one system per learner.
+    All systems are measured on the same scale. --fail-if worse judges the first against the baseline.
     Exit status 0: everything was compared; 1: something was left out, or a gate failed; 2: nothing could be compared.
     """
     from perdure import api

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 EXAMPLE = "perdure report logs --to report.html"
 
 
-@with_settings("logs", advanced=("for_spreadsheets",))
+@with_settings("logs", advanced=("for_spreadsheets", "paired"))
 def report(
     logs: Logs,
     settings: Settings,

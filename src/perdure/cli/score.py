@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 EXAMPLE = "perdure score logs/my-life --experts logs/experts --json -"
 
 
-@with_settings("logs", advanced=("jobs", "for_spreadsheets", "engine", "address"))
+@with_settings("logs", advanced=("jobs", "for_spreadsheets", "engine", "address", "unless", "if_undecided"))
 def score(
     logs: Logs,
     settings: Settings,
