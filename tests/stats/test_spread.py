@@ -14,7 +14,7 @@ from perdure.metrics.declare import METRICS, Threshold
 from perdure.metrics.score import Score
 from perdure.simulate import IdealLearner, lifetimes
 from perdure.stats.groups import groups
-from perdure.stats.interval import interval_of
+from perdure.stats.interval import group_interval_of, interval_of
 from perdure.stats.model import SpreadParts
 from perdure.stats.pilot import pilot_metrics
 from perdure.stats.power import Design, ExpertSample, Question, narrowed
@@ -205,6 +205,9 @@ def test_an_interval_narrows_as_one_from_twice_the_number_does() -> None:
     assert 1 - (gain.same_cost or 0) == pytest.approx(half(13.75, 5) / half(11, 5))
     assert 1 - (gain.experts or 0) == pytest.approx(half(11, 10) / half(11, 5))
     assert narrowed(11, Design()).experts is None
+    # With 3 or 4 lifetimes the quantile of the verdict counts.
+    few, many = (group_interval_of(0, [(1 / lives, lives - 1.0), *[(1 / 5 / 4, 4.0)] * 2]).half for lives in (4, 8))
+    assert 1 - narrowed(4, design).lifetimes == pytest.approx(many / few)
 
 
 def test_a_pilot_foretells_how_much_twice_the_evaluations_narrow_the_interval() -> None:

@@ -14,7 +14,7 @@ from perdure.errors import PerdureError
 from perdure.sample_size import check_rates
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS
 from perdure.stats.interval import Interval, Part, group_interval_of, interval_of
-from perdure.stats.model import Array, Tails
+from perdure.stats.model import LEVEL, Array, Tails
 
 Question = Literal["threshold", "paired", "unpaired"]
 """One learner against a threshold minus its margin; two learners whose lifetimes are pairs; two whose are not."""
@@ -62,9 +62,7 @@ def power(lifetimes: int, k: float, design: Design = DESIGN) -> float:
     experts = design.experts
     if lifetimes < 2 or (experts is not None and experts.each < TOO_FEW_EXPERTS):
         return 0.0
-    parts = _parts_of_mean(lifetimes, design)
-    interval = group_interval_of(k, parts) if design.question == "threshold" else interval_of(k, parts)
-    return chance_to_decide(interval, design.alpha, design.tails)
+    return chance_to_decide(_planned_interval(k, lifetimes, design), design.alpha, design.tails)
 
 
 def chance_to_decide(interval: Interval, alpha: float, tails: Tails = "two") -> float:
@@ -76,12 +74,15 @@ def chance_to_decide(interval: Interval, alpha: float, tails: Tails = "two") -> 
     return 1 - _noncentral_cdf(interval.freedom, shift, edge) + _noncentral_cdf(interval.freedom, shift, -edge)
 
 
-def _parts_of_mean(lifetimes: float, design: Design, share: float = 1.0) -> list[Part]:
-    """Return the parts of the variance of a mean if lifetimes keep `share` of their variance."""
+def _planned_interval(
+    mean: float, lifetimes: float, design: Design, share: float = 1.0, level: float = LEVEL
+) -> Interval:
+    """Return the interval that the design will have if lifetimes keep `share` of their variance."""
+    one = design.question == "threshold"
     parts: list[Part] = [(share / lifetimes, lifetimes - 1.0)] * (2 if design.question == "unpaired" else 1)
     if design.experts is not None:
-        parts += [design.experts.part] * (design.experts.tasks * (1 if design.question == "threshold" else 2))
-    return parts
+        parts += [design.experts.part] * (design.experts.tasks * (1 if one else 2))
+    return (group_interval_of if one else interval_of)(mean, parts, level)
 
 
 class Narrower(Struct, frozen=True):
@@ -111,11 +112,8 @@ def narrowed(
     level = 1 - design.alpha * (2 if design.tails == "one" else 1)
 
     def narrower(count: float, changed: Design, share: float = 1.0) -> float:
-        first, then = (
-            interval_of(0.0, parts, level).half
-            for parts in (_parts_of_mean(lifetimes, design), _parts_of_mean(count, changed, share))
-        )
-        return 1 - then / first
+        first = _planned_interval(0.0, lifetimes, design, level=level)
+        return 1 - _planned_interval(0.0, count, changed, share, level).half / first.half
 
     experts = None if own_experts is None else narrower(lifetimes, design, 1 - own_experts / 2)
     if design.experts is not None:
