@@ -46,17 +46,17 @@ def test_learners_are_compared_on_common_references(gather_run: GatherRun) -> No
     kept, transferred = "performance_maintenance", ("forward_transfer", "backward_transfer")
     assert metrics == ["final_performance", kept, *transferred, "learning_performance", "learning_speed"]
     rows = {row.name: dict(zip(metrics, row.cells, strict=True)) for _, rows in result.sections for row in rows}
-    assert rows["keeper"]["final_performance"].word == comparison.tested["final_performance"].word == "better"
-    assert rows["keeper"]["final_performance"].description == comparison.tested["final_performance"].sentence
-    assert rows["forgetter"]["final_performance"].word == "baseline"
-    assert rows["forgetter"][kept].word == report.data.groups[1].estimates[kept].word == "forgets"
+    assert rows["forgetter"]["final_performance"].word == comparison.tested["final_performance"].word == "worse"
+    assert rows["forgetter"]["final_performance"].description == comparison.tested["final_performance"].sentence
+    assert rows["keeper"]["final_performance"].word == "baseline"
+    assert rows["forgetter"][kept].word == "forgets"
     assert "worse experts raise them" in result.common
 
 
 def test_without_experts_nothing_is_said_of_gains_over_them(gather_run: GatherRun) -> None:
     report = report_of(gather_run(3, 3, experts=False))
     (result,) = grids(report.data.groups, report.data.survey.metrics, report.comparisons)
-    assert "compared with forgetter" in result.common
+    assert "compared with keeper" in result.common
     assert "expert" not in result.common
 
 

@@ -29,13 +29,13 @@ def test_it_names_methods_their_lifetimes_and_every_metric_that_is_shown_with_it
 def test_it_names_the_test_its_correction_the_baseline_and_the_versions(gather_run: GatherRun) -> None:
     report = report_of(gather_run(2, 3), baseline="keeper")
     (compared,) = report.comparisons
-    assert (compared.system, compared.baseline) == ("forgetter · condensed", "keeper · condensed")
+    assert (compared.system, compared.baseline) == ("forgetter", "keeper")
     sizes = {item.family for item in compared.tested.values()}
     assert len(sizes) == 1
     assert "two-sided paired t test on each metric, lifetimes paired by seed." in report.methods
-    assert f"p was adjusted by Holm over the {sizes.pop()} headline metrics" in report.methods
+    assert f"p was adjusted by Holm over the {sizes.pop()} metrics tested together" in report.methods
     assert "variance between experts" not in report.methods  # both have the same experts
-    assert "compared with keeper · condensed" in report.methods
+    assert "compared with keeper" in report.methods
     assert f"Perdure {perdure.__version__}, preset standard" in report.methods
 
 
