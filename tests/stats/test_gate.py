@@ -83,3 +83,11 @@ def test_the_reason_is_one_line() -> None:
     result = gate_groups(groups(pool(*lives(FORGETS), bars=PM)), Gate("forgets"))
     assert result.reason.startswith("gate failed: --fail-if forgets: ")
     assert "\n" not in result.reason
+
+
+def test_a_learner_that_did_not_change_passes() -> None:
+    same = lives([50.0, 60.0, 55.0], "final_performance")
+    comparison = compare_lives(same, same, REACHED, paired="yes")
+    assert comparison.tested["final_performance"].verdict is None
+    assert gate_comparisons([comparison], Gate("worse", "no-worse")).passed
+    assert not gate_comparisons([comparison], Gate(unless="better")).passed

@@ -90,6 +90,8 @@ def gate_comparisons(comparisons: Iterable[Comparison], gate: Gate) -> GateResul
             primary = comparison.primary
             decisive = comparison.tested.get(primary) if primary else comparison.level_reached
             verdict = decisive.verdict if decisive else None
+            if decisive and verdict is None and decisive.difference is not None and not decisive.ahead:
+                verdict = "as good"  # the same values in every lifetime, as of a learner that did not change
             outcome = _COMPARED[word].get(verdict or "", "undecided")
             results.append((outcome, f"{option} {word}: {_compared(comparison, decisive)}"))
     if gate.conditions and not results:
