@@ -61,7 +61,7 @@ def test_the_answer_stands_on_two_screens_and_in_few_words(page: Any) -> None:
             .map(item => document.querySelector(item).getBoundingClientRect().bottom)"""
     )
     assert max(first) <= 1000
-    assert page.locator("#answer .better").first.inner_text().endswith("keeper keeps more, is harmed less and learns more.")
+    assert "keeper ends " in page.locator("#answer .better").first.inner_text()
 
 
 def test_everything_is_readable_without_a_script(browser: Any, written: tuple[Path, GroupedSurvey]) -> None:
