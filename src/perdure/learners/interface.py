@@ -27,20 +27,6 @@ from perdure import files
 from perdure.errors import LearnerError
 from perdure.scenario.model import Mode
 
-__all__ = [
-    "Answer",
-    "ArrayLearner",
-    "Arrays",
-    "Fingerprinted",
-    "Learner",
-    "LearnerError",
-    "Maker",
-    "Saved",
-    "SelfLed",
-    "Situation",
-    "Transition",
-]
-
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 Maker = Callable[..., Any]
 """Makes a learner from `seed` and its parameters, all by keyword."""

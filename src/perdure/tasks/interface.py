@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     import gymnasium
     import numpy as np
 
-__all__ = [
-    "TASKS",
-    "BatchTask",
-    "EpisodeEnd",
-    "EpisodeTask",
-    "Parameter",
-    "TaskError",
-    "TaskKind",
-    "guarded",
-    "settled",
-]
-
 Direction = Literal["higher", "lower"]
 T = TypeVar("T")
 

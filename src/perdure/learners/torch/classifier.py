@@ -20,7 +20,8 @@ from msgspec import Struct
 from torch import Tensor, nn
 from torch.nn import functional
 
-from perdure.learners.interface import Answer, ArrayLearner, Arrays, LearnerError, Situation
+from perdure.errors import LearnerError
+from perdure.learners.interface import Answer, ArrayLearner, Arrays, Situation
 
 ABSENT = -1e9
 """Score of an output that a narrower head does not have."""

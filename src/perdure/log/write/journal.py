@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Self
 from perdure import files
 from perdure.errors import LogError, PerdureError, RecordError, message_of
 from perdure.log.manifest import describe, described, measures_of, object_in, object_text, provenance, write_text
-from perdure.log.model import STANDARD_COLUMNS, Direction, Role
+from perdure.log.model import Direction, Role
 from perdure.log.places import BLOCKS_FILE, DATA_FILE, LOGGER_INFO, MANIFEST, SCENARIO_INFO
 from perdure.log.rows import header_of
-from perdure.log.rules import BEYOND
+from perdure.log.rules import BEYOND, STANDARD_COLUMNS
 from perdure.log.write.record import (
     DEFAULT_WORKER,
     Record,

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from perdure import files
 from perdure.errors import LogError, RecordError, WriteError
-from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.places import DATA_FILE
 from perdure.log.rows import end_of_records, header_of, records_in
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.log.verify import append_event, ledger_of
 from perdure.log.write.record import Record, quoted
 
