@@ -331,10 +331,10 @@ def _signature(function: Any) -> str:
 
 def schemas() -> str:
     """Return the page of JSON documents: top-level keys and complete schemas."""
-    from perdure.schemas import DOCUMENTS, schema
+    from perdure.schemas import DOCUMENTS, SYLLABUS, schema
 
     parts = ["# JSON\n\nWhat `--json` writes and what is read; shipped as `perdure/schemas/NAME.schema.json`.\n"]
-    for name in DOCUMENTS:
+    for name in (*DOCUMENTS, SYLLABUS):
         document = schema(name)
         top = document
         if "$ref" in top:
