@@ -335,7 +335,7 @@ def _signature(function: Any) -> str:
 
 def schemas() -> str:
     """Return the page of JSON documents: top-level keys and complete schemas."""
-    from perdure.schemas import DOCUMENTS, SYLLABUS, schema
+    from scripts.schemas import DOCUMENTS, SYLLABUS, schema
 
     parts = ["# JSON\n\nWhat `--json` writes and what is read; shipped as `perdure/schemas/NAME.schema.json`.\n"]
     for name in (*DOCUMENTS, SYLLABUS):

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from perdure.scenario.grammar import SCENARIO_TYPES
-from perdure.schemas import DOCUMENTS, SYLLABUS, schema
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from scripts.schemas import FOLDER, text
+from scripts.schemas import DOCUMENTS, FOLDER, SYLLABUS, schema, text
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from perdure import files
-from perdure.errors import LearnerError
+from perdure.errors import LearnerError as LearnerError  # noqa: PLC0414 - perdure.learners exports it
 from perdure.scenario.model import Mode
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
