@@ -192,11 +192,17 @@ def _preparation(prep: Preparation) -> Iterable[str]:
 
 def tasks() -> str:
     """Return the page of built-in tasks and their parameters."""
-    from perdure.tasks.catalogue import parameter_table, task_table
+    from perdure.tasks.catalogue import kind_named
     from perdure.tasks.interface import TASKS
 
-    parts = ["# Tasks\n\nBesides these, any Gymnasium environment by its id.\n\n", task_table()]
-    parts.extend(f"\n\n## {name}\n\n{parameter_table(name)}" for name in TASKS.names())
+    parts = ["# Tasks\n\nBesides these, any Gymnasium environment by its id.\n\n"]
+    kinds = {name: kind_named(name) for name in TASKS.names()}
+    parts.append(
+        table(("task", "what is to be learned"), ((f"`{name}`", kind.summary) for name, kind in kinds.items()))
+    )
+    for name, kind in kinds.items():
+        rows = ((f"`{item.name}`", repr(item.default), item.form, item.meaning) for item in kind.parameters or ())
+        parts.append(f"\n\n## {name}\n\n{table(('parameter', 'default', 'may be', 'meaning'), rows)}")
     return "".join(parts) + "\n"
 
 

@@ -261,7 +261,7 @@ def tables(
 
 def table_in(content: bytes, path: Path, separator: str, notes: list[str], line: int = 1) -> TextTable | None:
     """Return the rows in `content` as text; None, with a note, if there are none. The header is on line `line`."""
-    source = Source(str(path), path.name, len(content), 0)
+    source = Source(str(path), path.name, len(content))
     try:
         frames = tables([source], separator, notes, lambda _: io.BytesIO(content))
     except LogError as problem:

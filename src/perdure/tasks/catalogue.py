@@ -180,21 +180,3 @@ for _place, _pair in enumerate(PAIRS):
         TASKS.add(_name, drawn_digits(_name, (2 * _place, 2 * _place + 1)))
 TASKS.add("gaussians", Gaussians())
 TASKS.add("sklearn-digits", sklearn_digits())
-
-
-def task_table() -> str:
-    """Return a Markdown table of all registered tasks."""
-    rows = (f"| `{name}` | {TASKS.get(name).summary} |" for name in TASKS.names())
-    return "\n".join(("| task | what is to be learned |", "|---|---|", *rows))
-
-
-def parameter_table(name: str) -> str:
-    """Return a Markdown table of the parameters of a task."""
-    parameters = kind_named(name).parameters
-    if parameters is None:
-        return f"What `{name}` takes, its environment decides."
-    rows = (
-        f"| `{parameter.name}` | {parameter.default!r} | {parameter.form} | {parameter.meaning} |"
-        for parameter in parameters
-    )
-    return "\n".join(("| parameter | default | may be | meaning |", "|---|---|---|---|", *rows))

@@ -174,7 +174,7 @@ def _lifetimes(
     produced_by = provenance()
     for cohort in cohorts:
         scenario = cohort.scenario
-        rows = _scenario_rows(scenario)
+        rows = scenario_rows(scenario)
         complete = {"scenario": described(scenario), "protocol": cohort.protocol, **manifest, **produced_by}
         kinds = {name: pl.Float64() if name in measures else pl.Int64() for name in (*measures, *cohort.values)}
         for number, (name, seed) in enumerate(zip(cohort.ids, cohort.seeds, strict=True)):
@@ -192,7 +192,7 @@ def _lifetimes(
             )
 
 
-def _scenario_rows(scenario: Scenario) -> pl.DataFrame:
+def scenario_rows(scenario: Scenario) -> pl.DataFrame:
     """Return the standard columns of a lifetime through `scenario`."""
     blocks = scenario.blocks
     facts = pl.DataFrame(
