@@ -111,13 +111,9 @@ def sources(root: Path, name: str = DATA_FILE) -> tuple[Source, ...]:
 
 
 def _source(entry: os.DirEntry[str], relative: str) -> Source:
-    try:
+    with files.reading(entry.path):
         state = entry.stat()
         files.refuse_irregular(state)
-    except OSError as problem:
-        raise LogError(
-            f"cannot be read: {problem.strerror}", "let it be read, or leave it out", file=entry.path
-        ) from problem
     return Source(entry.path, relative, state.st_size)
 
 

@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from perdure.errors import LogError, RecordError
+from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log.formats.bulk import IDENTITY, KEY, ROW_GROUP, SUFFIX, BulkHeader, BulkLifetime, part_name, seal
-from perdure.log.manifest import described, provenance, written_role
+from perdure.log.manifest import described, json_bytes, provenance, written_role
 from perdure.log.model import Direction, Lifetime
 from perdure.log.rules import STANDARD_COLUMNS
 from perdure.log.write.record import DEFAULT_WORKER, declared_measures
@@ -201,7 +201,7 @@ def scenario_rows(scenario: Scenario) -> pl.DataFrame:
             "block_type": [_TYPES[block.mode] for block in blocks],
             "block_subtype": [block.subtype for block in blocks],
             "task_name": [block.task for block in blocks],
-            "task_params": [_as_json(dict(block.params), scenario.name).decode() for block in blocks],
+            "task_params": [json_bytes(dict(block.params), scenario.name).decode() for block in blocks],
             "worker_id": DEFAULT_WORKER,
             "exp_status": "complete",
             "timestamp": None,
@@ -333,7 +333,7 @@ def _describe(group: Sequence[Lifetime], values: dict[bytes, int]) -> list[BulkL
     """Return the metadata of lifetimes; add the parts of their manifests to `values`, each once."""
 
     def position(value: Any, name: str) -> int:
-        return values.setdefault(_as_json(value, name), len(values))
+        return values.setdefault(json_bytes(value, name), len(values))
 
     return [
         BulkLifetime(
@@ -374,12 +374,3 @@ def _rows(group: Sequence[Lifetime]) -> pl.DataFrame:
     )
     lifetime_index = np.repeat(np.arange(len(group)), [lifetime.height for lifetime in group])
     return identity[lifetime_index].hstack(pl.concat([lifetime.experiences for lifetime in group]))
-
-
-def _as_json(content: Any, name: str) -> bytes:
-    try:
-        return msgspec.json.encode(content)
-    except (TypeError, ValueError, RecursionError) as problem:
-        raise RecordError(
-            f"{name} cannot be written as JSON: {problem}", "use text, numbers, lists, objects"
-        ) from problem

@@ -133,12 +133,10 @@ def _moments(rows: pl.DataFrame) -> npt.NDArray[np.float64]:
 class _TensorBoard:
     def __init__(self, where: str, run: str, facts: Mapping[str, Any]) -> None:  # noqa: ARG002  (it keeps no settings)
         folder = Path(where).expanduser() / run
-        try:
+        with files.writing(folder, "choose another folder", LogError):
             if any(folder.glob("events.out.tfevents.*")):
                 raise LogError("holds a run already", "choose another folder", file=folder)
             self._file = EventFile(folder)
-        except OSError as problem:
-            raise LogError(f"cannot be written: {problem.strerror}", "choose another folder", file=folder) from problem
 
     def put(self, scalars: Scalars) -> None:
         self._file.append(event_records(scalars.tags, scalars.which, scalars.steps, scalars.moments, scalars.values))
