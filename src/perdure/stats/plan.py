@@ -128,11 +128,12 @@ class Plan(Document, frozen=True):
         return self.pilot or self.prior or {}
 
     def table(self) -> pl.DataFrame:
-        """Return one row per metric of the pilot or the study, without either the power curve."""
+        """Return one row per metric of the pilot or the study, without nested values; otherwise the power curve."""
         if not self.metrics:
             return pl.DataFrame(to_builtins(self.curve), schema={"lifetimes": pl.Int64(), "power": pl.Float64()})
-        rows = ({"metric": name, **to_builtins(one)} for name, one in self.metrics.items())
-        return pl.DataFrame([{name: value for name, value in row.items() if name != "dial"} for row in rows])
+        rows = ({"metric": name, **to_builtins(metric)} for name, metric in self.metrics.items())
+        nested = ("dial", "narrower")
+        return pl.DataFrame([{name: value for name, value in row.items() if name not in nested} for row in rows])
 
 
 def family() -> int:
