@@ -269,6 +269,8 @@ def compare_with_baseline(
     notes: tuple[str, ...] = ()
     if all(lifetime.preset == STANDARD and not lifetime.identity.unit for lifetime in lifetimes):
         systems, notes = add_learning_metrics(systems)
+        if len(systems) > 2:
+            notes = (*notes, f"all {len(systems)} systems share ranges, lengths and target: without one, values change")
         known = {metric.name: metric.criterion for metric in METRICS if metric.compared and metric.compared.of == "log"}
         # The level reached answers which one is better, so it comes first.
         known = dict(sorted(known.items(), key=lambda item: item[1].compared != ComparedAs()))
