@@ -136,7 +136,45 @@ class Summary(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """A system compared with a baseline over all metrics they share."""
+    """A system compared with a baseline over all metrics they share.
+
+    Attributes
+    ----------
+    system
+        Name of the system.
+    baseline
+        Name of the baseline.
+    scenario_type
+        Scenario type of the lifetimes.
+    measure
+        Measure that was scored.
+    pairing
+        The lifetimes of both, in pairs if they are paired.
+    differences
+        Metric that is shown → the difference, with its interval, p-value and verdict.
+    alone
+        Metric → the summary of each system over all its lifetimes, with or without a partner.
+    only_in
+        System → metrics without a value in the other.
+    notes
+        Remarks about the comparison.
+    tested
+        Metric of the family, shown or not → its difference; also metrics that lack a value.
+    learner
+        Learner whose scenario types are the systems, if they are.
+    primary
+        Metric that a protocol named beforehand. It is tested alone, before the others.
+    unit
+        Unit of differences, such as ` points`.
+    section
+        Scenario type, measure or learner that tells this comparison from others.
+
+    Examples
+    --------
+    >>> comparison = perdure.compare("logs", baseline="naive").comparisons[0]
+    >>> comparison.system, comparison.baseline
+    ('replay', 'naive')
+    """
 
     JSON: ClassVar = (
         *("system", "baseline", "learner", "scenario_type", "measure", "paired:pairing.paired", "pairing:pairing.told"),
@@ -150,22 +188,14 @@ class Comparison(Struct, frozen=True):
     measure: str | None
     pairing: Pairing
     differences: Mapping[str, Difference]
-    """The metrics shown."""
     alone: Mapping[str, tuple[Summary, Summary]] = {}
-    """Metric → the summary of each system over all its lifetimes, with or without a partner."""
     only_in: Mapping[str, tuple[str, ...]] = {}
-    """System → metrics without a value in the other."""
     notes: tuple[str, ...] = ()
     tested: Mapping[str, Difference] = {}
-    """The family, whichever of its metrics are shown, and metrics that are undecided for want of a value."""
     learner: str | None = None
-    """The learner whose scenario types are the systems, if they are."""
     primary: str | None = None
-    """The metric that a protocol named beforehand. It is tested alone, before the others."""
     unit: str = ""
-    """Unit of differences, such as ` points`."""
     section: str = ""
-    """The scenario type, measure or learner that tells this comparison from others with it."""
 
     @property
     def family(self) -> tuple[str, ...]:
