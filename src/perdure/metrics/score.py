@@ -28,6 +28,7 @@ from perdure.log.variants import Settled, settle
 from perdure.metrics.declare import METRICS, Metric
 from perdure.metrics.matrix import reads_matrix
 from perdure.metrics.measure import Context, Measured, SiteCache, measure
+from perdure.metrics.over_items import over_items
 from perdure.metrics.presets import PRESETS, chosen_metrics, prepared
 from perdure.results import Tabular
 from perdure.scenario.model import Block, Scenario
@@ -495,6 +496,13 @@ class Scorer:
             name: measure(metric, curves, self._context, sites=sites, aggregate=aggregate)
             for name, metric in metrics.items()
         }
+        if isinstance(curves.passage, MatrixPassage) and curves.passage.matrix.errors:
+            measured = {
+                name: replace(value, over_items=over_items(metrics[name], curves, self._context, sites))
+                if value.value is not None
+                else value
+                for name, value in measured.items()
+            }
         return measured | unavailable
 
     def _sites_of(self, scenario: Scenario) -> SiteCache:
