@@ -38,7 +38,7 @@ BEST_LESS_LAST = "biased upward: noise alone gives a positive value"
 SQUARED = "in squared units"
 
 
-@metric(general_abilities, unit="measure", combine=flat, source="Perdure")
+@_measured(general_abilities, source="Perdure", question="keeps")
 def general_ability_change(at: Change) -> float:
     r"""Measure how much tasks that are never learned change over the lifetime: abilities that a model had before.
 

@@ -233,7 +233,7 @@ def _date_of(text: str) -> str:
     if match is None:
         return ""
     with contextlib.suppress(ValueError):
-        return datetime.strptime("".join(match.groups()), "%Y-%m-%d%H%M%S").isoformat()  # noqa: DTZ007 - sorted only
+        return datetime.strptime("".join(match.groups()), "%Y-%m-%d%H%M%S").isoformat()
     return ""
 
 

@@ -34,8 +34,10 @@ _BEFORE = ("", "base", "before", "pretrained", "initial", "none")
 _PREFERRED = ("acc_norm", "acc", "accuracy", "exact_match", "f1", "pass@1", "pass_at_1", "mean")
 _SEED = re.compile(r"(?i)(?:seed|run|rep|s)?[-_= ]*(\d+)")
 _GENERIC = frozenset(
-    ("runs", "run", "results", "result", "logs", "log", "out", "output", "outputs", "eval", "evals", "evaluations")
-    + ("lm_eval", "lm-eval", "harness", "tmp")
+    (
+        *("runs", "run", "results", "result", "logs", "log", "out", "output", "outputs", "eval", "evals"),
+        *("evaluations", "lm_eval", "lm-eval", "harness", "tmp"),
+    )
 )
 """Names of folders that identify no learner."""
 _GLANCE = 8
