@@ -24,6 +24,7 @@ from perdure.lazy import pl
 from perdure.log.accuracy_matrix import MatrixLifetime, MatrixPassage
 from perdure.log.model import Identity, Lifetime, Passage
 from perdure.log.places import as_text, printable
+from perdure.log.problem import Caution
 from perdure.log.variants import Settled, settle
 from perdure.metrics.declare import METRICS, Metric
 from perdure.metrics.matrix import reads_matrix
@@ -115,7 +116,7 @@ class LearningGain(msgspec.Struct, frozen=True):
     """Minus the task's first evaluation; None if it was learned before that."""
 
 
-class OtherCode(str):
+class OtherCode(Caution):
     """A note that a lifetime's experts or twin were run by another version of its learner's code."""
 
     __slots__ = ()

@@ -172,8 +172,8 @@ def _harness_items(file: Path, tasks: Iterable[str], metric: str, filtered: str)
 
 def _lines(file: Path) -> Iterator[dict[str, msgspec.Raw]]:
     decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
-    with files.open_regular(file) as opened:
-        for line in io.BufferedReader(opened):
+    with io.BufferedReader(files.open_regular(file)) as opened:
+        for line in opened:
             if line.strip():
                 yield decoder.decode(line)
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from perdure.errors import LogError, NotALogError, nearest
 from perdure.log.formats.evaluation_files import Results, Scores, TaskScore, item_scores, read_results, result_files
 from perdure.log.places import as_text
+from perdure.log.problem import Caution
 from perdure.log.read import Options
 from perdure.text import join_names
 
@@ -395,7 +396,8 @@ def _choices(stages: Sequence[_ReadStage], chosen: Mapping[str, str]) -> list[st
     by_name: dict[str, list[str]] = {}
     for task, name in chosen.items():
         by_name.setdefault(name, []).append(task)
-    notes = [f"scores: {'; '.join(f'{join_names(tasks)} by {name}' for name, tasks in by_name.items())}"]
+    used = "; ".join(f"{join_names(tasks)} by {name}" for name, tasks in by_name.items())
+    notes: list[str] = [Caution(f"scores: {used}")]
     others = (
         (task, other)
         for task, name in chosen.items()
