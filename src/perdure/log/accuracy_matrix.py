@@ -48,6 +48,11 @@ class ItemErrors(msgspec.Struct, frozen=True, eq=False):
     items: float = math.inf
     paired: bool = False
 
+    @property
+    def known(self) -> bool:
+        """Whether any evaluation has a standard error."""
+        return not bool(np.isnan(np.diag(self.covariance)).all())
+
 
 def errors_of_means(errors: Array, counts: Array) -> ItemErrors:
     """Return the uncertainty of a task's evaluations with these standard errors over these numbers of items.

@@ -107,7 +107,7 @@ class _Evaluations:
             errors[task] = _errors(task, name, known, len(tasks) + 1, parts)
         others = {task: row for task, row in cells.items() if task not in tasks}
         matrix = matrix_of_cells(np.array([cells[task] for task in tasks]), tasks, options.unit, str(path), others)
-        matrix = replace(matrix, errors={task: found for task, found in errors.items() if _is_known(found)})
+        matrix = replace(matrix, errors={task: found for task, found in errors.items() if found.known})
         measure = options.measure or "accuracy"
         lifetime = lifetime_of(matrix, as_text(path.absolute().name), path, measure)
         lower = {score.lower_is_better for score in _scores_of(stages, chosen)} == {True}
@@ -424,7 +424,3 @@ def _errors(task: str, name: str, scores: Mapping[int, TaskScore], columns: int,
         largest = float(binomial_error(np.array(score.value), np.array(score.items), 1.0)) if share else np.nan
         errors[column] = largest if np.isnan(score.error) else score.error
     return errors_of_means(errors, counts)
-
-
-def _is_known(errors: ItemErrors) -> bool:
-    return not bool(np.isnan(np.diag(errors.covariance)).all())

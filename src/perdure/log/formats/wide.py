@@ -461,7 +461,7 @@ def _triplet_matrix(rows: pl.DataFrame, options: Options, source: str, measure: 
     if matrix.unit != "raw":  # the largest error that a mean of values between two limits can have
         errors = np.where(np.isnan(errors), binomial_error(values, counts, LIMITS[matrix.unit]), errors)
     by_task = zip((*matrix.tasks, *matrix.others), map(errors_of_means, errors, counts), strict=True)
-    known = {task: found for task, found in by_task if not np.isnan(found.covariance).all()}
+    known = {task: found for task, found in by_task if found.known}
     return replace(matrix, notes=(*notes, *matrix.notes), errors=known)
 
 
