@@ -293,9 +293,17 @@ class Change(msgspec.Struct, frozen=True):
     last: float
 
 
-def _change(curves: Curves, site: Site, _context: Context) -> Change:
-    first, last = (curves.measured_mean(site.blocks[role][0]) for role in ("first", "last"))
+def _change(curves: Curves, site: Site, context: Context) -> Change:
+    first, last = (_evaluation(curves, site.blocks[role][0], context) for role in ("first", "last"))
     return Change(first, last)
+
+
+def _evaluation(curves: Curves, index: int, context: Context) -> float:
+    """Return an evaluation of a task that is never learned."""
+    if not isinstance(curves.passage, MatrixPassage):
+        return curves.measured_mean(index)
+    block = curves.scenario.blocks[index]
+    return float(_matrix(curves, context).others[block.task][(block.group or 0) // 2])
 
 
 ADAPTERS[Learning] = _learning

@@ -249,7 +249,7 @@ def _cell(estimate: Estimate | None, scale: Scale) -> GridCell:
 def _description(estimate: Estimate, value: str) -> str:
     parts = [f"{estimate.metric.replace('_', ' ')} {value}"]
     if estimate.low is not None:
-        parts.append(f"{percent(estimate.level)} interval {interval(estimate.low, estimate.high, ' to ')}")
+        parts.append(f"{estimate.interval_name} {interval(estimate.low, estimate.high, ' to ')}")
     if estimate.p is not None:
         tails = "one-tailed " if estimate.tails == "one" else ""
         parts.append(f"{tails}{p_words(estimate.p)} against {number(estimate.against)}")

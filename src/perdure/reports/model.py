@@ -23,7 +23,7 @@ from perdure.stats.model import Estimate, Group
 from perdure.stats.pairing import Want
 from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
-from perdure.text import interval, join_words, number, p_words, percent, plural
+from perdure.text import interval, join_words, number, p_words, plural
 
 _MOST_COMPARED = 30
 _LEADS = {
@@ -314,7 +314,7 @@ def _metric_text(estimate: Estimate) -> str:
     """Return `performance maintenance −55.3 (95 % interval −57 to −53, 11 lifetimes) forgets (p < .001 …)`."""
     about = plural(estimate.n, "lifetime")
     if estimate.low is not None:
-        about = f"{percent(estimate.level)} interval {interval(estimate.low, estimate.high, ' to ')}, {about}"
+        about = f"{estimate.interval_name} {interval(estimate.low, estimate.high, ' to ')}, {about}"
     name, value = estimate.metric.replace("_", " "), number(estimate.mean, estimate.width)
     if estimate.withheld:
         return f"{name} {value} ({about}) {estimate.withheld}"
