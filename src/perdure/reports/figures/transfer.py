@@ -124,13 +124,16 @@ def _transfer_painter(matrix: TransferMatrix, canvas: Canvas) -> Callable[[float
                 parts.append(text(0, top - canvas.small * 0.3, line, canvas.small, style))
         reach = max(place for place, _ in matrix.ticks)
 
-        def colour(value: float) -> tuple[str, float]:
+        def colour(value: float) -> str:
             deep = float(departures(np.array(value), matrix.threshold)) / reach
             # The ends of the scale are left out, because a number must be readable on every colour.
-            return mix("#f4f5f6", GOOD if deep > 0 else POOR, min(1.0, abs(deep)) * 0.9), abs(deep)
+            return mix("#f4f5f6", GOOD if deep > 0 else POOR, min(1.0, abs(deep)) * 0.9)
 
-        names = ("learned", "evaluated")
-        body, bottom = heatmap(matrix.tasks, matrix.cells, matrix.counts, canvas, top, names, colour)
+        def words(value: float) -> str:
+            return (f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}").replace("-", "−")
+
+        tasks, names = matrix.tasks, ("learned", "evaluated")
+        body, bottom = heatmap(tasks, tasks, matrix.cells, matrix.counts, canvas, top, names, colour, words)
         return "".join(parts) + body, bottom
 
     return draw
