@@ -193,7 +193,12 @@ def _title(data: GroupedSurvey) -> str:
         return join_words(learners)
     if learners:
         return f"{len(learners)} methods, {plural(count, 'lifetime')}"
-    return data.lifetimes[0].id if count == 1 else plural(count, "lifetime")
+    if count == 1:
+        return data.lifetimes[0].id
+    names = [group.group for group in data.groups if group.group != "all"] or list(
+        dict.fromkeys(place for life in data.lifetimes if (place := life.score.identity.argument))
+    )
+    return f"{join_words(names)}: {plural(count, 'lifetime')}" if 0 < len(names) <= 3 else plural(count, "lifetime")
 
 
 def compare_with_baselines(

@@ -177,7 +177,7 @@ def tally_tables(tally: Tally) -> tuple[Table, Table]:
 
 def lifetimes(data: GroupedSurvey) -> Table:
     """Return one row per lifetime: learner, seed, length and headline metrics."""
-    leading = figure_metrics(data, FigureView())
+    leading = figure_metrics(data, FigureView(), judged=False)
     rows = tuple(
         (
             life.id,

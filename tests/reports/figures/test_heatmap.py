@@ -39,9 +39,9 @@ def test_numbers_are_white_on_dark_cells_and_dark_on_pale_ones() -> None:
 
 def test_cells_are_as_wide_as_the_canvas() -> None:
     cells, counts = np.zeros((2, 3)), np.ones((2, 3), dtype=np.int64)
-    body, _ = heatmap(["a", "b"], ["x", "y", "z"], cells, counts, Canvas(), 0, ("row", "column"), lambda _: "#ffffff", str)
-    ends = [
-        float(x) + float(width) for x, width in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', body)
-    ]
+    body, _ = heatmap(
+        ["a", "b"], ["x", "y", "z"], cells, counts, Canvas(), 0, ("row", "column"), lambda _: "#ffffff", str
+    )
+    ends = [float(x) + float(width) for x, width in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', body)]
     assert len(ends) == 6
     assert max(ends) == pytest.approx(Canvas().width, abs=2)

@@ -30,9 +30,7 @@ def gather_lifetimes(
         learner = IdealLearner(name=name, forgetting=0.2, pace=12, noise=0.05, spread=0.3)
         for seed, tasks in enumerate(orders):
             evaluation = [Block("evaluate", task, 5) for task in (*ONE_ORDER, "other")]
-            learned = [
-                block for task in tasks for block in (Block("learn", task, length + growth * seed), *evaluation)
-            ]
+            learned = [block for task in tasks for block in (Block("learn", task, length + growth * seed), *evaluation)]
             scenario = Scenario.of("toy", [*evaluation, *learned], info={"scenario_type": "toy"})
             write_log(lifetime(learner, scenario, seed, f"{name}-{seed}"), into)
     return gather([into])
@@ -115,7 +113,7 @@ def test_lifetimes_that_each_have_their_own_order_are_not_averaged(tmp_path: Pat
     curves = group_curves(data, FigureView())
     assert curves.id == data.lifetimes[0].id
     assert curves.note == "One lifetime; left out: 2 lifetimes with another order of blocks."
-    (picture,) = opening_figures(data)
+    (picture,) = opening_figures(data).figures
     assert "the median lifetime (of 3)" in picture.caption
 
 

@@ -90,8 +90,13 @@ class LifetimeCurves(msgspec.Struct, frozen=True, eq=False):
     evaluations: tuple[EvaluatedBlock, ...]
     each: tuple[LifetimeCurves, ...] = ()
     """The lifetimes behind a mean."""
-    note: str = ""
-    """Meaning of a mean, and the lifetimes that it leaves out."""
+    left_out: str = ""
+    """How blocks were stretched, and which lifetimes of the group are left out."""
+
+    @property
+    def note(self) -> str:
+        """Meaning of a mean, and the lifetimes that it leaves out."""
+        return " ".join(filter(None, (MEAN_NOTE if self.each else "", self.left_out)))
 
 
 class Means(msgspec.Struct, frozen=True, eq=False):
@@ -141,22 +146,23 @@ def group_curves(data: GroupedSurvey, view: FigureView, why: str = "there is no 
     if not known:
         raise NothingToDrawError(why)
     same = max(lifetimes_by_order(known).values(), key=len)
-    left = plural(len(known) - len(same), "lifetime") + " with another order of blocks" if len(same) < len(known) else ""
+    left = (
+        plural(len(known) - len(same), "lifetime") + " with another order of blocks" if len(same) < len(known) else ""
+    )
     if len(same) == 1:
         curves = lifetime_curves(same[0], view)
-        return msgspec.structs.replace(curves, note=f"One lifetime; left out: {left}." if left else "")
+        return msgspec.structs.replace(curves, left_out=f"One lifetime; left out: {left}." if left else "")
     # Measured and scaled values are never averaged: one lifetime that must be scaled scales all.
     scaled = any(uses_scaled(thinned_lifetime(life), view) for life in same)
     shared = msgspec.structs.replace(view, values="scaled" if scaled else view.values)
     each = [lifetime_curves(life, shared) for life in same]
     stretched = len({tuple(span.experiences for span in curves.spans) for curves in each}) > 1
     notes = [
-        MEAN_NOTE,
         "Blocks of different lengths are stretched to their mean length." if stretched else "",
         f"Left out: {left}." if left else "",
     ]
     return msgspec.structs.replace(
-        _mean_curves(each), id=lifetimes_text(lives, name, [len(same)]), note=" ".join(filter(None, notes))
+        _mean_curves(each), id=lifetimes_text(lives, name, [len(same)]), left_out=" ".join(filter(None, notes))
     )
 
 

@@ -96,16 +96,19 @@ def _column_names(
     *,
     numbered: bool,
 ) -> tuple[str, float]:
-    """Return the headings, with the columns' names rotated if they are too wide, and the bottom."""
+    """Return the headings, with the columns' names rotated if they are too wide, and the bottom.
+
+    Names are shortened instead if a column has room for about eight characters.
+    """
     longest = max(text_width(name, small) for name in columns) * grown
-    turned = 0.0 if longest <= wide - 2 else -55.0 if numbered else -90.0
+    turned = 0.0 if longest <= wide - 2 or wide > small * grown * 5 else -55.0 if numbered else -90.0
     most = min(longest, small * grown * 9)
     step = 1 if numbered else max(1, ceil(small * 1.2 / wide))  # columns per name
     parts = [text(0, top + small * grown, f"{names[0]} ↓   {names[1]} →", small * 0.95, "soft")]
     top += small * 1.9 * grown + (most * (0.86 if turned == -55 else 1.0) if turned else small)
     for index, name in enumerate(columns):
         middle = left + (index + 0.5) * wide + (small * 0.3 if turned else 0.0)
-        label = ellipsize(name, small * grown, most + 0.5 if turned else wide) if index % step == 0 else ""
+        label = ellipsize(name, small * grown, most + 0.5 if turned else wide - 2) if index % step == 0 else ""
         kind, place = "cell" if step > 1 else "", "start" if turned else "middle"
         parts.append(text(middle, top - small * 0.5, label, small, kind, anchor=place, turned=turned))
     return "".join(parts), top

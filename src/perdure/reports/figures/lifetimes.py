@@ -58,6 +58,7 @@ from perdure.reports.thinned import ThinnedCurve, thinned_lifetime
 from perdure.stats.groups import GroupedSurvey
 from perdure.text import number
 
+SCENARIO_NOTE = "High bars: learned; low bars: evaluated."
 _MOST_TOOLTIPS = 240  # evaluations; with more of them, dots have no tooltips
 _MOST_DOTS = 1500  # evaluations with a dot; more are lines only
 _MOST_EVALUATIONS = 6000
@@ -312,8 +313,8 @@ def draw_scenario(life: ScoredLifetime, looks: Looks, canvas: Canvas, view: Figu
         raise NothingToDrawError("there is no lifetime")
     step = -(-len(every) // _MOST_ROWS)
     tasks = every[::step]
-    note = "High bars: learned; low bars: evaluated"
-    note += "; hollow bars: asleep." if any(span.asleep for span in spans) else "."
+    note = SCENARIO_NOTE if canvas.legend else ""
+    note += " Hollow bars: asleep." if any(span.asleep for span in spans) else ""
     note += f" One task of {step} is shown." if step > 1 else ""
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:

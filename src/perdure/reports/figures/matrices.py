@@ -154,7 +154,8 @@ def draw_accuracy(matrix: MeanMatrix, canvas: Canvas) -> Figure:
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
         return _accuracy_panel(matrix, inner, top)
 
-    return compose(canvas, title, title, draw, note=matrix.y, data=msgspec.structs.asdict(matrix))
+    note = matrix.y if canvas.legend else ""
+    return compose(canvas, title, title, draw, note=note, data=msgspec.structs.asdict(matrix))
 
 
 def _accuracy_panel(matrix: MeanMatrix, canvas: Canvas, top: float) -> tuple[str, float]:
@@ -522,7 +523,13 @@ def _task_names(tasks: Sequence[str], panel: Panel, canvas: Canvas, below: str =
     slanted = each > small * 1.4
     if widest <= each * 0.95 or each > small * 10:
         parts = [
-            text(panel.x(index), panel.bottom + small * 1.3, ellipsize(task, small * canvas.enlargement, each * 0.95), small, anchor="middle")
+            text(
+                panel.x(index),
+                panel.bottom + small * 1.3,
+                ellipsize(task, small * canvas.enlargement, each * 0.95),
+                small,
+                anchor="middle",
+            )
             for index, task in enumerate(tasks)
         ]
         deep = small * 2
