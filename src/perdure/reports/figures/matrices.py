@@ -218,7 +218,7 @@ def _learned_and_final_panel(numbers: Numbers, canvas: Canvas, top: float) -> tu
 
 @figure
 def forgetting(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """Plot the loss per task with 95 % intervals, group by group: just after learning minus the end; below 0: a gain."""
+    """Plot the loss per task and group with 95 % intervals: just after learning minus the end; below 0: a gain."""
     numbers = _losses(data, view)
     title = f"Forgetting by task · {numbers['caption']}"
     names = [group["name"] for group in numbers["groups"]]
