@@ -50,7 +50,10 @@ def one(first: float, last: float, count: int) -> Score:
     """Return a score of two tasks, the first of which changes."""
     values = np.array([[np.nan, first, last], [np.nan, np.nan, 0.5]])
     items = np.full(3, float(count))
-    errors = {name: errors_of_means(np.sqrt(row * (1 - row) / (items - 1)), items) for name, row in zip("ab", values)}
+    errors = {
+        name: errors_of_means(np.sqrt(row * (1 - row) / (items - 1)), items)
+        for name, row in zip("ab", values, strict=True)
+    }
     return SCORER.score(lifetime_of(replace(matrix_of_cells(values, "ab", "fraction"), errors=errors), "one"))
 
 

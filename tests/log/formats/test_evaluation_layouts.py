@@ -160,7 +160,10 @@ def test_the_score_of_a_task_can_be_chosen_with_its_filter(tmp_path: Path) -> No
     message["results"]["gsm8k"]["exact_match,flexible-extract"] = 0.9
     file.write_text(json.dumps(message))
     strict = read(place)
-    assert "scores: gsm8k by exact_match,strict-match; mbpp by pass_at_1,create_test; hellaswag by acc_norm" in strict.notes
+    assert (
+        "scores: gsm8k by exact_match,strict-match; mbpp by pass_at_1,create_test; hellaswag by acc_norm"
+        in strict.notes
+    )
     assert "for another: --measure gsm8k=exact_match,flexible-extract" in strict.notes
     chosen = perdure.score(place, measure={"gsm8k": "exact_match,flexible-extract", "mbpp": "pass_at_1"})
     assert chosen.values["average_accuracy"] == pytest.approx((0.9 + 0.75) / 2)
@@ -199,7 +202,9 @@ def test_scores_of_another_kind_are_left_out_with_a_note(tmp_path: Path) -> None
         file.write_text(json.dumps(message))
     lifetime = read(place)
     assert set(lifetime.matrix.others) == {"hellaswag"}
-    left_out = "left out: wikitext by word_perplexity is above 1, lower is better, the others at most 1, higher is better"
+    left_out = (
+        "left out: wikitext by word_perplexity is above 1, lower is better, the others at most 1, higher is better"
+    )
     assert left_out in lifetime.notes
 
 
