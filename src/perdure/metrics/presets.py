@@ -11,7 +11,7 @@ import msgspec
 from perdure.curves.model import Curves, Preparation
 from perdure.errors import MetricError, UnknownNameError
 from perdure.metrics import METRICS
-from perdure.metrics.declare import Metric, metrics_in_file
+from perdure.metrics.declare import ComparedAs, Metric, metrics_in_file
 from perdure.metrics.matrix import reads_matrix
 from perdure.registry import Registry
 from perdure.settings import OPTIONS
@@ -56,8 +56,14 @@ PRESETS: Registry[Preset] = Registry("preset", "perdure.presets")
 
 
 def headline() -> tuple[str, ...]:
-    """Return the headline numbers of a log. Only they are tested, against thresholds and between systems."""
+    """Return the headline numbers of a log. Only they are tested against thresholds."""
     return tuple(name for name, metric in PRESETS.get(STANDARD).metrics.items() if metric.headline == "log")
+
+
+def compared() -> tuple[str, ...]:
+    """Return the metrics that are tested when logs of learners are compared, the level at the end first."""
+    metrics = [metric for metric in METRICS if metric.compared and metric.compared.of == "log"]
+    return tuple(metric.name for metric in sorted(metrics, key=lambda metric: metric.compared != ComparedAs()))
 
 
 # --- settings under a preset ---------------------------------------------------------------------

@@ -24,10 +24,12 @@ from perdure.lazy import pl
 from perdure.log.accuracy_matrix import MatrixLifetime, MatrixPassage
 from perdure.log.model import Identity, Lifetime, Passage
 from perdure.log.places import as_text, printable
+from perdure.log.problem import Caution
 from perdure.log.variants import Settled, settle
 from perdure.metrics.declare import METRICS, Metric
 from perdure.metrics.matrix import reads_matrix
 from perdure.metrics.measure import Context, Measured, SiteCache, measure
+from perdure.metrics.over_items import over_items
 from perdure.metrics.presets import PRESETS, chosen_metrics, prepared
 from perdure.results import Tabular
 from perdure.scenario.model import Block, Scenario
@@ -114,7 +116,7 @@ class LearningGain(msgspec.Struct, frozen=True):
     """Minus the task's first evaluation; None if it was learned before that."""
 
 
-class OtherCode(str):
+class OtherCode(Caution):
     """A note that a lifetime's experts or twin were run by another version of its learner's code."""
 
     __slots__ = ()
@@ -495,6 +497,13 @@ class Scorer:
             name: measure(metric, curves, self._context, sites=sites, aggregate=aggregate)
             for name, metric in metrics.items()
         }
+        if isinstance(curves.passage, MatrixPassage) and curves.passage.matrix.errors:
+            measured = {
+                name: replace(value, over_items=over_items(metrics[name], curves, self._context, sites))
+                if value.value is not None
+                else value
+                for name, value in measured.items()
+            }
         return measured | unavailable
 
     def _sites_of(self, scenario: Scenario) -> SiteCache:

@@ -17,7 +17,7 @@ from perdure.metrics.declare import AveragedAs, Threshold
 from perdure.metrics.score import DEFINITIONS
 from perdure.results import LeftOutLifetime, Tabular
 from perdure.settings.presets import STANDARD
-from perdure.text import plural
+from perdure.text import percent, plural
 
 Array = npt.NDArray[np.float64]
 Verdict = Literal["met", "not met", "undecided"]
@@ -56,6 +56,8 @@ class Decision(Struct, frozen=True):
     high: float | None = None
     level: float = LEVEL
     """Of the interval."""
+    over: Literal["lifetimes", "items"] = "lifetimes"
+    """The source of the spread behind the interval: for one lifetime, the items of its evaluations."""
     sd: float | None = None
     """Over lifetimes, with ddof 1; of logarithms if `scale` is log."""
     scale: AveragedAs = "linear"
@@ -95,6 +97,11 @@ class Decision(Struct, frozen=True):
     def width(self) -> float | None:
         """The interval's width, which sets the digits of its numbers."""
         return None if self.low is None or self.high is None else self.high - self.low
+
+    @property
+    def interval_name(self) -> str:
+        """The level of the interval, and its source if that is not lifetimes."""
+        return f"{percent(self.level)} interval" + (" over items, one seed" if self.over == "items" else "")
 
     @property
     def note(self) -> str | None:
@@ -155,7 +162,20 @@ class Estimate(Decision, frozen=True, kw_only=True):
     """
 
     JSON: ClassVar = (
-        *("n", "missing", "mean", "sd", "scale", "low", "high", "level", "median", "iqm", "threshold:bar.threshold"),
+        *(
+            "n",
+            "missing",
+            "mean",
+            "sd",
+            "scale",
+            "low",
+            "high",
+            "level",
+            "over",
+            "median",
+            "iqm",
+            "threshold:bar.threshold",
+        ),
         *("margin", "t", "df", "p", "tails", "against", "above", "above_count", "sign_p", "rank_p", "verdict"),
         *("word", "says", "lifetimes_for_90_percent", "why", "flags"),
     )

@@ -169,7 +169,7 @@ def test_check_names_the_wrong_cell(tmp_path: Path) -> None:
     path = write_file(tmp_path, as_text(FULL))
     (undecided,) = check_log(path).problems
     assert undecided.fix.startswith("say --rows evaluated")
-    assert check_log(path, rows="learned").ok
+    assert check_log(path, Options(rows="learned")).ok
 
 
 def test_a_matrix_is_read_as_papers_print_it(tmp_path: Path) -> None:
