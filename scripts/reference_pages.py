@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from perdure.log.rules import Rule
     from perdure.metrics.presets import Preset
 
-__all__ = ["on_files", "on_page_markdown", "pages"]
+__all__ = ["DEPARTURES", "on_files", "on_page_markdown", "pages"]
+
+DEPARTURES = tomllib.loads((Path(__file__).parent / "departures.toml").read_text(encoding="utf-8"))
+"""Preset → its differences from its document."""
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -159,7 +163,7 @@ def _preset(preset: Preset) -> str:
             by_reason.setdefault(why, []).append(f"`{key}`")
         fixed = table(("key", "why"), ((", ".join(keys), why) for why, keys in by_reason.items()))
         parts.append(f"\n### What it fixes\n\nGiven as an option or in a file, it is refused.\n\n{fixed}")
-    departures = [(each.where, each.document, each.here, each.because) for each in preset.departures]
+    departures = [tuple(departure.values()) for departure in DEPARTURES[preset.name]]
     parts.append("\n### Where it differs\n\n" + table(("where", "the document", "here", "because"), departures))
     return "".join(parts)
 
@@ -331,10 +335,10 @@ def _signature(function: Any) -> str:
 
 def schemas() -> str:
     """Return the page of JSON documents: top-level keys and complete schemas."""
-    from perdure.schemas import DOCUMENTS, schema
+    from scripts.schemas import DOCUMENTS, SYLLABUS, schema
 
     parts = ["# JSON\n\nWhat `--json` writes and what is read; shipped as `perdure/schemas/NAME.schema.json`.\n"]
-    for name in DOCUMENTS:
+    for name in (*DOCUMENTS, SYLLABUS):
         document = schema(name)
         top = document
         if "$ref" in top:

@@ -420,6 +420,8 @@ def plan(
     if compare not in (None, "paired", "unpaired"):
         raise UnknownNameError("comparison", str(compare), ("paired", "unpaired"))
     design = Design(compare or "threshold", round(1 - settings.level, 12) if alpha is None else alpha, beta)
+    if compare and expert_sd is not None:
+        raise PerdureError("experts are no part of a comparison of two learners", "leave out `expert_sd` or `compare`")
     has_own_spread = k is not None or expert_sd is not None
     if pilot is not None:
         if has_own_spread:

@@ -10,7 +10,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.metrics.declare import METRICS
 from perdure.scenario.lint import lint
 from perdure.scenario.model import Scenario, VariantMode

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from perdure.errors import LogError
 from perdure.lazy import pl
-from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage, Unit
+from perdure.log.model import Lifetime, Passage, Unit
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.scenario.model import Block, Scenario
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ import msgspec
 
 from perdure import files
 from perdure.errors import LogError, RecordError, nearest
-from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime, Role
+from perdure.log.model import Direction, Lifetime, Role
 from perdure.log.places import BLOCKS_FILE, LOGGER_INFO, MANIFEST
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.log.verify import append_event, description_event
 from perdure.scenario.model import Scenario
 

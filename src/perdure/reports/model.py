@@ -185,15 +185,18 @@ def report_of(
 
 
 def _title(data: GroupedSurvey) -> str:
-    learners = list(dict.fromkeys(life.score.learner for life in data.lifetimes if life.score.learner))
-    count = len(data.lifetimes)
-    if len(learners) == 1:
-        return f"{learners[0]}: does it keep what it learns?"
-    if 0 < len(learners) <= 3:
-        return join_words(learners)
-    if learners:
-        return f"{len(learners)} methods, {plural(count, 'lifetime')}"
-    return data.lifetimes[0].id if count == 1 else plural(count, "lifetime")
+    """Return the names of learners, or else of groups, or else of arguments; their number if there are many."""
+    scores, count = [life.score for life in data.lifetimes], len(data.lifetimes)
+    learners = list(dict.fromkeys(score.learner for score in scores if score.learner))
+    if not learners and count == 1:
+        return data.lifetimes[0].id
+    groups = [group.group for group in data.groups if group.group != "all"]
+    names = learners or groups or list(dict.fromkeys(filter(None, (score.identity.argument for score in scores))))
+    if len(names) == 1:
+        return f"{names[0]}: does it keep what it learns?"
+    if 0 < len(names) <= 3:
+        return join_words(names)
+    return f"{len(names)} methods, {plural(count, 'lifetime')}" if names else plural(count, "lifetime")
 
 
 def compare_with_baselines(

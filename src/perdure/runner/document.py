@@ -18,7 +18,6 @@ from msgspec import Meta
 from perdure import files
 from perdure.errors import PerdureError, nearest
 from perdure.scenario.layouts import LAYOUTS
-from perdure.schemas.structs import Count, Positive
 from perdure.settings import OPTIONS
 
 MOST_LIVES = 100_000
@@ -59,6 +58,8 @@ class StrictStruct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 T = TypeVar("T", bound=StrictStruct)
 
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
 Text = Annotated[str, Takes("text", lambda value: value.strip() != "")]
 FileName = Annotated[str, Takes("the name of a file", lambda value: value.strip() != "" and "\0" not in value)]
 Name = Annotated[

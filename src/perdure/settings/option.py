@@ -212,7 +212,7 @@ def parse_measure(word: str) -> str | dict[str, str]:
 
 def parse_baseline(word: str, flag: str) -> Any:
     """Read a number, numbers between commas, or a file of them."""
-    from perdure.log.formats.matrix import read_baseline  # it knows every file that a matrix may be in
+    from perdure.log.formats.matrix_files import read_baseline
 
     return read_baseline(word, flag)
 

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from perdure.curves.arrays import Array
 from perdure.lazy import pl
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.log.write.journal import Journal
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate.learner import IdealLearner, performance

@@ -130,7 +130,36 @@ class InterquartileMean(Struct, frozen=True):
 
 
 class Estimate(Decision, frozen=True, kw_only=True):
-    """The decision about one metric of a group, with robust means and the reasons for missing values."""
+    """The decision about one metric of a group, with robust means and the reasons for missing values.
+
+    Attributes
+    ----------
+    metric
+        Id of the metric.
+    group
+        Name of the group.
+    n
+        Number of lifetimes with a value.
+    missing
+        Number of lifetimes without a value.
+    median
+        Median over lifetimes.
+    iqm
+        Interquartile mean over lifetimes, with its interval.
+    bar
+        Threshold of the metric.
+    absent
+        Reason that most lifetimes without a value give.
+    flags
+        Flags of the lifetimes' values, with the number of lifetimes.
+
+    Examples
+    --------
+    >>> (group, *_) = perdure.groups(perdure.survey("logs"))
+    >>> estimate = group.estimates["performance_maintenance"]
+    >>> estimate.n, estimate.low <= estimate.mean <= estimate.high
+    (4, True)
+    """
 
     JSON: ClassVar = (
         *(
@@ -154,16 +183,12 @@ class Estimate(Decision, frozen=True, kw_only=True):
     metric: str
     group: str
     n: int
-    """Lifetimes with a value."""
     missing: int
-    """Lifetimes without one."""
     median: float | None = None
     iqm: InterquartileMean | None = None
     bar: Threshold = field(default_factory=Threshold)
     absent: str | None = None
-    """The reason that most lifetimes without a value give."""
     flags: tuple[Flagged, ...] = ()
-    """Flags of the lifetimes' values, with the number of lifetimes."""
 
     @property
     def why(self) -> str | None:

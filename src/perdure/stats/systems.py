@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Survey
 from perdure.lazy import pl
-from perdure.metrics.declare import METRICS, ComparedAs, Threshold
+from perdure.metrics.declare import METRICS, Threshold
+from perdure.metrics.presets import compared
 from perdure.metrics.score import Score
 from perdure.results import LeftOut
 from perdure.settings.presets import STANDARD
@@ -29,7 +30,7 @@ from perdure.stats.groups import (
     usable,
 )
 from perdure.stats.interval import holm
-from perdure.stats.learning import add_learning_metrics
+from perdure.stats.learning import Systems, add_learning_metrics
 from perdure.stats.model import LEVEL, Document
 from perdure.stats.pairing import Want
 from perdure.stats.tally import Tally, tally_of_systems
@@ -252,7 +253,7 @@ def compare_systems(
 
 
 def compare_with_baseline(
-    systems: Mapping[str, Sequence[Score]],
+    systems: Systems,
     baseline: str,
     bars: Mapping[str, Threshold],
     *,
@@ -265,14 +266,8 @@ def compare_with_baseline(
 
     Return the comparisons and, for three systems or more, the letters of all pairs. `how` goes to `compare_lives`.
     """
+    systems, bars, notes = on_common_references(systems, bars)
     lifetimes = [lifetime for own in systems.values() for lifetime in own]
-    notes: tuple[str, ...] = ()
-    if all(lifetime.preset == STANDARD and not lifetime.identity.unit for lifetime in lifetimes):
-        systems, notes = add_learning_metrics(systems)
-        known = {metric.name: metric.criterion for metric in METRICS if metric.compared and metric.compared.of == "log"}
-        # The level reached answers which one is better, so it comes first.
-        known = dict(sorted(known.items(), key=lambda item: item[1].compared != ComparedAs()))
-        bars = {name: bars.get(name, bar) for name, bar in known.items()} | dict(bars)
     primary = _primary(lifetimes)
     unknown = next((name for name in (*metrics, *([primary] if primary else [])) if name not in bars), None)
     if unknown:
@@ -297,6 +292,19 @@ def compare_with_baseline(
         for found in comparisons
     ]
     return comparisons, letter_display(systems, bars, **how) if len(systems) > 2 else None
+
+
+def on_common_references(
+    systems: Systems, bars: Mapping[str, Threshold]
+) -> tuple[Systems, dict[str, Threshold], tuple[str, ...]]:
+    """Return the systems with the metrics that only comparisons compute, all thresholds, and notes."""
+    lifetimes = [lifetime for own in systems.values() for lifetime in own]
+    if any(lifetime.preset != STANDARD or lifetime.identity.unit for lifetime in lifetimes):
+        return systems, dict(bars), ()
+    systems, notes = add_learning_metrics(systems)
+    if len(systems) > 2:
+        notes = (*notes, f"all {len(systems)} systems share ranges, lengths and target: without one, values change")
+    return systems, {name: bars.get(name, METRICS.get(name).criterion) for name in compared()} | dict(bars), notes
 
 
 def _primary(lifetimes: Sequence[Score]) -> str | None:

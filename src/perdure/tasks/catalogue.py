@@ -18,11 +18,11 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from perdure.errors import MissingExtraError, PerdureError, UnknownNameError, closest, nearest
+from perdure.errors import MissingExtraError, PerdureError, TaskError, UnknownNameError, closest, nearest
 from perdure.scenario.model import Task
 from perdure.tasks.arcade import GAMES, ArcadeTask
 from perdure.tasks.digits import PAIRS
-from perdure.tasks.interface import TASKS, BatchTask, EpisodeTask, TaskError, TaskKind, settled
+from perdure.tasks.interface import TASKS, BatchTask, EpisodeTask, TaskKind, settled
 from perdure.tasks.minigrid import EmptyRoom
 from perdure.tasks.streams import Gaussians, drawn_digits, sklearn_digits
 

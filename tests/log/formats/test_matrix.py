@@ -20,8 +20,8 @@ from perdure.log.formats.matrix import (
     read_matrix,
     ways_round,
 )
-from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options, ReaderOfMany, lifetimes, parts, read
+from perdure.log.rules import STANDARD_COLUMNS
 
 
 def test_the_reader_gives_a_lifetime_whose_scenario_is_the_matrix() -> None:

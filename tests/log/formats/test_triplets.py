@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import LogError
-from perdure.log.formats.matrix import MatrixLifetime
+from perdure.log.accuracy_matrix import MatrixLifetime
 from perdure.log.formats.table import TABLE
 from perdure.log.read import Options
 from perdure.testing import check_reader

@@ -13,8 +13,8 @@ from typing import Literal
 import msgspec
 
 from perdure.errors import LogError, closest, nearest
-from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.text import join_names
 
 Shape = Literal["long", "wide", "triplets", "tagged"]

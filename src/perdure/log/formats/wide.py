@@ -23,10 +23,10 @@ from msgspec.structs import replace
 from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log import cells
-from perdure.log.accuracy_matrix import LIMITS, AccuracyMatrix, binomial_error, errors_of_means
+from perdure.log.accuracy_matrix import LIMITS, AccuracyMatrix, MatrixLifetime, binomial_error, errors_of_means
 from perdure.log.formats.column_names import COUNTS, ERRORS, SPREADS, STEPS, Tag, is_bookkeeping, plain, tags_of
 from perdure.log.formats.long import Counts, Owners, measures_of, stacked_lifetimes
-from perdure.log.formats.matrix import MatrixLifetime, lifetime_of, matrix_of_cells
+from perdure.log.formats.matrix import lifetime_of, matrix_of_cells
 from perdure.log.model import Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options

@@ -18,7 +18,8 @@ from perdure.errors import LogError, RecordError
 from perdure.lazy import pl
 from perdure.log.formats.bulk import IDENTITY, KEY, ROW_GROUP, SUFFIX, BulkHeader, BulkLifetime, part_name, seal
 from perdure.log.manifest import described, provenance, written_role
-from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.model import Direction, Lifetime
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.log.write.record import DEFAULT_WORKER, declared_measures
 from perdure.scenario.model import Scenario
 

@@ -289,19 +289,6 @@ class Mirror:
         if len(self._waiting) >= _AT_ONCE or time.monotonic() - self._sent > _MIRROR_EVERY_S:
             self.send()
 
-    def add_many(self, block_type: Any, task: Any, exp_status: Any, values: Mapping[str, Any]) -> None:
-        """Take records from columns, or single values for all of them."""
-        columns = [block_type, task, exp_status, *values.values()]
-        size = max(
-            (len(column) for column in columns if not isinstance(column, str) and hasattr(column, "__len__")), default=1
-        )
-        each = [
-            [column] * size if isinstance(column, str) or not hasattr(column, "__len__") else list(column)
-            for column in columns
-        ]
-        for kind, name, status, *numbers in zip(*each, strict=True):
-            self.add(kind, name, status, dict(zip(values, numbers, strict=True)))
-
     def send(self) -> None:
         """Send the waiting records."""
         waiting, self._waiting = self._waiting, []
