@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 import numpy as np
@@ -64,7 +64,7 @@ def errors_of_means(errors: Array, counts: Array) -> ItemErrors:
     return ItemErrors(np.diag(errors**2), float(known.min()) if len(known) else math.inf)
 
 
-def errors_of_items(scores: Sequence[Mapping[object, float]]) -> ItemErrors:
+def errors_of_items(scores: Sequence[Mapping[Any, float]]) -> ItemErrors:
     """Return the uncertainty of a task's evaluations with these scores by item, one mapping for each column.
 
     Evaluations are paired by the items that they have in common. An empty mapping marks a missing evaluation.

@@ -169,7 +169,7 @@ def forgetting(at: Place) -> Value:
     return Value(float(at.since.max()) - at.final, (BEST_LESS_LAST,))
 
 
-@_measured(general_abilities, source="Perdure", question="keeps")
+@metric(general_abilities, unit="measure", combine=flat, source="Perdure", question="keeps")
 def general_ability_change(at: Change) -> float:
     r"""Measure how much tasks that are never learned change over the lifetime: abilities that a model had before.
 

@@ -216,12 +216,10 @@ def _inspect_items(file: Path, scorer: str) -> dict[object, float]:
     for sample in samples if isinstance(samples, list) else ():
         scores = _mapping(_mapping(sample).get("scores"))
         value = _mapping(scores.get(scorer)).get("value")
-        grade = (
-            _GRADES.get(value) if isinstance(value, str) else float(value) if isinstance(value, int | float) else None
-        )
-        if grade is None:
+        grade = _GRADES.get(value) if isinstance(value, str) else value
+        if not isinstance(grade, int | float):
             return {}
-        grades.setdefault(str(sample.get("id")), []).append(grade)
+        grades.setdefault(str(sample.get("id")), []).append(float(grade))
     return {item: sum(each) / len(each) for item, each in grades.items()}
 
 

@@ -107,7 +107,12 @@ class _Evaluations:
             errors[task] = _errors(task, name, known, len(tasks) + 1, parts)
         others = {task: row for task, row in cells.items() if task not in tasks}
         matrix = matrix_of_cells(np.array([cells[task] for task in tasks]), tasks, options.unit, str(path), others)
-        matrix = replace(matrix, errors={task: found for task, found in errors.items() if found.known})
+        errors = {task: found for task, found in errors.items() if found.known}
+        matrix = replace(matrix, errors=errors)
+        if apart := [task for task, found in errors.items() if not found.paired]:
+            notes.append(
+                f"not compared item by item, for lack of item scores with the mean stated: {join_names(apart)}"
+            )
         measure = options.measure or "accuracy"
         lifetime = lifetime_of(matrix, as_text(path.absolute().name), path, measure)
         lower = {score.lower_is_better for score in _scores_of(stages, chosen)} == {True}
@@ -281,13 +286,11 @@ def _command(stage: _Stage, name: str) -> str:
     if stage.name == stage.place.name:
         target = stage.place.parent / name
         return "" if target == stage.place else f"mv {shlex.quote(str(stage.place))} {shlex.quote(str(target))}"
-    target = shlex.quote(str(stage.place / name))
-    moved = []
-    for file in stage.files:
-        date = file.stem.rpartition("_")[2]
-        beside = stage.place.glob(f"samples_*_{date}.jsonl") if file.name.startswith("results") else ()
-        moved += [shlex.quote(str(found)) for found in (file, *sorted(beside))]
-    return f"mkdir {target} && mv {' '.join(moved)} {target}"
+    quoted = shlex.quote(str(stage.place / name))
+    dates = [file.stem.rpartition("_")[2] for file in stage.files if file.name.startswith("results")]
+    samples = sorted(found for date in dates for found in stage.place.glob(f"samples_*_{date}.jsonl"))
+    moved = " ".join(shlex.quote(str(file)) for file in (*stage.files, *samples))
+    return f"mkdir {quoted} && mv {moved} {quoted}"
 
 
 def _identity(path: Path, model: str) -> tuple[str | None, int | None]:
