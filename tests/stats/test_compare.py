@@ -23,6 +23,7 @@ from perdure.results import to_plain
 from perdure.stats.compare import Comparison, Difference, compare_lives
 from perdure.stats.decide import EQUAL
 from perdure.stats.interval import sign_flip_test
+from perdure.stats.power import Design, Question, lifetimes_exact
 from perdure.stats.robust import almost_stochastic_order, hedges_g, violation_ratio
 from perdure.stats.sentences import sentence
 
@@ -45,6 +46,21 @@ def compared(ours: Any, theirs: Any, bar: Threshold | None = None, *, paired: bo
 
 
 # --- the test that decides ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("question", ["paired", "unpaired"])
+def test_lifetimes_that_would_decide_are_those_that_a_plan_asks_for(question: Question) -> None:
+    spread, away = np.array([-15.0, -5.0, 0.0, 5.0, 15.0]), 8.0
+    theirs = np.zeros(5) if question == "paired" else spread
+    one = compared(spread + away, theirs, paired=question == "paired")
+    assert one.verdict == "undecided"
+    design = Design(question)
+    assert one.lifetimes_for_90_percent == lifetimes_exact(away / float(spread.std(ddof=1)), design)
+    assert one.lifetimes_for_90_percent > one.n
+
+
+def test_equal_means_are_never_decided_by_more_lifetimes() -> None:
+    assert compared(A - A.mean(), np.flip(A) - A.mean()).lifetimes_for_90_percent is None
 
 
 @given(st.integers(0, 10_000), st.integers(11, 20), st.integers(11, 20), st.booleans())
@@ -205,7 +221,7 @@ def test_systems_that_practise_different_tasks_get_no_verdict() -> None:
     ours = tuple(altered(one, order=("a", "c")) for one in lives(normal(9, 1, 6)))
     comparison = compare_lives(ours, lives(normal(0, 1, 6, 2)), PM, names=("ours", "theirs"), paired="no")
     assert comparison.tested["performance_maintenance"].verdict == "undecided"
-    assert comparison.notes == ("undecided: only ours practises c; only theirs practises b",)
+    assert "only ours practises c; only theirs practises b" in str(comparison.tested["performance_maintenance"].why)
 
 
 def test_a_family_is_corrected_whole_and_words_say_so() -> None:
