@@ -246,8 +246,8 @@ class Monitor:
                 verb = "is" if lives + experts == 1 else "are"
                 shown = next((place for place in self.places if place.resolve() == run), run)
                 warnings.append(
-                    f"{shown}: no run is active, and {join_words(unfinished)} {verb} unfinished; run its protocol again "
-                    "into this folder to complete it"
+                    f"{shown}: no run is active, and {join_words(unfinished)} {verb} unfinished; run its protocol "
+                    "again into this folder to complete it"
                 )
         unread = [pair for log in self.logs.values() if not log.journal for pair in log.left_out]
         left_out = (*unread, *self._unplanned, *self._copies())
