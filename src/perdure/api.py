@@ -563,7 +563,9 @@ def lint_protocol(
     kind: str | None = None,
     **by_name: Unpack[SettingsByName],
 ) -> ProtocolLint:
-    """Check each syllabus of a protocol, and whether its experts suffice.
+    """Check each syllabus of a protocol, its learners and tasks, and whether its experts suffice.
+
+    The modules of its learners and tasks are imported.
 
     Parameters
     ----------
@@ -584,7 +586,7 @@ def lint_protocol(
     Raises
     ------
     ProtocolError
-        If the protocol is invalid.
+        If the protocol is invalid, or a learner or task of it cannot be made.
 
     Examples
     --------
@@ -592,10 +594,16 @@ def lint_protocol(
     True
     """
     from perdure.evaluation import ProtocolLint, few_experts, settings_of
+    from perdure.runner.plan import RunPlan
     from perdure.runner.protocol import read_protocols
+    from perdure.runner.runner import check_jobs
 
     chosen = settings_from(settings, lint_protocol, **by_name)
-    protocol, *_ = read_protocols(os.fspath(path))  # its learners share everything that is checked
+    protocols = read_protocols(os.fspath(path))
+    for protocol in protocols:
+        plan = RunPlan(protocol)
+        check_jobs(plan, plan.jobs, (Path(path).resolve().parent, Path.cwd()))
+    protocol, *_ = protocols  # its learners share everything else
     scenarios = {scenario.name: scenario.syllabus(protocol.seed) for scenario in protocol.scenarios}
     reports = {name: lint(syllabus, chosen, kind=kind) for name, syllabus in scenarios.items()}
     return ProtocolLint(protocol.name, reports, few_experts(protocol, settings_of(protocol)) or None)

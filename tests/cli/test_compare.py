@@ -71,14 +71,76 @@ def test_json_says_what_the_table_says_and_fits_its_schema(runs: Path) -> None:
     assert "on average keeping ends" in one["answer"]
 
 
-def test_three_systems_make_an_ablation_table(runs: Path) -> None:
+def test_of_three_systems_the_order_comes_first_then_a_sentence_and_a_table_per_pair(runs: Path) -> None:
     done = run_verb("compare", *(runs / name for name in TRAITS), "--baseline", "keeping", "--paired", "no")
     assert done.exit_code == 0
-    assert "keeping (baseline)" in done.output
     output = " ".join(done.output.split())
-    assert "points better than middling" in output
-    assert "points better than forgetful" in output
-    assert "middling against keeping" not in output
+    assert output.startswith("final performance: keeping 89.0, middling 76.6, forgetful 64.2; all of them differ")
+    for name in ("middling", "forgetful"):
+        assert output.index(f"points better than {name}") < output.index(f"{name} against keeping")
+    assert "(baseline)" not in output
+    every = run_verb("compare", *(runs / name for name in TRAITS), "--baseline", "keeping", "--all").output
+    assert "keeping (baseline)" in every
+    assert "share no letter" in every
+
+
+@pytest.mark.parametrize(("names", "most"), [(("keeping", "forgetful"), 24), (tuple(TRAITS), 32)])
+def test_the_first_screen_shows_both_means_and_a_word_for_each_metric(
+    runs: Path, names: tuple[str, ...], most: int
+) -> None:
+    lines = at_80_columns(*(runs / name for name in names)).splitlines()
+    assert len(lines) <= most
+    assert all(len(line) <= 80 for line in lines)
+    rows = [line for line in lines if line.startswith("performance maintenance ")]
+    assert len(rows) == len(names) - 1
+    columns = ("performance", "maintenance", "A", "B", "difference", "low", "…", "high", "keeps", "more")
+    assert all(len(row.split()) >= len(columns) for row in rows)
+    assert "rank p" not in "".join(lines)
+
+
+@pytest.fixture(scope="module")
+def unequal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two learners that hardly differ, from different seeds, and one on other tasks."""
+    into = tmp_path_factory.mktemp("undecided")
+    for name, tasks, seed in (("one", "ab", 1), ("other", "ab", 50), ("elsewhere", "ac", 90)):
+        evaluation = [Block("evaluate", task, 6) for task in tasks]
+        blocks = [*evaluation, *(block for task in tasks for block in (Block("learn", task, 30), *evaluation))]
+        learner = IdealLearner(name=name, pace=15, forgetting=0.2, noise=0.1, spread=0.3)
+        for life in lifetimes(learner, Scenario.of("two", blocks), 5, seed=seed):
+            write_log(life, into / name)
+    return into
+
+
+def test_an_undecided_answer_states_what_would_decide_it(unequal: Path, tmp_path: Path) -> None:
+    json_file = tmp_path / "facts.json"
+    output = " ".join(run_verb("compare", unequal / "one", unequal / "other", "--json", json_file).output.split())
+    (comparison,) = json.loads(json_file.read_text())["comparisons"]
+    count = comparison["metrics"]["final_performance"]["lifetimes_for_90_percent"]
+    assert output.startswith("Which one ends up better, one or other, is undecided")
+    within_reach = f"; {count} lifetimes of each would decide it with a 90 % chance if the true difference equals"
+    assert (within_reach if count else "not within reach of 1,000 lifetimes of each") in output
+
+
+def test_too_few_lifetimes_and_different_tasks_are_named_in_the_answer(unequal: Path, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        for life in sorted((unequal / name).iterdir())[:2]:
+            shutil.copytree(life, tmp_path / name / life.name)
+    few = " ".join(run_verb("compare", tmp_path / "one", tmp_path / "other").output.split())
+    assert "is undecided: " in few
+    assert "(two lifetimes: values only); 3 lifetimes of each are needed." in few
+    apart = " ".join(run_verb("compare", unequal / "one", unequal / "elsewhere").output.split())
+    answer, _, _ = apart.partition(" one against elsewhere")
+    assert "only one practises b; only elsewhere practises c; give both the same tasks" in answer
+
+
+def test_remarks_are_counted_and_shown_with_why(unequal: Path) -> None:
+    places = [unequal / name for name in ("one", "other", "elsewhere")]
+    brief, whole = run_verb("compare", *places).output, run_verb("compare", *places, "--why").output
+    assert "1 remark: --why" in brief
+    added = set(whole.splitlines()) - set(brief.splitlines())
+    assert len(whole.splitlines()) > len(brief.splitlines())
+    assert not any("--why" in line for line in added)
+    assert "--why" not in run_verb("compare", *places, "--quiet").output
 
 
 def test_score_files_of_the_same_bounds_are_compared_as_folders_are_except_for_learning(
@@ -215,10 +277,11 @@ def test_at_80_columns_ids_and_results_are_whole(runs: Path, names: tuple[str, .
     assert all(name in said for name in names)
 
 
-def test_a_wide_terminal_shows_the_means_both_ps_and_what_stands_beside_them(runs: Path) -> None:
-    said = run_verb("compare", runs / "keeping", runs / "forgetful", "--all").output
+def test_all_shows_both_ps_and_what_stands_beside_them_in_80_columns(runs: Path) -> None:
+    said = at_80_columns(runs / "keeping", runs / "forgetful", "--all")
     (head,) = [line for line in said.splitlines() if "rank p" in line]
-    assert all(heading in head for heading in (" p ", "Holm", "interval"))
+    assert head.split() == ["n", "p", "rank", "p", "better", "g"]
+    assert "95 % interval" in said
     assert "For information only" in " ".join(said.split())
     assert "100 % of 6 pairs" in " ".join(said.split())
 

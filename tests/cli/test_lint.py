@@ -199,8 +199,37 @@ def test_a_protocol_is_linted_scenario_by_scenario_with_its_experts(run_cli: Run
     done = run_cli("lint", file)
     assert done.returncode == 0
     assert done.stdout.count("ok: 0 errors") == 2
-    assert "experts: 2 experts per task: too few for a verdict on relative_performance" in done.stdout
+    said = " ".join(done.stdout.split())
+    assert "advice experts: 2 experts per task: too few for a verdict on relative_performance" in said
+    assert said.endswith("1 advice")
+    assert "advice" not in said.partition("advice experts")[0].replace("0 advice", "")
     found = facts(run_cli("lint", file, "--json", "-"))
     assert list(found["scenarios"]) == ["condensed", "dispersed"]
     file.write_text(file.read_text().replace("experts = 2", ""))
     assert facts(run_cli("lint", file, "--json", "-"))["few_experts"] is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "by", "reason"),
+    [
+        ("q-learning-per-task", "q-lerning", "unknown learner 'q-lerning'"),
+        ("q-learning-per-task", "absent:Learner", "there is no module 'absent'"),
+        ("q-learning-per-task", "raising:Learner", "NotImplementedError"),
+        ("breakout", "brakeout", "unknown task or environment 'brakeout'"),
+    ],
+)
+def test_lint_refuses_a_protocol_that_the_dry_run_refuses(
+    run_cli: Run, tmp_path: Path, changed: str, by: str, reason: str
+) -> None:
+    (tmp_path / "raising.py").write_text("raise NotImplementedError('later')\n")
+    file = tmp_path / "protocol.toml"
+    file.write_text(
+        (
+            '[learner]\nuse = "q-learning-per-task"\n'
+            '[[scenarios]]\nlayout = "condensed"\ntasks = ["pong", "breakout"]\nlearn = 40\nevaluate = 5\n'
+        ).replace(changed, by)
+    )
+    dry, lint = run_cli("run", file, "--into", tmp_path / "run", "--dry-run"), run_cli("lint", file)
+    assert (dry.returncode, lint.returncode) == (2, 2)
+    assert dry.stderr.replace("nothing was run: ", "") == lint.stderr
+    assert reason in lint.stderr

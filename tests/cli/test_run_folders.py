@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -285,6 +286,20 @@ def test_what_an_active_run_has_not_run_yet_is_a_note(folder: Path) -> None:
     assert active.exit_code == 0
     assert "1 of 3 planned lifetimes not there: a run is active" in active.output
     assert called("score", folder).exit_code == 1
+
+
+def test_a_finished_shard_gives_the_commands_that_are_left(tmp_path: Path) -> None:
+    file, folder = write_protocol(tmp_path), tmp_path / "run"
+    command = f"perdure run {file} --into {folder}"
+    first, last = (run_verb("run", file, "--into", folder, "--workers", 0, "--shard", f"{n}/2") for n in (1, 2))
+    assert first.output.endswith(
+        f"not finished: shard 2/2; unless it is running:\n  {command} --shard 2/2\n"
+        f"then, to score all and write the report:\n  {command}\n"
+    )
+    assert last.output.endswith(f"all 2 shards are finished; to score them and write the report:\n  {command}\n")
+    scored = run_verb(*shlex.split(command)[1:])
+    assert scored.exit_code == 0, scored.exception
+    assert (folder / "report.html").exists()
 
 
 def test_what_other_shards_run_is_a_note_and_what_this_one_lacks_is_missing(tmp_path: Path) -> None:

@@ -343,9 +343,9 @@ def test_lifetimes_that_still_run_are_shown_but_not_counted(tmp_path: Path) -> N
     report = write_report(tmp_path / "lives", tmp_path / "report.html")
     journal.close()
     assert {item.verdict for item in report.verdicts} == {"not measured"}
-    assert all("none of 1 lifetime has reached its end" in item.sentence for item in report.verdicts)
+    assert all("no lifetime has reached its end" in item.sentence for item in report.verdicts)
     page = Elements((tmp_path / "report.html").read_text())
-    assert "mine cannot be judged yet: none of 1 lifetime has reached its end" in page.text
+    assert "mine cannot be judged yet: no lifetime has reached its end" in page.text
     label = next(item["aria-label"] for tag, item in page.seen if tag == "svg" and item.get("class") == "figure")
     assert "Learning curves and evaluations of" in str(label)
 

@@ -111,7 +111,7 @@ def test_a_learner_in_several_scenarios_is_answered_once_with_each() -> None:
 
 def test_unfinished_lifetimes_are_not_judged() -> None:
     (found,) = answers([group(None, n=0, left_out=(("a", "partial"),))])
-    assert found.sentence == "naive cannot be judged yet: none of 1 lifetime has reached its end."
+    assert found.sentence == "naive cannot be judged yet: no lifetime has reached its end."
 
 
 def test_what_is_decided_of_transfer_follows_only_where_all_groups_agree() -> None:

@@ -23,6 +23,7 @@ from perdure.results import to_plain
 from perdure.stats.compare import Comparison, Difference, compare_lives
 from perdure.stats.decide import EQUAL
 from perdure.stats.interval import sign_flip_test
+from perdure.stats.power import Design, Question, lifetimes_exact
 from perdure.stats.robust import almost_stochastic_order, hedges_g, violation_ratio
 from perdure.stats.sentences import sentence
 
@@ -45,6 +46,21 @@ def compared(ours: Any, theirs: Any, bar: Threshold | None = None, *, paired: bo
 
 
 # --- the test that decides ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("question", ["paired", "unpaired"])
+def test_lifetimes_that_would_decide_are_those_that_a_plan_asks_for(question: Question) -> None:
+    spread, away = np.array([-15.0, -5.0, 0.0, 5.0, 15.0]), 8.0
+    theirs = np.zeros(5) if question == "paired" else spread
+    one = compared(spread + away, theirs, paired=question == "paired")
+    assert one.verdict == "undecided"
+    design = Design(question)
+    assert one.lifetimes_for_90_percent == lifetimes_exact(away / float(spread.std(ddof=1)), design)
+    assert one.lifetimes_for_90_percent > one.n
+
+
+def test_equal_means_are_never_decided_by_more_lifetimes() -> None:
+    assert compared(A - A.mean(), np.flip(A) - A.mean()).lifetimes_for_90_percent is None
 
 
 @given(st.integers(0, 10_000), st.integers(11, 20), st.integers(11, 20), st.booleans())

@@ -116,7 +116,7 @@ def test_a_task_that_is_never_learned_is_warned_of(tmp_path: Path) -> None:
             )
     monitor = Monitor([tmp_path])
     monitor.poll()
-    assert monitor.progress()[0].warnings == ("never learned so far: task0",)
+    assert monitor.progress()[0].warnings == ("never learned: task0",)
 
 
 def test_a_filling_disk_is_warned_of(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,6 +59,15 @@ def test_experts_are_counted_until_they_have_ended() -> None:
     assert "expert" not in headline(totals([DONE, RUNNING], experts=(3, 3)))
 
 
+def test_experts_are_part_of_the_share_and_of_the_time_left() -> None:
+    result = totals([DONE, RUNNING], Planned(2, 4, 600), (1, 2))
+    assert result.share == pytest.approx((140 + 150) / 800)
+    assert result.left_s == pytest.approx((60 + 450) / 2)
+    last = totals([DONE], Planned(1, 4, 600), (3, 3))
+    assert (last.all_done, so_far_text(last)) == (False, "So far, from 1 of 1 lifetime and 3 of 4 experts")
+    assert totals([DONE], Planned(1, 4, 600), (4, 4)).share == 1
+
+
 @pytest.mark.parametrize(
     "blocks", [None, "x", [1], [{"mode": "learn", "task": "a"}], [{"mode": "learn", "task": 1, "length": 2}],
                [{"mode": "learn", "task": "a", "length": "x"}], [{"mode": "rest", "task": "a", "length": 2}], []]

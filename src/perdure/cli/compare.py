@@ -21,9 +21,10 @@ from perdure.cli.options import (
     survey_logs,
     with_settings,
 )
-from perdure.cli.terminal import Pairs, left_out_text
+from perdure.cli.terminal import left_out_text, say
 
 if TYPE_CHECKING:
+    from perdure.cli.answers import Depth
     from perdure.cli.console import Console
     from perdure.settings import Settings
     from perdure.stats.compare import Comparison, Difference, Summary
@@ -34,9 +35,17 @@ if TYPE_CHECKING:
 EXAMPLE = "perdure compare runs/replay runs/naive"
 
 _WIDEST = 5  # metrics as columns
-_COLOURS = {"better": "green", "worse": "red", "no worse": "cyan", "no better": "cyan", "as good": "cyan"}
+_MOST_TABLES = 2  # pairs with a table on the first screen; of more pairs it shows the sentences
+_MOST_NAMED = 5  # pairs without a difference
+_COLOURS = {
+    "better": "green",
+    "worse": "red",
+    "undecided": "magenta",
+    **dict.fromkeys(("no worse", "no better", "as good"), "cyan"),
+}
+_BRIEF = "Differences are the first minus the second, ratios (×) the first over the second"
 _LEGEND = (
-    "Differences are A − B, ratios (×) A / B. Interval and p belong to one two-sided test, for one metric alone: "
+    f"{_BRIEF}. Interval and p belong to one two-sided test, for one metric alone: "
     "paired t or Welch's t. Holm: p adjusted over all metrics tested together, shown or not; it decides. no worse, no "
     "better, as good as: the margin is ruled out by an interval that holds for all these metrics together. For "
     "information only: the rank test, Hedges' g (positive if the first system does better), and the probability that "
@@ -67,6 +76,7 @@ def compare(
     every: Annotated[
         bool, typer.Option("--all", help="Show every number, a sentence per metric, and gains over own experts.")
     ] = False,
+    why: Annotated[bool, typer.Option("--why", help="Show remarks on the comparison.")] = False,
     order: Annotated[bool, typer.Option("--order", help="Also test almost stochastic order.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of permutations and resampling.")] = 0,
     fail_if: FailIf = None,
@@ -82,6 +92,7 @@ def compare(
     Exit status 0: everything was compared; 1: something was left out, or a gate failed; 2: nothing could be compared.
     """
     from perdure import api
+    from perdure.cli.answers import Depth
     from perdure.stats.gate import Gate, gate_comparisons
 
     # Metrics given by name restrict what is shown, not what is tested.
@@ -98,40 +109,52 @@ def compare(
     if json:
         emit_json({**result.as_json(), **settings_facts(pool, settings)}, json)
     if json != "-":
-        _show(result, quiet=quiet, every=every or order or bool(settings.ids))
+        _show(result, Depth(every or order, why, settings.ids, quiet))
     status = 1 if pool.faults or result.left_out else 0
     end_with_gate(gate_comparisons(result.comparisons, Gate(fail_if, unless, if_undecided)), status, quiet)
 
 
-def _show(result: Comparisons, *, quiet: bool, every: bool) -> None:
+def _show(result: Comparisons, depth: Depth) -> None:
     from perdure.cli.console import Console
     from perdure.text import plural
 
     console = Console()
     if result.tally:
         show_tally(console, result.tally)
+    few = len(result.comparisons) <= _MOST_TABLES
     if len(result.systems) > 2:
-        _show_ablation(console, result, every=every)
-    several = len(result.systems) > 2
-    hidden = 0
-    for comparison in result.comparisons:
-        console.print(comparison.answer, markup=False, style="bold")
-        if every or not several:
-            _show_comparison(console, comparison, every=every)
-        for difference in comparison.differences.values() if every else ():
-            console.print(difference.sentence, markup=False)
-        notes = [comparison.pairing.told, *comparison.notes]
-        notes += [f"only {name} has {', '.join(metrics)}" for name, metrics in comparison.only_in.items()]
-        shown = [] if quiet else notes if every else notes[: 0 if several else 1]
-        hidden += len(notes) - len(shown)
-        for note in shown:
-            console.print(note, markup=False, style="bright_black")
-    _show_left_out(console, result.left_out)
+        _show_ranking(result)
+        if depth.every:
+            _show_ablation(console, result, depth)
+    remarks: list[str] = []
+    for number, comparison in enumerate(result.comparisons):
+        if number or len(result.systems) > 2:
+            say("")
+        say(comparison.answer, "bold")
+        if depth.every or few:
+            _show_comparison(console, comparison, depth)
+        for difference in comparison.differences.values() if depth.every else ():
+            say(difference.sentence)
+        remarks += comparison.notes
+        remarks += [f"only {name} has {', '.join(metrics)}" for name, metrics in comparison.only_in.items()]
+    for path, why in result.left_out:
+        say(left_out_text(path, why), "magenta", fold=False)
     for note in result.notes:
-        console.print(note, markup=False, style="bright_black")
-    if not quiet:
-        more = f"{plural(hidden, 'more note')}, every number and its legend: --all" if hidden else "every number: --all"
-        console.print(_LEGEND if every else more, markup=False, style="bright_black")
+        say(note, "dim")
+    if depth.quiet:
+        return
+    pairings = dict.fromkeys(comparison.pairing.told for comparison in result.comparisons)
+    remarks = [*(list(pairings) if len(pairings) > 1 else ()), *dict.fromkeys(remarks)]
+    for pairing in pairings if len(pairings) == 1 else ():
+        say(pairing, "dim")
+    shows_remarks = depth.every or depth.why
+    for remark in remarks if shows_remarks else ():
+        say(remark, "dim")
+    if depth.every:
+        say(_LEGEND, "dim")
+    else:
+        hidden = [f"{plural(len(remarks), 'remark')}: --why"] if remarks and not shows_remarks else []
+        say(" · ".join([f"{_BRIEF}; every number: --all" if few else "tables and every number: --all", *hidden]), "dim")
 
 
 def show_tally(console: Console, tally: Tally) -> None:
@@ -141,68 +164,105 @@ def show_tally(console: Console, tally: Tally) -> None:
 
     for table in tally_tables(tally):
         print_table(console, table, table, wrap=True)
-    console.print(tally.told, markup=False, style="bright_black")
+    console.print(tally.told, markup=False, style="dim")
 
 
-def _show_left_out(console: Console, left_out: Pairs) -> None:
-    for path, why in left_out:
-        console.print(left_out_text(path, why), markup=False, style="yellow", soft_wrap=True)
-
-
-def _show_comparison(console: Console, comparison: Comparison, *, every: bool) -> None:
+def _show_comparison(console: Console, comparison: Comparison, depth: Depth) -> None:
     from perdure.cli.console import print_table
+    from perdure.stats.model import LEVEL
     from perdure.tables import Coloured, Column, Table
     from perdure.text import interval, number, p_text, percent
 
-    rows = []
-    for name, found in _shown(comparison, every).items():
-        p = found.p if found.p_holm is None else found.p_holm
-        word = found.word or ("exploratory" if name not in comparison.tested else "untested")
-        width = found.width and found.width * (found.baseline_mean or 1.0 if found.scale == "ratio" else 1.0)
+    rows, more = [], []
+    for name, found in _shown(comparison, depth).items():
+        is_ratio, label = found.scale == "ratio", name.replace("_", " ")
+        word = (found.word or ("exploratory" if name not in comparison.tested else "untested")).removeprefix("is ")
         row = (
-            name.replace("_", " "),
-            str(found.n) if comparison.pairing.paired else f"{found.n}, {found.baseline_n}",
-            number(found.mean, width),
-            number(found.baseline_mean, width),
-            ("×" if found.scale == "ratio" else "") + number(found.difference, found.width),
+            label,
+            _mean(found.mean, found.sd, is_ratio),
+            _mean(found.baseline_mean, found.baseline_sd, is_ratio),
+            ("×" if is_ratio else "") + number(found.difference, found.width),
             interval(found.low, found.high),
+            Coloured(word, _COLOURS.get(found.verdict or "", "dim")),
+            p_text(found.p if found.p_holm is None else found.p_holm),
+        )
+        rows.append(row)
+        row = (
+            label,
+            str(found.n) if comparison.pairing.paired else f"{found.n}, {found.baseline_n}",
             p_text(found.p),
-            p_text(p),
-            Coloured(word, _COLOURS.get(found.verdict or "", "bright_black")),
             p_text(found.rank_p),
             "–" if found.improvement is None else percent(found.improvement),
             number(found.hedges_g),
             number(found.order),
         )
-        rows.append(row)
+        more.append(row)
     systems = (comparison.system, comparison.baseline)
-    heads = ("n", *systems, "difference", "interval", "p", "Holm", "", "rank p", "better", "g", "order ε")
-    title = " · ".join(text for text in (f"{systems[0]} against {systems[1]}", *_stratum(comparison)) if text)
-    columns = (Column(""), *(Column(head, "number" if head else "text") for head in heads))
-    table = Table(title, columns, tuple(rows))
-    order = [len(heads)] if any(found.order is not None for found in comparison.differences.values()) else []
-    brief = ([0, 2, 3, 4, 5, 7, 8], [0, 4, 5, 7, 8], [0, 4, 7, 8])
-    full = ([*range(len(heads)), *order], [0, 2, 3, 4, 5, 6, 7, 8, *order], [0, 4, 5, 7, 8, *order], [0, 4, 7, 8])
-    print_table(console, *map(table.select, full if every else brief))
+    titles = (f"{systems[0]} against {systems[1]}", f"A {systems[0]}, B {systems[1]}")
+    level = percent(next((found.level for found in comparison.differences.values()), LEVEL))
+
+    def table(title: str, *names: str) -> Table:
+        caption = " · ".join(text for text in (title, *_stratum(comparison)) if text)
+        heads = (Column(name, "number") for name in (*names, f"{level} interval"))
+        return Table(caption, (Column(""), *heads, Column(""), Column("Holm p", "number")), tuple(rows))
+
+    named, brief = table(titles[0], *systems, "difference"), table(titles[1], "A", "B", "A − B")
+    print_table(
+        console, named, brief, brief.select(range(6)), named.select([0, 3, 4, 5, 6]), named.select([0, 3, 4, 5])
+    )
+    if depth.every:
+        columns = (Column(""), *(Column(head, "number") for head in ("n", "p", "rank p", "better", "g", "order ε")))
+        order = [6] if any(found.order is not None for found in comparison.differences.values()) else []
+        print_table(console, Table("", columns, tuple(more)).select([*range(6), *order]))
 
 
-def _shown(comparison: Comparison, every: bool) -> Mapping[str, Difference]:
+def _mean(value: float | None, sd: float | None, is_ratio: bool) -> str:
+    """Return a mean with the digits that its spread justifies; the sd of a ratio is of its logarithm."""
+    from perdure.text import number
+
+    return number(value, sd and 2 * sd * abs(value or 1.0) if is_ratio else sd and 2 * sd)
+
+
+def _shown(comparison: Comparison, depth: Depth) -> Mapping[str, Difference]:
     """Return the metrics to show: those that are tested, or all."""
-    return comparison.differences if every or not comparison.tested else comparison.tested
+    return comparison.differences if depth.every or depth.ids or not comparison.tested else comparison.tested
 
 
 def _stratum(compared: Comparison | Letters) -> tuple[str | None, ...]:
     return compared.learner, compared.scenario_type, compared.measure
 
 
-def _show_ablation(console: Console, result: Comparisons, *, every: bool) -> None:
+def _show_ranking(result: Comparisons) -> None:
+    """Print the systems by the metric that answers which one ends up better, and the pairs that do not differ."""
+    from itertools import combinations
+
+    from perdure.text import join_words, plural
+
+    for letters in result.letters:
+        comparisons = [comparison for comparison in result.comparisons if _stratum(comparison) == _stratum(letters)]
+        reached = comparisons[0].level_reached
+        if reached is None or any(one.level_reached and one.level_reached.p_holm is None for one in comparisons):
+            continue
+        means = {comparison.system: comparison.alone[reached.metric][0] for comparison in comparisons}
+        means[result.baseline] = comparisons[0].alone[reached.metric][1]
+        best = sorted(means, key=lambda name: means[name].mean or 0.0, reverse=reached.better == "higher")
+        listed = ", ".join(f"{name} {_mean(means[name].mean, means[name].sd, False)}" for name in best)
+        own = letters.by_metric[reached.metric]
+        same = [f"{one} and {other}" for one, other in combinations(best, 2) if set(own[one]) & set(own[other])]
+        equal = join_words([*same[:_MOST_NAMED], *([f"{len(same) - _MOST_NAMED} more"] if same[_MOST_NAMED:] else [])])
+        shown = f"no difference is shown between {equal}" if same else "all of them differ"
+        where = " · ".join(part for part in (comparisons[0].section, reached.metric.replace("_", " ")) if part)
+        say(f"{where}: {listed}; {shown}, after Holm over {plural(letters.tests, 'test')} of all pairs.", "bold")
+
+
+def _show_ablation(console: Console, result: Comparisons, depth: Depth) -> None:
     """Print mean ± sd of every system, the baseline first, with letters that show which systems differ."""
     from perdure.cli.console import print_table
     from perdure.tables import Column, Table
 
     for stratum in dict.fromkeys(map(_stratum, result.comparisons)):
         comparisons = [comparison for comparison in result.comparisons if _stratum(comparison) == stratum]
-        metrics = list(dict.fromkeys(name for comparison in comparisons for name in _shown(comparison, every)))
+        metrics = list(dict.fromkeys(name for comparison in comparisons for name in _shown(comparison, depth)))
         letters = next((letters for letters in result.letters if _stratum(letters) == stratum), None)
         ratios = {
             name
@@ -238,7 +298,7 @@ def _show_ablation(console: Console, result: Comparisons, *, every: bool) -> Non
             tables.append(Table(title, columns, tuple(map(tuple, layout[1:]))))
         print_table(console, *tables)
         if letters:
-            console.print(letters.told, markup=False, style="bright_black")
+            console.print(letters.told, markup=False, style="dim")
 
 
 def _summary(found: Summary, is_ratio: bool) -> str:
@@ -247,7 +307,6 @@ def _summary(found: Summary, is_ratio: bool) -> str:
 
     from perdure.text import number
 
-    if is_ratio and found.sd and found.mean:
-        return f"{number(found.mean, 2 * found.mean * found.sd)} ×÷ {number(exp(found.sd), 2 * found.sd)}"
-    width = found.sd and 2 * found.sd
-    return f"{number(found.mean, width)} ± {number(found.sd, width)}"
+    mean = _mean(found.mean, found.sd, is_ratio)
+    spread = exp(found.sd) if is_ratio and found.sd else found.sd
+    return f"{mean} {'×÷' if is_ratio and found.sd else '±'} {number(spread, found.sd and 2 * found.sd)}"

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
-from perdure.cli.terminal import echo, show
+from perdure.cli.terminal import show
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from perdure.cli.console import Console
     from perdure.evaluation import ProtocolLint
     from perdure.scenario.document import Level
@@ -64,13 +66,14 @@ def _show_all(result: LintReport | ProtocolLint, settings: Settings, quiet: bool
     from perdure.api import shows_2019
     from perdure.evaluation import ProtocolLint
 
-    for report in result if isinstance(result, ProtocolLint) else (result,):
+    *reports, last = result if isinstance(result, ProtocolLint) else (result,)
+    for report in reports:
         _show(report, quiet, shows_2019(settings, report.kind), every)
-    if isinstance(result, ProtocolLint) and result.few_experts:
-        echo(f"experts: {result.few_experts}")
+    experts = result.few_experts if isinstance(result, ProtocolLint) else None
+    _show(last, quiet, shows_2019(settings, last.kind), every, experts)
 
 
-def _show(report: LintReport, quiet: bool, of_2019: bool, every: bool) -> None:
+def _show(report: LintReport, quiet: bool, of_2019: bool, every: bool, experts: str | None = None) -> None:
     from perdure.cli.console import Console
     from perdure.scenario.draw import lifetime_legend, lifetime_line
 
@@ -83,19 +86,21 @@ def _show(report: LintReport, quiet: bool, of_2019: bool, every: bool) -> None:
             console.print(lifetime_line(scenario, min(console.width, 100)))
             console.print(lifetime_legend(scenario))
         _show_problems(report, console)
+        if experts:
+            _show_problem(console, "advice", "experts", experts)
         if of_2019 and not quiet:
             console.print(
                 "Metrics of the 2019 framework that it can measure (for the current metrics: --preset standard):"
             )
         _show_metrics(report, console, every)
         if not quiet:
-            console.print(_verdict(report))
+            console.print(_verdict(report, ["advice"] if experts else []))
     # Rich pads tables with spaces, which would be copied along.
     show("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
-def _verdict(report: LintReport) -> str:
-    levels = [problem.level for problem in report.problems]
+def _verdict(report: LintReport, further: Sequence[Level]) -> str:
+    levels = [*(problem.level for problem in report.problems), *further]
     counts = (f"{levels.count(level)} {level}{endings[levels.count(level) == 1]}" for level, endings in PLURALS.items())
     return f"{'ok' if report.ok else 'not ok'}: {', '.join(counts)}"
 
@@ -113,15 +118,18 @@ def _heading(report: LintReport) -> str:
 
 
 def _show_problems(report: LintReport, console: Console, most: int = 20) -> None:
-    from rich.text import Text
-
-    colours = {"error": "red", "warning": "yellow", "advice": "cyan"}
     for problem in report.problems[:most]:
-        place = problem.where
-        line = Text().append(f"{problem.level}  ", f"bold {colours[problem.level]}").append(place, "bold")
-        console.print(line.append(f": {problem.what}", "").append(f"  → {problem.fix}", "dim"))
+        _show_problem(console, problem.level, problem.where, problem.what, problem.fix)
     if len(report.problems) > most:
         console.print(f"… and {len(report.problems) - most:,} more; --json FILE lists them all")
+
+
+def _show_problem(console: Console, level: Level, where: str, what: str, fix: str = "") -> None:
+    from rich.text import Text
+
+    colours = {"error": "red", "warning": "magenta", "advice": "cyan"}
+    line = Text().append(f"{level}  ", f"bold {colours[level]}").append(where, "bold").append(f": {what}")
+    console.print(line.append(f"  → {fix}" if fix else "", "dim"))
 
 
 def _show_metrics(report: LintReport, console: Console, every: bool) -> None:

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perdure.cli.options import Address, Json, Quiet, emit_json
-from perdure.cli.terminal import left_out_text
+from perdure.cli.terminal import echo, left_out_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from perdure.cli.console import Console
     from perdure.evaluation import Evaluation
     from perdure.runner.runner import RunResult
 
 
 EXAMPLE = "perdure run protocol.toml --into runs/mine --workers 2"
+
+_MOST_SHARDS = 5  # with a command each
 
 File = Annotated[Path, typer.Argument(metavar="PROTOCOL", help="The protocol, a TOML file.", show_default=False)]
 Into = Annotated[
@@ -130,13 +134,14 @@ def run(
     if json:
         emit_json(evaluation.as_json(), json)
     show_removed(evaluation)
+    if shard and results and talks:
+        _show_other_shards(evaluation, ("perdure", "run", str(protocol), "--into", into), learner)
     raise SystemExit(0 if evaluation.whole and written else 1)
 
 
 def _as_in_2019(result: RunResult, folder: Path | None, *, quiet: bool) -> bool:
     """Write lifetimes and experts for the 2019 tools, if a folder is given. Return whether all were written."""
     from perdure.classic.l2data import write_run
-    from perdure.cli.terminal import echo
     from perdure.errors import LogError
 
     if folder is None or not result.finished_lives:
@@ -173,6 +178,30 @@ def _show(console: Console, evaluation: Evaluation, *, quiet: bool) -> None:
     if not quiet:
         better = f". Who is better, and how sure that is: perdure compare {evaluation.prepared.into}"
         console.print(f"report: {evaluation.report}{better if len(evaluation) > 1 else ''}", soft_wrap=True)
+
+
+def _show_other_shards(evaluation: Evaluation, command: Sequence[str], learner: str | None) -> None:
+    """Print the shards that are not finished and the commands that run them; after the last, the one that scores."""
+    import shlex
+
+    from perdure.text import join_names
+
+    whole = shlex.join((*command, *(("--learner", learner) if learner else ())))
+    count = next(run.shard.count for run in evaluation.prepared if run.shard)
+    left = {
+        index % count + 1
+        for run in evaluation.prepared
+        for index, job in enumerate(run.plan.jobs)
+        if not run.folder.is_finished(job)
+    }
+    shards = sorted(left)
+    if shards:
+        echo(f"not finished: shard {join_names([f'{number}/{count}' for number in shards])}; unless it is running:")
+        for number in shards[:_MOST_SHARDS]:
+            echo(f"  {whole} --shard {number}/{count}")
+        echo(f"then, to score all and write the report:\n  {whole}")
+    else:
+        echo(f"all {count} shards are finished; to score them and write the report:\n  {whole}")
 
 
 def _show_learners(console: Console, evaluation: Evaluation) -> None:

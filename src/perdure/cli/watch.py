@@ -46,7 +46,7 @@ def watch(
     """
     from perdure.watch.monitor import Monitor
 
-    monitor = Monitor(logs, experts or (), settings)
+    monitor = Monitor(logs, experts or (), settings, wait=not (once or json))
     if once or json:
         _once(monitor, json, quiet)
     elif terminal:

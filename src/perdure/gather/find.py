@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import Struct
@@ -23,6 +23,9 @@ from perdure.log.model import Identity, Lifetime
 from perdure.log.places import MANIFEST, PARTS, PROTOCOL, as_text
 from perdure.log.read import Options, find, holds_experts, locate, parts
 from perdure.text import join_words, plural
+
+if TYPE_CHECKING:
+    from perdure.runner.plan import RunPlan
 
 _GENERIC_FOLDERS = frozenset({"lives", "logs"})  # their names do not identify a learner
 
@@ -301,18 +304,23 @@ def compare_with_plans(places: Iterable[Path], logs: Iterable[Path]) -> PlanComp
 
 def planned_names(run: Path) -> PlannedNames:
     """Return the ids that the protocol of a run folder plans, by the part of the folder they belong to."""
+    return plan_of(run).names
+
+
+def plan_of(run: Path) -> RunPlan:
+    """Return the plan of a run folder. Raise PerdureError if it has no protocol."""
     try:
-        return _planned_names(run, (run / PROTOCOL).stat().st_mtime_ns)
+        return _plan_of(run, (run / PROTOCOL).stat().st_mtime_ns)
     except OSError as problem:
         raise PerdureError(f"cannot be read ({problem.strerror})", "check the file", file=run / PROTOCOL) from problem
 
 
 @lru_cache(maxsize=64)
-def _planned_names(run: Path, _changed: int) -> PlannedNames:
+def _plan_of(run: Path, _changed: int) -> RunPlan:
     from perdure.runner.folder import RunFolder  # imported late: most logs are not in a run folder
     from perdure.runner.plan import RunPlan
 
-    return RunPlan(RunFolder(run).protocol()).names
+    return RunPlan(RunFolder(run).protocol())
 
 
 def _find_runs(place: Path, logs: Collection[str]) -> Iterator[tuple[str, str, Sequence[str]]]:

@@ -294,7 +294,7 @@ def _verdict(group: Group, condition: str, names: Sequence[str]) -> ConditionVer
     verdict = _combine([estimate.verdict or "undecided" for estimate in valued])
     lead = _LEADS[verdict].format(group=group.group if group.group != "all" else "The learner", condition=condition)
     if not group.n and group.left_out:
-        parts = [f"none of {plural(len(group.left_out), 'lifetime')} has reached its end"]
+        parts = ["no lifetime has reached its end"]
     elif valued:
         parts = [_metric_text(estimate) for estimate in valued]
     else:

@@ -275,6 +275,11 @@ def is_held(folder: Path) -> bool:
     return _HAS_LOCKS and any(_is_taken(file) for file in (folder / ".run").glob("lock*"))
 
 
+def is_abandoned(folder: Path) -> bool:
+    """Return whether a run was active in a run folder and none is; False if the system has no locks."""
+    return _HAS_LOCKS and any((folder / ".run").glob("lock*")) and not is_held(folder)
+
+
 def _is_taken(file: Path) -> bool:
     # A shared lock does not disturb another process that checks at the same time.
     with suppress(OSError), files.open_regular(file) as opened:

@@ -41,20 +41,31 @@ def check_plan(
     missing = [job for job in jobs if not folder.is_finished(job)]
     if not missing:
         return
-    if plan.pre_deployment is not None:
-        missing.append(plan.pre_deployment)
+    check = engine_check(engine)
+    check_jobs(plan, missing, paths, check and partial(check, plan, folder, missing), "nothing was run: ")
+
+
+def check_jobs(
+    plan: RunPlan,
+    jobs: Sequence[Job],
+    paths: Sequence[Path],
+    check: Callable[[], Any] | None = None,
+    prefix: str = "",
+) -> None:
+    """Refuse a learner or tasks that cannot be made, after `prefix`; an engine may have its own `check`."""
+    protocol = plan.protocol
+    jobs = (*jobs, *([plan.pre_deployment] if plan.pre_deployment else ()))
     with importable(paths):
-        protocol = plan.protocol
-        if check := engine_check(engine):
-            errors = [_problem(partial(check, plan, folder, missing))]
+        if check:
+            errors = [_problem(check)]
         else:
-            errors = [_problem(partial(find_maker, protocol.learner, protocol.params)), *_task_problems(missing)]
+            errors = [_problem(partial(find_maker, protocol.learner, protocol.params)), *_task_problems(jobs)]
     if problems := list({str(problem): problem for problem in errors if problem}.values()):
         *before, last = problems
         place = protocol.place
         earlier = "".join(f"{problem}\n  and: " for problem in before)
         what = last.detail if last.file == place else last.without_fix
-        raise ProtocolError(f"nothing was run: {earlier}{what}", last.fix, file=place)
+        raise ProtocolError(f"{prefix}{earlier}{what}", last.fix, file=place)
 
 
 @contextmanager

@@ -289,8 +289,9 @@ def answers(groups: Sequence[Group]) -> tuple[LearnerAnswer, ...]:
 
 def _part(group: Group, where: str) -> AnswerPart:
     if not group.n and group.left_out:
-        none = f": none of {plural(len(group.left_out), 'lifetime')} has reached its end"
-        return AnswerPart(None, None, f"{called(group)} cannot be judged yet", where, none)
+        return AnswerPart(
+            None, None, f"{called(group)} cannot be judged yet", where, ": no lifetime has reached its end"
+        )
     one = keeping(group)
     lead, rest = in_parts(group)
     return AnswerPart(one.verdict if one else None, one.word if one else None, lead, where, rest)

@@ -16,6 +16,7 @@ from perdure.settings.presets import STANDARD
 from perdure.stats.decide import (
     EQUAL,
     FEWEST,
+    MOST_LIFETIMES,
     flags_of_scores,
     leads,
     margin_of,
@@ -37,6 +38,7 @@ from perdure.stats.interval import (
 from perdure.stats.learning import NO_CURVES
 from perdure.stats.model import LEVEL, Array, Flagged
 from perdure.stats.pairing import Pairing, Want, pair
+from perdure.stats.power import DESIGN, chance_to_decide, needed
 from perdure.stats.robust import almost_stochastic_order, hedges_g, probability_of_improvement
 from perdure.stats.sentences import lead, sentence
 from perdure.text import join_words, plural
@@ -53,7 +55,8 @@ class Difference(Struct, frozen=True):
         *("n", "baseline_n", "paired", "scale", "mean", "baseline_mean", "sd", "baseline_sd", "difference"),
         *("low", "high", "level", "test", "statistic", "df", "p", "p_holm", "family", "verdict", "word", "likely"),
         *("margin", "margin_low", "margin_high", "margin_level", "rank_p"),
-        *("permutation_p", "improvement", "cliffs_delta", "hedges_g", "order", "better", "why", "flags", "sentence"),
+        *("permutation_p", "improvement", "cliffs_delta", "hedges_g", "order", "better", "lifetimes_for_90_percent"),
+        *("why", "flags", "sentence"),
     )
 
     metric: str
@@ -107,6 +110,9 @@ class Difference(Struct, frozen=True):
     order: float | None = None
     """Almost stochastic order: below 0.5 the system is almost always better. None unless asked for."""
     better: Better = "higher"
+    lifetimes_for_90_percent: int | None = None
+    """Lifetimes of each system that decide an undecided metric with a chance of 90 % if the true difference equals the
+    estimate and no other metric differs. None if more than 1,000 are needed."""
     why: str | None = None
     flags: tuple[Flagged, ...] = ()
     """Flags of the values of both systems, with the number of lifetimes."""
@@ -285,7 +291,7 @@ def compare_lives(
         {name: differences[name] for name in (shown if metrics else bars) if name in differences and name in shown},
         {name: (_summary(ours, name, bars[name]), _summary(theirs, name, bars[name])) for name in differences},
         {name: tuple(only) for name, only in only_in.items() if only},
-        _notes(lifetimes, blocked),
+        _notes(lifetimes),
         {name: differences[name] for name in judged if name in differences},
         primary=primary,
         unit=_unit(lifetimes[0]),
@@ -314,13 +320,12 @@ def _different_tasks(ours: Sequence[Score], theirs: Sequence[Score], names: tupl
         for name, tasks in zip(names, (first - second, second - first), strict=True)
         if tasks
     ]
-    return "; ".join(only) or "lifetimes practise different sets of tasks"
+    return f"{'; '.join(only) or 'lifetimes practise different sets of tasks'}; give both the same tasks"
 
 
-def _notes(lifetimes: Sequence[Score], blocked: str | None) -> tuple[str, ...]:
+def _notes(lifetimes: Sequence[Score]) -> tuple[str, ...]:
     preset = next((lifetime.preset for lifetime in lifetimes if lifetime.preset != STANDARD), "")
-    papers = (f"{preset}: arithmetic means, experts as constants",) if preset else ()
-    return (*papers, *((f"undecided: {blocked}",) if blocked else ()))
+    return (f"{preset}: arithmetic means, experts as constants",) if preset else ()
 
 
 # --- the test of one metric ----------------------------------------------------------------------
@@ -527,7 +532,22 @@ def _verdict(test: _Test, p_holm: float | None, family: int) -> Difference:
         difference = replace(
             difference, margin_low=back(wide.low), margin_high=back(wide.high), margin_level=wide.level
         )
+    if verdict == "undecided":
+        difference = replace(difference, lifetimes_for_90_percent=_lifetimes_needed(difference, test.interval, family))
     return _worded(test, replace(difference, verdict=verdict, likely=likely))
+
+
+def _lifetimes_needed(difference: Difference, interval: Interval, family: int) -> int | None:
+    """Return the lifetimes of each system, or pairs, that show a true difference like this one in 90 % of cases."""
+    spreads = [interval.variance * difference.n]
+    if not difference.paired:
+        spreads = [(sd or 0.0) ** 2 for sd in (difference.sd, difference.baseline_sd)]
+
+    def decides(count: int) -> bool:
+        planned = interval_of(interval.mean, [(spread / count, count - 1.0) for spread in spreads])
+        return chance_to_decide(planned, (1 - difference.level) / family) >= 1 - DESIGN.beta
+
+    return needed(decides, FEWEST, MOST_LIFETIMES)
 
 
 def _worded(test: _Test, difference: Difference) -> Difference:

@@ -133,6 +133,21 @@ def would_decide(made: Decision) -> str:
     return f"{group} would decide it with a 90 % chance if the true effect equals the estimate"
 
 
+def _more_would_decide(difference: Difference) -> str:
+    """Return the number of lifetimes that would decide an undecided difference, as a clause; empty without a test."""
+    from perdure.stats.decide import FEWEST
+
+    if min(difference.n, difference.baseline_n) < FEWEST:
+        return f"; {FEWEST} lifetimes of each are needed"
+    if difference.p_holm is None:
+        return ""
+    count = difference.lifetimes_for_90_percent
+    if count is None:
+        return "; a decision is not within reach of 1,000 lifetimes of each"
+    each = f"{count} pairs" if difference.paired else f"{count} lifetimes of each"
+    return f"; {each} would decide it with a 90 % chance if the true difference equals the estimate"
+
+
 def sentence(difference: Difference, system: str, baseline: str) -> str:
     """Return the sentence of a comparison about one metric."""
     name = difference.metric.replace("_", " ")
@@ -177,7 +192,8 @@ def lead(comparison: Comparison) -> tuple[str, str]:
         return f"{question}, is undecided", f": {reached.why}.{_others(comparison, reached)}"
     ahead = reached.ahead >= 0
     first, second = (system, baseline) if ahead else (baseline, system)
-    by = f"{number(abs(reached.difference), reached.width)}{comparison.unit}"
+    size = number(abs(reached.difference), reached.width)
+    by = f"{size}{comparison.unit.removesuffix('s') if size == '1' else comparison.unit}"
     low, high = reached.low, reached.high
     # With a margin the sentence is about the system, else about the one that is ahead.
     of_system = reached.verdict in ("no worse", "no better", "as good")
@@ -189,8 +205,8 @@ def lead(comparison: Comparison) -> tuple[str, str]:
     if reached.verdict in ("undecided", None):
         leader = f"{first} is ahead by {by}" if reached.difference else "both are equal"
         likely = _likely(replace(reached, likely="better")) if reached.likely else ""
-        word = "undecided" if reached.verdict else "not tested"
-        return f"{question}, is {word}", f": {leader}{likely}{facts}.{_others(comparison, reached)}"
+        word, more = ("undecided", _more_would_decide(reached)) if reached.verdict else ("not tested", "")
+        return f"{question}, is {word}", f": {leader}{likely}{facts}{more}.{_others(comparison, reached)}"
     favoured = _favoured(comparison, reached)
     before, _, after = _with_caution("|", comparison, reached, favoured).partition("|")
     others = _others(comparison, reached, by, favoured)

@@ -29,6 +29,8 @@ from perdure.watch.progress import Progress, planned_scenario, waits_for
 
 QUIET_S = 60.0
 """A lifetime whose files did not change for this long is no longer called running."""
+ABANDONED_S = 5.0
+"""The same if no run is active in its run folder."""
 _SPEED_S = 2.0  # of growth, before a speed is computed from it
 _LEAST_LEARNING = 20  # experiences of a learning block that shows whether its task was learned
 
@@ -61,6 +63,8 @@ class LiveLog:
         """Path and reason of each lifetime that cannot be scored."""
         self.over = False
         """Whether the journal ended the lifetime."""
+        self.abandoned = False
+        """Whether its run folder has no active run."""
         self.manifest: Mapping[str, Any] = {}
         self.current_at = 0.0
         """Time at which the shown values were last up to date."""
@@ -206,14 +210,15 @@ class LiveLog:
         """Return the state of the log's lifetimes; see `Progress.state`."""
         if not self.path.exists():
             return "gone"
-        quiet = self._changed_at is None or now - self._changed_at > QUIET_S
+        limit_s = ABANDONED_S if self.abandoned else QUIET_S
+        quiet = self._changed_at is None or now - self._changed_at > limit_s
         if not self.journal:
             return "done" if quiet else "running"
         if self.over:
             return "done"
         if (self.path / "traceback.txt").exists():
             return "failed"
-        if self.unread:
+        if self.unread and not (quiet and self.abandoned):
             return "waiting"
         return "quiet" if quiet else "running"
 
@@ -239,13 +244,14 @@ class LiveLog:
         if state == "failed":
             yield "the learner raised an exception: see traceback.txt"
         if state == "quiet":
-            yield f"no record for {now - (self._changed_at or 0):.0f} s; its worker may have died"
+            died = "no run is active any more" if self.abandoned else "its worker may have died"
+            yield f"no record for {now - (self._changed_at or now):.0f} s; {died}"
         if state == "gone":
             yield "its folder was removed"
         if self._was_cut:
             yield "the log was cut short or replaced, and read again"
         if self.journal and item and item.never_learned:
-            yield f"never learned so far: {', '.join(item.never_learned)}"
+            yield f"never learned{'' if self.over else ' so far'}: {', '.join(item.never_learned)}"
 
 
 def _names_at(path: Path, *, journal: bool) -> list[str]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from perdure.curves.model import CommonRanges, Curves
 from perdure.curves.prepare import merge_ranges
 from perdure.errors import PerdureError
-from perdure.gather.find import FoundLog, find_lifetimes, planned_names, with_distinct_ids
+from perdure.gather.find import FoundLog, find_lifetimes, plan_of, with_distinct_ids
 from perdure.gather.model import ScoredLifetime, Survey, count_once
 from perdure.gather.survey import describe_settings
 from perdure.gather.worker import ScoreJob, ScoreWorker
@@ -30,6 +30,7 @@ from perdure.reports.thinned import ThinnedLifetime, thin_lifetime
 from perdure.settings import Settings
 from perdure.stats.answer import answer, answers, keeping
 from perdure.stats.groups import GroupedSurvey, alone, group_survey
+from perdure.text import join_words, plural
 from perdure.watch.live_log import LiveLog
 from perdure.watch.progress import Planned, Progress, Totals, totals
 
@@ -75,8 +76,11 @@ class Monitor:
         settings: Settings | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
+        wait: bool = False,
     ) -> None:
-        self.places = [locate(log) for log in logs]
+        # With `wait`, a place may not exist yet.
+        self.places = [Path(log) if wait and not Path(log).exists() else locate(log) for log in logs]
+        self._awaited = {place for place in self.places if not place.exists()}
         self.settings = Settings.given_or_default(settings)
         self.clock = clock
         self.logs: dict[Path, LiveLog] = {}
@@ -103,6 +107,8 @@ class Monitor:
         self._unplanned: tuple[tuple[str, str], ...] = ()
         """Run folders, and the reason: lifetimes are missing or not planned."""
         self._runs: dict[Path, Planned] = {}
+        self._abandoned: Mapping[Path, int] = {}
+        """Run folder without an active run → the number of its unfinished experts."""
         self._states: list[str] = []
         self._data: GroupedSurvey | None = None
         self._answer: tuple[Score | None, str] = (None, "")
@@ -169,7 +175,9 @@ class Monitor:
         runs = self._runs
         outside = sum(len(log.scored) or log.journal for log in self.logs.values() if log.found.run not in runs)
         planned = Planned(
-            sum(run.lifetimes for run in runs.values()) + outside, sum(run.experts for run in runs.values())
+            sum(run.lifetimes for run in runs.values()) + outside,
+            sum(run.experts for run in runs.values()),
+            sum(run.expert_experiences for run in runs.values()),
         )
         return totals(lifetimes, planned, (len(self._own_experts), self._found_experts))
 
@@ -225,10 +233,22 @@ class Monitor:
             try:
                 free = shutil.disk_usage(place).free
             except OSError:
-                warnings.append(f"{place}: cannot be read; was it removed?")
+                awaited = place in self._awaited
+                warnings.append(f"{place}: {'does not exist yet' if awaited else 'cannot be read; was it removed?'}")
                 continue
             if free < _LOW_DISK_BYTES:
                 warnings.append(f"{place}: the disk is filling, {free / 1e6:.0f} MB are left")
+        for run, experts in self._abandoned.items():
+            own = (log for log in self.logs.values() if log.found.run == run and log.journal)
+            lives = sum(log.state(self.clock()) == "quiet" for log in own)
+            counts = ((lives, "lifetime"), (experts, "expert"))
+            if unfinished := [plural(count, noun) for count, noun in counts if count]:
+                verb = "is" if lives + experts == 1 else "are"
+                shown = next((place for place in self.places if place.resolve() == run), run)
+                warnings.append(
+                    f"{shown}: no run is active, and {join_words(unfinished)} {verb} unfinished; run its protocol "
+                    "again into this folder to complete it"
+                )
         unread = [pair for log in self.logs.values() if not log.journal for pair in log.left_out]
         left_out = (*unread, *self._unplanned, *self._copies())
         return (*warnings, *(why if path in why else f"{path}: {why}" for path, why in left_out))
@@ -252,6 +272,7 @@ class Monitor:
         """Find logs, experts and plans. Return whether a log or a plan is new."""
         try:
             places = [place for place in self.places if place.exists()]
+            self._awaited.difference_update(places)
             listing = find_lifetimes(places, self._experts, self.settings.reading())
         except PerdureError:
             return False  # a folder vanished while it was listed; the next search tries again
@@ -272,10 +293,12 @@ class Monitor:
             changed = True
         for run in {*(place.resolve() for place in places), *(item.run for item in lives if item.run)}:
             with contextlib.suppress(PerdureError):  # no protocol
-                names = planned_names(run)
-                plan = Planned(len(names["lives"]), len(names["experts"]))
-                changed = changed or plan != self._runs.get(run)  # it may change while the run goes on
-                self._runs[run] = plan
+                plan = plan_of(run)
+                length = sum(job.experiences for job in plan.experts)
+                planned = Planned(len(plan.names["lives"]), len(plan.names["experts"]), length)
+                changed = changed or planned != self._runs.get(run)  # it may change while the run goes on
+                self._runs[run] = planned
+        changed = self._find_abandoned(experts) or changed
         finished = tuple(expert for expert in experts if ended(expert.path))
         self._found_experts = len(experts)
         if finished != self._own_experts:
@@ -284,6 +307,20 @@ class Monitor:
             for log in self.logs.values():
                 log.expire()
         return changed
+
+    def _find_abandoned(self, experts: Sequence[FoundLog]) -> bool:
+        """Find run folders without an active run, and mark their lifetimes. Return whether any is new."""
+        from perdure.runner.folder import is_abandoned  # imported late: most logs are not in a run folder
+
+        # Locks come first: what ends before its run does is never called unfinished.
+        abandoned = [run for run in self._runs if is_abandoned(run)]
+        before = self._abandoned
+        self._abandoned = {
+            run: sum(expert.run == run and not ended(expert.path) for expert in experts) for run in abandoned
+        }
+        for log in self.logs.values():
+            log.abandoned = log.found.run in self._abandoned
+        return self._abandoned != before
 
     def _read_changed(self, now: float) -> bool:
         """Read new logs first, then logs with a new block, then the others."""

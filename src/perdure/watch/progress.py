@@ -51,10 +51,11 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """Number of lifetimes and experts of a run."""
+    """Number of lifetimes and experts of a run, and the experiences of its experts."""
 
     lifetimes: int = 0
     experts: int = 0
+    expert_experiences: int = 0
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -64,23 +65,34 @@ class Totals(msgspec.Struct, frozen=True):
     """Lifetimes found, or planned if these are more."""
     states: Mapping[str, int] = {}
     done: int = 0
-    """Experiences logged."""
+    """Experiences logged by lifetimes."""
     total: int | None = None
-    """Experiences planned; None if the length of a lifetime is unknown."""
+    """Experiences planned for lifetimes; None if the length of one is unknown."""
     left_s: float | None = None
     experts: Mapping[str, int] = msgspec.field(default_factory=lambda: {"done": 0, "total": 0})
+    expert_experiences: int = 0
+    """Experiences planned for experts."""
 
     @property
     def share(self) -> float | None:
-        """Share of the experiences that is done, or of the lifetimes if their lengths are unknown."""
+        """Share of the experiences that is done, experts included; of the lifetimes if their lengths are unknown."""
         if self.total:
-            return min(1.0, self.done / self.total)
+            return min(
+                1.0, (self.done + self.expert_experiences - self.experts_left) / (self.total + self.expert_experiences)
+            )
         return self.states.get("done", 0) / self.lifetimes if self.lifetimes else None
 
     @property
+    def experts_left(self) -> int:
+        """Experiences of the experts that are not done."""
+        count = self.experts["total"]
+        return round(self.expert_experiences * (count - self.experts["done"]) / count) if count else 0
+
+    @property
     def all_done(self) -> bool:
-        """Whether every lifetime is done."""
-        return bool(self.lifetimes) and self.states.get("done", 0) == self.lifetimes
+        """Whether every lifetime and every expert is done."""
+        every = self.states.get("done", 0) == self.lifetimes and self.experts["done"] >= self.experts["total"]
+        return bool(self.lifetimes) and every
 
 
 def totals(lifetimes: Sequence[Progress], planned: Planned | None = None, experts: tuple[int, int] = (0, 0)) -> Totals:
@@ -96,14 +108,18 @@ def totals(lifetimes: Sequence[Progress], planned: Planned | None = None, expert
     stopped = sum((item.total or 0) - item.done for item in lifetimes if item.state in ("quiet", "failed", "gone"))
     done = sum(item.done for item in lifetimes)
     counts = Counter(item.state for item in lifetimes)
-    return Totals(
+    result = Totals(
         count,
         {state: counts[state] for state in _STATES if counts[state]},
         done,
         total,
-        None if total is None or not speed else max(longest, (total - stopped - done) / speed),
-        {"done": experts[0], "total": max(planned.experts, experts[1])},
+        experts={"done": experts[0], "total": max(planned.experts, experts[1])},
+        expert_experiences=planned.expert_experiences,
     )
+    if total is None or not speed:
+        return result
+    left = total - stopped - done + result.experts_left
+    return msgspec.structs.replace(result, left_s=max(longest, left / speed))
 
 
 def headline(progress: Totals) -> str:
@@ -125,9 +141,13 @@ def headline(progress: Totals) -> str:
 
 
 def so_far_text(progress: Totals) -> str:
-    """Return `So far, from 6 of 10 lifetimes`; empty if all are done."""
-    done = progress.states.get("done", 0)
-    return "" if progress.all_done else f"So far, from {done} of {plural(progress.lifetimes, 'lifetime')}"
+    """Return `So far, from 6 of 10 lifetimes and 3 of 4 experts`; empty if all are done."""
+    if progress.all_done:
+        return ""
+    experts = progress.experts
+    missing = experts["done"] < experts["total"]
+    beside = f" and {experts['done']} of {plural(experts['total'], 'expert')}" if missing else ""
+    return f"So far, from {progress.states.get('done', 0)} of {plural(progress.lifetimes, 'lifetime')}{beside}"
 
 
 def time_text(seconds: float | None) -> str:

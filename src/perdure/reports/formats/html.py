@@ -37,7 +37,7 @@ _MOST_ANSWERED = 4
 """Learners that have an answer each; more are grouped by answer."""
 _COLOURS = {"met": "good", "not met": "poor", "undecided": "open", None: "plain"}
 _SECTIONS = (
-    ("curves", "Curves by lifetime", "{lives}: learning curves, evaluations, metrics and blocks of each"),
+    ("curves", "Curves by lifetime", "{lives}learning curves, evaluations, metrics and blocks of each"),
     ("matrices", "Forgetting and transfer", "forgetting by task; forward and backward transfer"),
     ("recovery", "Recovery", "how fast lost performance returns"),
     ("experts", "Against experts", "learning compared with single-task experts"),
@@ -80,7 +80,9 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
     unnamed = [*([opening] if opening else []), *figures.get("recovery", ()), *figures.get("experts", ())]
     coloured = any("data-task" in picture.svg for row in unnamed for picture in row.figures)
     pages, page_tables = _pages(data)
-    counts = {"lives": plural(len(data.lifetimes), "lifetime"), "metrics": plural(len(report.valued), "metric")}
+    # The live page has its own count.
+    lives = "" if live else f"{plural(len(data.lifetimes), 'lifetime')}: "
+    counts = {"lives": lives, "metrics": plural(len(report.valued), "metric")}
     always = {"curves", "statistics", "checklist", "definitions", "methods", "provenance"}
     return _render(
         "main.html.j2",
