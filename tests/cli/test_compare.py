@@ -136,7 +136,7 @@ def test_too_few_lifetimes_and_different_tasks_are_named_in_the_answer(unequal: 
 def test_remarks_are_counted_and_shown_with_why(unequal: Path) -> None:
     places = [unequal / name for name in ("one", "other", "elsewhere")]
     brief, whole = run_verb("compare", *places).output, run_verb("compare", *places, "--why").output
-    assert "1 remark: --why" in brief
+    assert "2 remarks: --why" in brief
     added = set(whole.splitlines()) - set(brief.splitlines())
     assert len(whole.splitlines()) > len(brief.splitlines())
     assert not any("--why" in line for line in added)
