@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from perdure.curves.model import Curves
@@ -12,7 +13,7 @@ from perdure.gather.survey import Frame, Source, survey
 from perdure.metrics.score import Score
 from perdure.reports.thinned import thin_lifetime
 from perdure.settings import Settings
-from perdure.stats.answer import called
+from perdure.stats.answer import called, title
 from perdure.stats.compare import Comparison
 from perdure.stats.groups import GroupedSurvey, group_survey, usable
 from perdure.stats.model import LEVEL, Group
@@ -115,6 +116,7 @@ def group_names(groups: Sequence[Group], data: GroupedSurvey) -> dict[str, tuple
         if group.scenario_type and single:
             row_name = row_name.replace(f" · {group.scenario_type}", "")
         identity = next((life.score.identity for life in data.of_group(group)), None)
-        places = (identity.holder, identity.argument) if identity else ()
-        names[group.group] = (row_name, called(group), group.group, *(place for place in places if place))
+        places = (identity.holder, identity.argument, PurePath(identity.argument).name) if identity else ()
+        printed = (title(group, groups).partition(": ")[0], group.group.replace(" · ", ", "))  # as by `score`
+        names[group.group] = (row_name, called(group), group.group, *printed, *filter(None, places))
     return names
