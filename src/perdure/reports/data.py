@@ -53,7 +53,10 @@ def baselines(data: GroupedSurvey, name: str | None) -> tuple[Group, ...]:
     for groups in comparable_groups(data):
         names = group_names(groups, data)
         known.update((names[group.group][0], None) for group in groups)
-        matching = [group for group in groups if group.n and (name is None or name in names[group.group])]
+        given = {name, PurePath(name or "").name}  # a name, or a path such as runs/ewc
+        matching = [
+            group for group in groups if group.n and (name is None or not given.isdisjoint(names[group.group]))
+        ]
         bases += matching[-1:]
     if name is not None and not bases:
         raise UnknownNameError("baseline", name, known)

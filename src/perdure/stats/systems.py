@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
+from pathlib import Path, PurePath
 from string import ascii_lowercase
 from typing import Any, ClassVar
 
@@ -319,11 +319,12 @@ def _primary(lifetimes: Sequence[Score]) -> str | None:
 def _named(systems: Sequence[System], baseline: str | None) -> System:
     if baseline is None:
         return systems[-1]
+    given = {baseline, PurePath(baseline).name}  # a name, or a path such as runs/ewc
     for one in systems:
         # Under these names, `score` prints a group or a single lifetime.
         printed = (f"{one.name}, {kind}" for kind in {life.scenario_type for life in one.lives if life.scenario_type})
         single = (life.id for life in one.lives if len(one.lives) == 1)
-        if baseline in (one.name, one.place, *printed, *single):
+        if not given.isdisjoint((one.name, one.place, *printed, *single)):
             return one
     raise UnknownNameError("baseline", baseline, [one.name for one in systems])
 
