@@ -107,7 +107,7 @@ def _show_group(survey: Survey, group: Group, depth: Depth, heading: str, *, who
 
     say(heading, "bold")
     if whole:
-        for line in (answer(group), *interpretation(group, survey.metrics)[: None if depth.why else 1]):
+        for line in (answer(group), *(interpretation(group, survey.metrics) if depth.why else ())):
             say(line) if line else None
     questions = {} if depth.ids else asked(group)
     valued = [one for one in group.estimates.values() if one.n and not _is_relearned(group, one)]
@@ -141,7 +141,7 @@ def _show_estimates(questions: dict[str, list[Estimate]]) -> None:
                 number(one.mean, one.width),
                 "" if one.low is None else interval(one.low, one.high),
                 (one.word or one.verdict) if one.verdict else "",
-                p_words(one.p) if one.verdict and one.p is not None else "",
+                f"{p_words(one.p)} against {number(one.against)}" if one.verdict and one.p is not None else "",
                 _COLOURS.get(one.verdict or "", ""),
             )
             for one in estimates
@@ -233,6 +233,7 @@ def _show_absent(group: Group, absent: dict[tuple[int, str], list[str]]) -> None
 
 def _show_remarks(survey: Survey, groups: Sequence[Group], depth: Depth) -> None:
     """Print remarks on all lifetimes, each once."""
+    from perdure.curves.model import AssumedBounds
     from perdure.metrics.score import OtherCode
     from perdure.stats.groups import changed_learners
     from perdure.stats.sentences import decides, rule_of
@@ -256,7 +257,9 @@ def _show_remarks(survey: Survey, groups: Sequence[Group], depth: Depth) -> None
         if depth.why or not decides(preset):
             say(rule_of(preset), "grey")
     brief = not depth.why and len(scores) > 1
-    notes = Counter(note for score in scores for note in score.notes if not brief or isinstance(note, OtherCode))
+    notes = Counter(
+        note for score in scores for note in score.notes if not brief or isinstance(note, OtherCode | AssumedBounds)
+    )
     for note, count in notes.items():
         say(f"note: {note}" + ("" if count == len(scores) else f" ({count} of {len(scores)} lifetimes)"), "grey")
 

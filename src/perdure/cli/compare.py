@@ -21,7 +21,7 @@ from perdure.cli.options import (
     survey_logs,
     with_settings,
 )
-from perdure.cli.terminal import Pairs, left_out_text
+from perdure.cli.terminal import Pairs, echo, left_out_text
 
 if TYPE_CHECKING:
     from perdure.cli.console import Console
@@ -99,6 +99,8 @@ def compare(
         emit_json({**result.as_json(), **settings_facts(pool, settings)}, json)
     if json != "-":
         _show(result, quiet=quiet, every=every or order or bool(settings.ids))
+    for name, why in pool.faults:
+        echo(f"error in {name}: {why}", err=True)
     status = 1 if pool.faults or result.left_out else 0
     end_with_gate(gate_comparisons(result.comparisons, Gate(fail_if, unless, if_undecided)), status, quiet)
 

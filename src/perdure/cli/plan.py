@@ -272,8 +272,8 @@ def _show_metrics(console: Console, plan: Plan) -> None:
         times = "×" if metric.scale == "log" else ""
         row = (
             name,
-            number(metric.sd),
-            number(metric.sd_upper),
+            f"{number(metric.sd)}{' (ln)' if times else ''}",
+            f"{number(metric.sd_upper)}{' (ln)' if times else ''}",
             "–" if metric.detect is None else f"{times}{number(metric.detect)}",
             count(metric.plain),
             count(metric.upper),

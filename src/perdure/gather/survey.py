@@ -106,6 +106,7 @@ def survey(
     scorer = Scorer(settings)  # a misspelt setting fails here, before any log is read
     paths, score_files = _score_files([source for source in given if not isinstance(source, Lifetime)], settings)
     places = [source for source in given if not isinstance(source, Lifetime) and source not in paths]
+    _refuse_preset(settings, score_files)
     findings = find_lifetimes(
         places, [expert for expert in experts if not isinstance(expert, Lifetime)], settings.reading()
     )
@@ -166,7 +167,7 @@ def survey(
             *(f"experts as stated in {file}" for file in stated),
             *joint_notes,
             *findings.notes,
-            *((f"the seeds of {plural(seeds, 'lifetime')} come from names of files or folders",) if seeds else ()),
+            *((f"seeds come from names of files or folders: {plural(seeds, 'lifetime')}",) if seeds else ()),
             *counted.notes,
             *(note for file in score_files for note in file.notes),
             *(_note_unused_settings(settings) if score_files else ()),
@@ -361,11 +362,23 @@ def _lifetimes_in(files: Sequence[ScoreFile], taken: set[str], settings: Setting
     return lifetimes
 
 
+def _refuse_preset(settings: Settings, files: Sequence[ScoreFile]) -> None:
+    """Refuse a preset that is not that of scores made before: they hold values, and no lifetimes to score again."""
+    if "preset" not in settings.origins and settings.preset == STANDARD:
+        return
+    for file in files:
+        if file.scores and file.preset != settings.preset:
+            raise PerdureError(
+                f"holds scores made before, as {file.preset} scores; {settings.preset} cannot score them again",
+                f"leave out {OPTIONS['preset'].flag}, or give the logs; the margin alone can be changed, with "
+                f"{OPTIONS['margins'].flag} performance_maintenance=5",
+                file=file.scores[0].identity.argument,
+            )
+
+
 def _note_unused_settings(settings: Settings) -> tuple[str, ...]:
     """Return a note on settings that cannot change the scores in files."""
-    unused = [
-        OPTIONS[name].flag for name in settings.given if name in OPTIONS and (OPTIONS[name].decides or name == "preset")
-    ]
+    unused = [OPTIONS[name].flag for name in settings.given if name in OPTIONS and OPTIONS[name].decides]
     return (f"scores made before are shown as they were made, whatever {', '.join(unused)} says",) if unused else ()
 
 

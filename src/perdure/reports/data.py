@@ -54,9 +54,7 @@ def baselines(data: GroupedSurvey, name: str | None) -> tuple[Group, ...]:
         names = group_names(groups, data)
         known.update((names[group.group][0], None) for group in groups)
         given = {name, PurePath(name or "").name}  # a name, or a path such as runs/ewc
-        matching = [
-            group for group in groups if group.n and (name is None or not given.isdisjoint(names[group.group]))
-        ]
+        matching = [group for group in groups if group.n and (name is None or not given.isdisjoint(names[group.group]))]
         bases += matching[-1:]
     if name is not None and not bases:
         raise UnknownNameError("baseline", name, known)
