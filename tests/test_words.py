@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from perdure.text import initials, interval, join_words, number, p_text, p_words, plural
@@ -24,6 +24,34 @@ def read(text: str) -> float:
 )  # fmt: skip
 def test_a_number_by_itself_has_four_digits_and_a_true_minus(value: float | None, text: str) -> None:
     assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (0.0021, 21.6, "0.0021 … 22"),
+        (1.0320, 1.0481, "1.0320 … 1.0481"),
+        (0.31, 57.3, "0.31 … 57"),
+        (-57.3, -0.31, "−57 … −0.31"),
+        (-57.3, 0.31, "−57 … 0.31"),
+        (-57.3, 1e-9, "−57 … 0"),
+        (-57.3, 0.0, "−57 … 0"),
+    ],
+)
+def test_an_end_that_is_not_negligible_never_prints_as_0(low: float, high: float, text: str) -> None:
+    assert interval(low, high) == text
+
+
+@given(st.floats(1e-6, 1e5), st.floats(1.001, 1e5))
+def test_both_ends_of_a_ratio_have_two_digits(low: float, factor: float) -> None:
+    shown = [read(end) for end in interval(low, low * factor).split(" … ")]
+    for end, value in zip(shown, (low, low * factor), strict=True):
+        assert end == pytest.approx(value, rel=0.051)
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.215, "0.21"), (-0.24, "−0.24"), (0.001, "0"), (0.0, "0")])
+def test_a_mean_prints_as_0_only_if_it_is_negligible_beside_its_interval(value: float, text: str) -> None:
+    assert number(value, 21.6) == text
 
 
 @pytest.mark.parametrize(
@@ -52,6 +80,7 @@ def test_the_rounding_error_is_small_compared_with_the_interval(value: float, wi
 
 @given(st.floats(-1e4, 1e4), st.floats(1e-2, 1e3))
 def test_both_ends_of_an_interval_and_its_estimate_have_the_same_decimals(low: float, width: float) -> None:
+    assume(min(abs(low), abs(low + width / 2), abs(low + width)) >= width / 2)  # else small ones have more
     texts = [*interval(low, low + width).split(" … "), number(low + width / 2, width)]
     if round(max(abs(low), abs(low + width)), 3) < 10 ** math.floor(math.log10(width) + 4):
         assert len({len(text.partition(".")[2]) for text in texts}) == 1

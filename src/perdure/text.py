@@ -13,11 +13,15 @@ _MAX_DIGITS = 6  # even for a very narrow interval
 _SMALL, _LARGE = 1e-3, 1e6  # numbers beyond these get an exponent
 
 
-def number(value: float | None, width: float | None = None) -> str:
+_NEGLIGIBLE = 1e-3  # of an interval's width
+
+
+def number(value: float | None, width: float | None = None, *, significant: bool = False) -> str:
     """Format a number with four significant digits, or with the decimals that an interval of this `width` justifies.
 
     Half the width gets two significant digits, as the GUM writes an uncertainty (JCGM 100:2008, 7.2.6), and the number
-    the same decimals, including zeros. Without a width, zeros at the end are dropped.
+    the same decimals, including zeros. Without a width, zeros at the end are dropped. A number that would print as 0
+    gets two significant digits unless it is negligible beside the width; with `significant`, every number gets them.
     """
     if value is None:
         return NOTHING
@@ -26,6 +30,8 @@ def number(value: float | None, width: float | None = None) -> str:
     if width is not None and 0 < width < math.inf and abs(value) < _LARGE:
         place = math.floor(math.log10(max(abs(value), width / 2)))
         decimals = max(0, min(1 - math.floor(math.log10(width / 2)), _MAX_DIGITS - 1 - place))
+        if significant or (abs(value) < 10**-decimals / 2 and abs(value) >= _NEGLIGIBLE * width):
+            decimals = max(decimals, 1 - math.floor(math.log10(abs(value)))) if value else decimals
         if decimals <= _MAX_DIGITS:
             return f"{round(value, decimals) + 0.0:.{decimals}f}".replace("-", "−")  # + 0.0 drops the minus of zero
     if value and not _SMALL <= abs(value) < _LARGE:
@@ -47,10 +53,21 @@ def decimals_of(values: Iterable[float]) -> int:
 
 
 def interval(low: float | None, high: float | None, between: str = " … ") -> str:
-    """Format both ends of an interval with the decimals that its width justifies, or return a dash."""
+    """Format both ends of an interval with the decimals that its width justifies, or return a dash.
+
+    Ends on one side of 0, such as those of a ratio, have two significant digits or more, so that neither prints as 0.
+    """
     if low is None or high is None:
         return NOTHING
-    return f"{number(low, high - low)}{between}{number(high, high - low)}"
+    ends = (number(end, high - low, significant=low > 0 or high < 0) for end in (low, high))
+    return between.join(ends)
+
+
+def digits_width(mean: float | None, low: float | None, high: float | None, *, ratio: bool) -> float | None:
+    """Return the width that decides a mean's digits: that of its interval, for a ratio in proportion to the mean."""
+    if low is None or high is None:
+        return None
+    return mean * math.log(high / low) if ratio and mean and low > 0 else high - low
 
 
 def percent(share: float) -> str:

@@ -120,7 +120,7 @@ def test_folders_of_matrices_are_groups_and_one_bad_file_ends_none(tmp_path: Pat
     found = survey(tmp_path / "m")
     assert len(found.lifetimes) == 4
     assert [Path(path).name for path, _ in found.left_out] == ["bad.csv"]
-    assert {one.name for one in systems_of(found)} == {"m/der", "m/ewc"}
+    assert {one.name for one in systems_of(found)} == {"der", "ewc"}
     done = run_verb("compare", tmp_path / "m" / "ewc", tmp_path / "m" / "der", "--json", "-")
     assert "average_accuracy" in json.loads(done.stdout)["comparisons"][0]["metrics"]
 

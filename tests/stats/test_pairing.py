@@ -28,12 +28,12 @@ def test_another_order_of_tasks_is_another_life() -> None:
         pair(OURS, other, "yes")
 
 
-def test_lives_without_seeds_are_paired_by_id_only_when_asked() -> None:
+def test_lives_without_seeds_are_paired_by_name_only_when_asked() -> None:
     ours, theirs = (tuple(altered(one, seed=None) for one in side) for side in (OURS, THEIRS))
-    assert "state no seed" in pair(ours, theirs).told
+    assert "state no seed (--paired yes pairs by name)" in pair(ours, theirs).told
     asked = pair(ours, theirs, "yes")
     assert asked.paired
-    assert "by id" in asked.told
+    assert "by name" in asked.told
 
 
 def test_no_means_no() -> None:

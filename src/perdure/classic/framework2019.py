@@ -25,7 +25,7 @@ from perdure.scenario.sites import Site
 from perdure.settings import Settings
 from perdure.settings import presets as names
 
-PREP = Preparation(window="none", scale="none", recorded_bounds=False)
+PREP = Preparation(window="none", scale="none", recorded_bounds=False, named_bounds=False)
 
 _SOURCE = "Metrics Framework, 5 Dec 2019"
 _declared = partial(metric, combine=flat, source=_SOURCE, preset=names.FRAMEWORK_2019)

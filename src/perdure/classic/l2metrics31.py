@@ -41,6 +41,7 @@ PREP = Preparation(
     suffix="first",
     keep_constant=True,
     recorded_bounds=False,
+    named_bounds=False,
     variants="name",
 )
 

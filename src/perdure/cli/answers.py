@@ -107,7 +107,7 @@ def _show_group(survey: Survey, group: Group, depth: Depth, heading: str, *, who
 
     say(heading, "bold")
     if whole:
-        for line in (answer(group), *interpretation(group, survey.metrics)[: None if depth.why else 1]):
+        for line in (answer(group), *(interpretation(group, survey.metrics) if depth.why else ())):
             say(line) if line else None
     questions = {} if depth.ids else asked(group)
     valued = [one for one in group.estimates.values() if one.n and not _is_relearned(group, one)]
@@ -141,7 +141,7 @@ def _show_estimates(questions: dict[str, list[Estimate]]) -> None:
                 number(one.mean, one.width),
                 "" if one.low is None else interval(one.low, one.high),
                 (one.word or one.verdict) if one.verdict else "",
-                p_words(one.p) if one.verdict and one.p is not None else "",
+                f"{p_words(one.p)} against {number(one.against)}" if one.verdict and one.p is not None else "",
                 _COLOURS.get(one.verdict or "", ""),
             )
             for one in estimates

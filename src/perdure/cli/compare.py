@@ -21,7 +21,7 @@ from perdure.cli.options import (
     survey_logs,
     with_settings,
 )
-from perdure.cli.terminal import left_out_text, say
+from perdure.cli.terminal import echo, left_out_text, say
 
 if TYPE_CHECKING:
     from perdure.cli.answers import Depth
@@ -110,6 +110,8 @@ def compare(
         emit_json({**result.as_json(), **settings_facts(pool, settings)}, json)
     if json != "-":
         _show(result, Depth(every or order, why, settings.ids, quiet))
+    for name, reason in pool.faults:
+        echo(f"error in {name}: {reason}", err=True)
     status = 1 if pool.faults or result.left_out else 0
     end_with_gate(gate_comparisons(result.comparisons, Gate(fail_if, unless, if_undecided)), status, quiet)
 

@@ -35,6 +35,7 @@ def correlate(
     lifetimes whose id matches are used.
     """
     from perdure import api
+    from perdure.stats.groups import why_not_pooled
 
     pool = survey_logs(logs, experts, settings.replace(metrics=settings.files), quiet)
     result = api.correlate(pool, settings=settings, across=across)
@@ -42,7 +43,7 @@ def correlate(
         emit_json({**result.as_json(), **settings_facts(pool, settings)}, json)
     if json != "-":
         _show(result, quiet)
-    leave(result.left_out)
+    leave(result.left_out, pool.faults, why_not_pooled(pool))
 
 
 def _show(result: Correlations, quiet: bool) -> None:

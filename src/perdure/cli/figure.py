@@ -95,7 +95,7 @@ def figure(
         emit_json(_facts(kind, target, survey, picture, settings), json)
     if not quiet and json != "-":
         echo(str(target))
-    leave(survey.left_out, survey.survey.faults)
+    leave(survey.left_out, survey.survey.faults, survey.apart)
 
 
 def _facts(kind: str, target: Path, survey: GroupedSurvey, picture: Figure, settings: Settings) -> dict[str, Any]:

@@ -100,6 +100,7 @@ def plan(
     """
     from perdure import api
     from perdure.runner.protocol import read_protocols
+    from perdure.stats.groups import why_not_pooled
 
     _refuse_unused(pilot, settings, detect=bool(detect), scenario=bool(scenario), k=k, expert_sd=expert_sd)
     if protocol and not experts_per_task:  # a wrong protocol is refused before the pilot is read
@@ -132,7 +133,7 @@ def plan(
         _show(plan, quiet)
         if picture:
             echo(f"power curve: {picture}")
-    leave(pool.left_out if pool else ())
+    leave(*((pool.left_out, pool.faults, why_not_pooled(pool)) if pool else ((),)))
 
 
 def _draw(plan: Plan, file: Path) -> None:
@@ -271,8 +272,8 @@ def _show_metrics(console: Console, plan: Plan) -> None:
         times = "×" if metric.scale == "log" else ""
         row = (
             name,
-            number(metric.sd),
-            number(metric.sd_upper),
+            f"{number(metric.sd)}{' (ln)' if times else ''}",
+            f"{number(metric.sd_upper)}{' (ln)' if times else ''}",
             "–" if metric.detect is None else f"{times}{number(metric.detect)}",
             count(metric.plain),
             count(metric.upper),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 EXAMPLE = "perdure report logs --to report.html"
 
 
-@with_settings("logs", advanced=("for_spreadsheets", "paired"))
+@with_settings("logs", advanced=("for_spreadsheets",))
 def report(
     logs: Logs,
     settings: Settings,
@@ -83,4 +83,4 @@ def report(
             for line in written.answers:
                 say(line)
         say(str(to), fold=False)
-    leave(written.data.left_out, written.data.survey.faults)
+    leave(written.data.left_out, written.data.survey.faults, written.data.apart)

@@ -119,13 +119,15 @@ def left_out_text(path: str, why: str) -> str:
     return f"left out: {why if path in why else f'{path}: {why}'}"
 
 
-def leave(left_out: Pairs, faults: Pairs = (), *, ok: bool = True) -> NoReturn:
-    """Report faulty logs and everything left out on stderr; exit with 1 if there is any, or not `ok`, else 0."""
+def leave(left_out: Pairs, faults: Pairs = (), apart: str | None = None) -> NoReturn:
+    """Report faulty logs, everything left out, and why nothing is grouped on stderr; exit with 1 if any, else 0."""
     for name, why in faults:
         echo(f"error in {name}: {why}", err=True)
     for path, why in left_out:
         echo(left_out_text(path, why), err=True)
-    raise SystemExit(1 if left_out or faults or not ok else 0)
+    if apart:
+        echo(f"not grouped: {apart}", err=True)
+    raise SystemExit(1 if left_out or faults or apart else 0)
 
 
 class _Clean:

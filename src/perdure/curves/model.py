@@ -60,6 +60,9 @@ class Preparation(msgspec.Struct, frozen=True):
         Task → (min, max) as measured. None takes them from the log's scenario, or else from the data.
     recorded_bounds
         Whether bounds in the log's manifest count as given. l2metrics ignores them.
+    named_bounds
+        Whether a measure called accuracy or acc has bounds 0 … 1, or 0 … 100 if a value exceeds 1, unless others are
+        known. Presets of papers take them from the data.
     variants
         Meaning of a task: the label (``"name"`` or ``"aware"``), the label with its parameters (``"params"``), or the
         task without its variant (``"agnostic"``). None is the default of each lifetime's source.
@@ -86,6 +89,7 @@ class Preparation(msgspec.Struct, frozen=True):
     scale: Scale = "task"
     bounds: Mapping[str, tuple[float, float]] | None = None
     recorded_bounds: bool = True
+    named_bounds: bool = True
     variants: Variants | None = None
     noise: float = 0.0
     noise_seed: int = 0

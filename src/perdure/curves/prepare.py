@@ -28,6 +28,7 @@ from perdure.errors import LogError, MetricError
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Direction, Lifetime, Passage
+from perdure.log.problem import Caution
 from perdure.log.variants import Settled, settle, task_of
 from perdure.scenario.model import Block, Task
 
@@ -36,6 +37,8 @@ Measured = str | Mapping[str, str]
 Directed = Direction | Mapping[str, Direction]
 """Which values are better, or which are for each measure."""
 _Bounds = TypeVar("_Bounds")
+_ACCURACIES = ("accuracy", "acc")
+"""Measures with bounds by their names."""
 _LARGEST = 1e300  # ranges and sums of larger values overflow
 
 
@@ -138,10 +141,14 @@ def _prepare(
         given = _given_ranges(lifetime, passage, prep.bounds, prep, directions)
     else:
         given = _recorded_ranges(lifetime, passage, prep, directions)
-    all_given = len(given) == len(labels)
     matched = {task.label: match_experts(task, logs, prep) for task in tasks}
     matched = {label: matched[label] for label in labels if matched[label]}
-
+    keys = {label: range_key(label, passage, directions, prep) for label in labels}
+    by_name: Mapping[str, Range] = {}
+    if prep.named_bounds and prep.bounds is None and prep.scale != "none":
+        by_name = _named_ranges(_found_ranges(values, starts, blocks, matched, {}, prep), keys, common)
+        given = {**by_name, **given}
+    all_given = len(given) == len(labels)
     if len(set(directions.values())) == 1:
         measured = oriented(values, directions[labels[0]])
     else:
@@ -155,10 +162,9 @@ def _prepare(
         smoothed, raw = (prepare_blocks(array, starts, blocks, clamps, clamp) for array in (smoothed, raw))
     found = given if all_given else _found_ranges(smoothed, starts, blocks, matched, clamps, prep) | given
     ranges: Mapping[str, Range] = found
-    keys = {task: range_key(task, passage, directions, prep) for task in ranges}
     if prep.scale == "task":
         ranges = _widened(ranges, keys, common)
-    notes = (*passage.notes, *_range_notes(ranges, prep, common), *_expert_notes(logs, matched, labels))
+    notes = (*passage.notes, *_range_notes(ranges, prep, common, by_name), *_expert_notes(logs, matched, labels))
     if prep.scale == "run":
         ranges = _widened(_one_range(ranges, prep, directions[labels[0]], all_given), keys, common)
     if prep.scale != "none":
@@ -223,7 +229,9 @@ def _expert_notes(
     return (f"experts of {', '.join(strange)} match no task here; without an expert: {', '.join(without)}",)
 
 
-def _range_notes(ranges: Mapping[str, Range], prep: Preparation, common: CommonRanges | None) -> tuple[str, ...]:
+def _range_notes(
+    ranges: Mapping[str, Range], prep: Preparation, common: CommonRanges | None, by_name: Mapping[str, Range]
+) -> tuple[str, ...]:
     if prep.scale == "none":
         return ()
     notes: list[str] = []
@@ -236,8 +244,14 @@ def _range_notes(ranges: Mapping[str, Range], prep: Preparation, common: CommonR
         which = "each range" if len(found) == len(ranges) else f"the range of {', '.join(found)}"
         data = f"the data of all {common.count} lifetimes" if common else "the data"
         notes.append(f"{which} came from {data}; ratios depend on it, so give bounds if you know them")
-    if prep.bounds is None and len(found) < len(ranges):
-        of = "" if not found else f" of {', '.join(task for task in ranges if task not in found)}"
+    named = [task for task, span in ranges.items() if by_name.get(task) is span]
+    if named:
+        whole = ranges[named[0]].high
+        of = "" if len(named) == len(ranges) else f" of {', '.join(named)}"
+        notes.append(Caution(f"bounds{of} 0 … {whole:g} from the measure's name; --bounds sets others"))
+    recorded = [task for task in ranges if task not in (*found, *named)]
+    if prep.bounds is None and recorded:
+        of = "" if len(recorded) == len(ranges) else f" of {', '.join(recorded)}"
         notes.append(f"the bounds{of} are those recorded in the log")
     return tuple(notes)
 
@@ -288,6 +302,31 @@ def _recorded_ranges(
         if known and len(known) == len(found):
             ranges[task.label] = _pool(known, given=True)
     return ranges
+
+
+def _named_ranges(
+    extremes: Mapping[str, Range], keys: Mapping[str, RangeKey], common: CommonRanges | None
+) -> dict[str, Range]:
+    """Return bounds for tasks whose measure is called accuracy: 0 to 1, or to 100 if a value of it exceeds 1.
+
+    Without common ranges, the values of this lifetime and its experts decide, else those of all lifetimes as well.
+    Values outside 0 … 100 are no accuracies.
+    """
+    spans: dict[str, list[Range]] = {}
+    for task, span in extremes.items():
+        spans.setdefault(keys[task][0], []).append(span)
+    for (measure, *_), span in (common.spans if common else {}).items():
+        spans.setdefault(measure, []).append(span)
+    wholes: dict[str, float] = {}
+    for measure, found in spans.items():
+        highest = max(span.high for span in found)
+        if measure.lower() in _ACCURACIES and min(span.low for span in found) >= 0 and highest <= 100:
+            wholes[measure] = 1.0 if highest <= 1 else 100.0
+    return {
+        task: Range(0.0, wholes[keys[task][0]], given=True)
+        for task in extremes
+        if keys[task][0] in wholes and keys[task][1] == "higher"
+    }
 
 
 def states_all_bounds(manifest: Mapping[str, Any]) -> bool:

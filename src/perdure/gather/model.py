@@ -14,6 +14,7 @@ import numpy.typing as npt
 from perdure.lazy import pl
 from perdure.log.problem import Note
 from perdure.metrics.declare import METRICS, Metric, Threshold
+from perdure.metrics.measure import Failure
 from perdure.metrics.score import DEFINITIONS, Score
 from perdure.results import LeftOut, Tabular, to_plain, with_checksum
 from perdure.text import plural
@@ -100,9 +101,20 @@ class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def faults(self) -> tuple[tuple[str, str], ...]:
-        """Lifetime and problem of every error that its reader worked around, such as a torn last line."""
+        """Name and problem of lifetimes with an error that their reader worked around, and of metrics that failed."""
         notes = ((score.id, note) for score in self.scores for note in score.notes if isinstance(note, Note))
-        return tuple((name, str(note)) for name, note in notes if note.problem.level == "error")
+        failed: dict[str, list[str]] = {}
+        for score in self.scores:
+            for name, measured in score.metrics.items():
+                if isinstance(measured.why, Failure):
+                    failed.setdefault(name, []).append(measured.why)
+        return (
+            *((name, str(note)) for name, note in notes if note.problem.level == "error"),
+            *(
+                (f"metric {name}", f"{whys[0]} (in {len(whys)} of {plural(len(self), 'lifetime')})")
+                for name, whys in failed.items()
+            ),
+        )
 
     @cached_property
     def bars(self) -> dict[str, Threshold]:

@@ -24,6 +24,7 @@ from perdure.gather.joint_learner import (
     joint_path,
 )
 from perdure.gather.model import ScoredLifetime, Survey, count_once
+from perdure.gather.names import name_lifetimes
 from perdure.gather.pool import parallel_map, process_count
 from perdure.gather.worker import CurveHook, ScoreJob, ScoreResult, ScoreWorker, settle_ranges, settle_sets
 from perdure.lazy import pl
@@ -105,6 +106,7 @@ def survey(
     scorer = Scorer(settings)  # a misspelt setting fails here, before any log is read
     paths, score_files = _score_files([source for source in given if not isinstance(source, Lifetime)], settings)
     places = [source for source in given if not isinstance(source, Lifetime) and source not in paths]
+    _refuse_preset(settings, score_files)
     findings = find_lifetimes(
         places, [expert for expert in experts if not isinstance(expert, Lifetime)], settings.reading()
     )
@@ -134,7 +136,9 @@ def survey(
         results = parallel_map(ScoreWorker, job, found, count, progress, worker=worker)
     if learning:
         results = _share_expert_curves(results)
-    lifetimes = _with_distinct_ids(_compare_with_joint(job, list(zip(found, results, strict=True)), count))
+    scored = [(log, _members(log, result)) for log, result in zip(found, results, strict=True)]
+    scored, seeds = _with_names(scored)
+    lifetimes = _with_distinct_ids(_compare_with_joint(job, scored, count))
     lifetimes += _lifetimes_in(score_files, {lifetime.id for lifetime in lifetimes}, settings)
     counted = count_once(lifetimes)
     left_out = [pair for result in results for pair in result.left_out]
@@ -163,6 +167,7 @@ def survey(
             *(f"experts as stated in {file}" for file in stated),
             *joint_notes,
             *findings.notes,
+            *((f"seeds come from names of files or folders: {plural(seeds, 'lifetime')}",) if seeds else ()),
             *counted.notes,
             *(note for file in score_files for note in file.notes),
             *(_note_unused_settings(settings) if score_files else ()),
@@ -237,8 +242,19 @@ def _with_joint(settings: Settings) -> tuple[Settings, tuple[str, ...], tuple[tu
     return settings.replace(joint=joint_accuracies(joint, place)), (as_text(note),), result.left_out
 
 
+def _with_names(
+    scored: Sequence[tuple[FoundLog, Sequence[tuple[FoundLog, ScoredLifetime]]]],
+) -> tuple[list[tuple[FoundLog, Sequence[tuple[FoundLog, ScoredLifetime]]]], int]:
+    """Name the learners from paths, where they are not recorded; return the number of seeds that were read as well."""
+    before = [lifetime for _, members in scored for _, lifetime in members]
+    after = name_lifetimes(before)
+    named = iter(after)
+    seeds = sum(one.score.seed != other.score.seed for one, other in zip(before, after, strict=True))
+    return [(log, [(member, next(named)) for member, _ in members]) for log, members in scored], seeds
+
+
 def _compare_with_joint(
-    job: ScoreJob, results: Sequence[tuple[FoundLog, ScoreResult]], count: int
+    job: ScoreJob, scored: Sequence[tuple[FoundLog, Sequence[tuple[FoundLog, ScoredLifetime]]]], count: int
 ) -> list[tuple[FoundLog, ScoredLifetime]]:
     """Return every lifetime, compared with the joint learner among them, if there is one."""
 
@@ -249,7 +265,6 @@ def _compare_with_joint(
         again = parallel_map(ScoreWorker, job_again, logs, min(count, len(logs)))
         return [_members(log, result) for log, result in zip(logs, again, strict=True)]
 
-    scored = [(log, _members(log, result)) for log, result in results]
     return compare_with_joint(scored, job.settings, joint_metrics(Scorer(job.settings).metrics), score_again)
 
 
@@ -332,7 +347,9 @@ def _with_distinct_ids(lifetimes: Sequence[tuple[FoundLog, ScoredLifetime]]) -> 
 
 def _lifetimes_in(files: Sequence[ScoreFile], taken: set[str], settings: Settings) -> list[ScoredLifetime]:
     """Return the lifetimes in files of scores, with the selected metrics. Ids that are taken begin with the file."""
-    scores = [score for file in files for score in file.scores]
+    scores = [
+        named.score for file in files for named in name_lifetimes([*map(ScoredLifetime, file.scores)], by_id=True)
+    ]
     counts = Counter(score.id for score in scores)
     ids = {METRICS.canonical(name) for name in settings.ids}
     lifetimes = []
@@ -345,11 +362,23 @@ def _lifetimes_in(files: Sequence[ScoreFile], taken: set[str], settings: Setting
     return lifetimes
 
 
+def _refuse_preset(settings: Settings, files: Sequence[ScoreFile]) -> None:
+    """Refuse a preset that is not that of scores made before: they hold values, and no lifetimes to score again."""
+    if "preset" not in settings.origins and settings.preset == STANDARD:
+        return
+    for file in files:
+        if file.scores and file.preset != settings.preset:
+            raise PerdureError(
+                f"holds scores made before, as {file.preset} scores; {settings.preset} cannot score them again",
+                f"leave out {OPTIONS['preset'].flag}, or give the logs; the margin alone can be changed, with "
+                f"{OPTIONS['margins'].flag} performance_maintenance=5",
+                file=file.scores[0].identity.argument,
+            )
+
+
 def _note_unused_settings(settings: Settings) -> tuple[str, ...]:
     """Return a note on settings that cannot change the scores in files."""
-    unused = [
-        OPTIONS[name].flag for name in settings.given if name in OPTIONS and (OPTIONS[name].decides or name == "preset")
-    ]
+    unused = [OPTIONS[name].flag for name in settings.given if name in OPTIONS and OPTIONS[name].decides]
     return (f"scores made before are shown as they were made, whatever {', '.join(unused)} says",) if unused else ()
 
 

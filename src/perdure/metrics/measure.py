@@ -117,6 +117,12 @@ class OverItems(msgspec.Struct, frozen=True):
     """Whether evaluations of a task are compared item by item."""
 
 
+class Failure(str):
+    """The reason for a missing value whose formula failed, which is an error."""
+
+    __slots__ = ()
+
+
 class Measured(msgspec.Struct, frozen=True):
     """One metric of one lifetime: its value or the reason for its absence, and the values behind it."""
 
@@ -193,7 +199,7 @@ def measure(
     except Exception as problem:  # a plug-in may do anything
         broken = isinstance(problem, FormulaError)
         why = str(problem) if broken else f"{metric.name} failed: {type(problem).__name__}: {problem}"
-        return Measured(None, dict.fromkeys((key_text(site.key) for site in found), ()), why)
+        return Measured(None, dict.fromkeys((key_text(site.key) for site in found), ()), Failure(why))
 
 
 # --- one site ------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from perdure.metrics.presets import Preset
 from perdure.scenario import sites
 from perdure.settings.presets import BAKER_2023, NEW_2022
 
-PREP = Preparation(clamp=True, recorded_bounds=False)
+PREP = Preparation(clamp=True, recorded_bounds=False, named_bounds=False)
 """Appendix A of New et al. 2022, which Appendix C.1 of Baker et al. 2023 recommends."""
 
 _FIXED = "the paper's own preparation and averages are what the preset stands for; standard takes it"

@@ -447,16 +447,17 @@ class Scorer:
         """Return the ranges of a lifetime that come from its data; None for a matrix."""
         if isinstance(lifetime, MatrixLifetime):
             return None
-        curves = self._curves(lifetime)
+        curves = self._curves(lifetime, named_bounds=False)  # all lifetimes together decide them
         return {curves.range_key(task): span for task, span in curves.ranges.items() if not span.given}
 
-    def _curves(self, lifetime: Lifetime) -> Curves:
+    def _curves(self, lifetime: Lifetime, *, named_bounds: bool = True) -> Curves:
         settings = self.settings
         measure = lifetime.measured(settings.measures or settings.measure)
         direction: Directed = lifetime.measures[measure] if isinstance(measure, str) else lifetime.measures
         if settings.lower_is_better is not None:
             direction = "lower" if settings.lower_is_better else "higher"
-        prep = self.prep if self.prep.variants else msgspec.structs.replace(self.prep, variants=lifetime.variants)
+        named = named_bounds and self.prep.named_bounds
+        prep = msgspec.structs.replace(self.prep, variants=self.prep.variants or lifetime.variants, named_bounds=named)
         settled = self.settled
         if settled is None and prep.variants == "params":
             settled = settle([lifetime.sets, *(expert.sets for expert in self.experts.lifetimes)])

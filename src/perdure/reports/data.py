@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from perdure.curves.model import Curves
@@ -12,7 +13,7 @@ from perdure.gather.survey import Frame, Source, survey
 from perdure.metrics.score import Score
 from perdure.reports.thinned import thin_lifetime
 from perdure.settings import Settings
-from perdure.stats.answer import called
+from perdure.stats.answer import called, title
 from perdure.stats.compare import Comparison
 from perdure.stats.groups import GroupedSurvey, group_survey, usable
 from perdure.stats.model import LEVEL, Group
@@ -52,7 +53,8 @@ def baselines(data: GroupedSurvey, name: str | None) -> tuple[Group, ...]:
     for groups in comparable_groups(data):
         names = group_names(groups, data)
         known.update((names[group.group][0], None) for group in groups)
-        matching = [group for group in groups if group.n and (name is None or name in names[group.group])]
+        given = {name, PurePath(name or "").name}  # a name, or a path such as runs/ewc
+        matching = [group for group in groups if group.n and (name is None or not given.isdisjoint(names[group.group]))]
         bases += matching[-1:]
     if name is not None and not bases:
         raise UnknownNameError("baseline", name, known)
@@ -115,6 +117,7 @@ def group_names(groups: Sequence[Group], data: GroupedSurvey) -> dict[str, tuple
         if group.scenario_type and single:
             row_name = row_name.replace(f" · {group.scenario_type}", "")
         identity = next((life.score.identity for life in data.of_group(group)), None)
-        places = (identity.holder, identity.argument) if identity else ()
-        names[group.group] = (row_name, called(group), group.group, *(place for place in places if place))
+        places = (identity.holder, identity.argument, PurePath(identity.argument).name) if identity else ()
+        printed = (title(group, groups).partition(": ")[0], group.group.replace(" · ", ", "))  # as by `score`
+        names[group.group] = (row_name, called(group), group.group, *printed, *filter(None, places))
     return names

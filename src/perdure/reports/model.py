@@ -16,7 +16,7 @@ from perdure.metrics.declare import Headline, Metric
 from perdure.reports.data import baselines, comparable_groups, compare_groups
 from perdure.reports.methods import ChecklistItem, checklist, methods
 from perdure.results import Tabular, json_keys, to_plain, with_checksum
-from perdure.stats.answer import answer, called, interpretation, leading, told_apart
+from perdure.stats.answer import answer, called, leading, told_apart
 from perdure.stats.compare import Comparison, name_sections
 from perdure.stats.groups import GroupedSurvey, changed_learners
 from perdure.stats.model import Estimate, Group
@@ -180,7 +180,7 @@ def report_of(
         provenance=_provenance(data, command, now),
         notes=_notes(data),
         tally=tally_of_groups(data.groups),
-        leads=leads(data.groups, data.survey.metrics),
+        leads=leads(data.groups),
     )
 
 
@@ -278,13 +278,13 @@ def verdicts(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[C
     return tuple(results)
 
 
-def leads(groups: Sequence[Group], declared: Mapping[str, Metric]) -> tuple[str, ...]:
-    """Return sentences about groups of accuracy matrices: AA, LA, BWT and FM, and how to read them."""
+def leads(groups: Sequence[Group]) -> tuple[str, ...]:
+    """Return a sentence per group of accuracy matrices: AA, LA, BWT and FM."""
     sentences: list[str] = []
     for group in groups:
         if group.unit and (numbers := leading(group)):
             name = group.lives[0] if group.n == 1 else f"{group.group}, {plural(group.n, 'lifetime')}"
-            sentences += [f"{name}: {numbers}.", *interpretation(group, declared)]
+            sentences.append(f"{name}: {numbers}.")
     return tuple(sentences)
 
 

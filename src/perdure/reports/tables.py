@@ -50,14 +50,17 @@ def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
             for note in estimate.notes:
                 remarks.setdefault(note, []).append(name)
         spread = interval(estimate.low, estimate.high, " to ")
-        values = (number(estimate.mean, estimate.width), spread, number(estimate.sd, estimate.width), estimate.n)
+        # The sd of logarithms is not in the unit of the mean and its interval.
+        sd = f"{number(estimate.sd, 2 * (estimate.sd or 0))} (ln)" if estimate.scale == "log" and estimate.sd else None
+        sd = sd or number(estimate.sd, estimate.width)
+        values = (number(estimate.mean, estimate.width), spread, sd, estimate.n)
         rows.append((name, *values, *(_verdict_cells(data, name, estimate) if judged else ())))
     level = next((estimate.level for estimate in group.estimates.values()), LEVEL)
     columns = [
         Column("metric", "id"),
         Column("mean", "number"),
         Column(f"{percent(level)} interval", "span", "of the mean over lifetimes, Student's t"),
-        Column("sd", "number", "with ddof 1; of logarithms for ratios"),
+        Column("sd", "number", "with ddof 1; (ln): of logarithms, for ratios"),
         Column("n", "number", "lifetimes with a value"),
     ]
     if judged:

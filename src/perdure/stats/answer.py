@@ -23,7 +23,7 @@ from perdure.metrics.score import Score
 from perdure.settings.presets import STANDARD
 from perdure.stats.decide import estimates
 from perdure.stats.model import Estimate, Group, LearnedState
-from perdure.stats.sentences import FAVOURABLE, with_collapse_share, words_of, would_decide
+from perdure.stats.sentences import FAVOURABLE, with_collapse_share, word_of, words_of, would_decide
 from perdure.text import interval, join_words, number, percent, plural
 
 _POINTS = {"percent": " percentage points", "fraction": " of 1"}
@@ -56,11 +56,19 @@ def title(group: Group, groups: Sequence[Group] = ()) -> str:
     alike = [other for other in groups if other.scenario_type == group.scenario_type]
     who = told_apart(group, alike)
     who = f"{who}{where}" if who == called(group) else who.replace(" · ", ", ")
-    return f"{who}: {plural(group.n, 'lifetime')}{what}{_preset(group)}{spread}"
+    return f"{who}: {plural(group.n, 'lifetime')}{what}{_preset(group)}{spread}{_margin(group)}"
 
 
 def _preset(group: Group) -> str:
     return "" if group.preset == STANDARD else f", as {group.preset} scores"
+
+
+def _margin(group: Group) -> str:
+    """Return the margin of a preset other than `standard`, whose rule is not that of the documentation."""
+    found = keeping(group)
+    if group.preset == STANDARD or found is None or found.low is None or found.verdict is None:
+        return ""
+    return f", margin {number(found.margin)}" if found.margin else ", no margin"
 
 
 def question(metric: str) -> str:
@@ -157,7 +165,22 @@ def _kept_in_parts(group: Group) -> tuple[str, str]:
         most = f"it loses {lost}" if found.high < 0 else f"it loses at most {number(-found.low, found.width)}{points}"
         return _cautious(f"{who} keeps what it learns", f": {most}", found)
     between = f"the change lies between {interval(found.low, found.high, ' and ')}{points}"
-    return f"Whether {who} keeps what it learns is undecided", f": {between}{_new_group(found)}"
+    return (
+        f"Whether {who} keeps what it learns is undecided",
+        f": {between}{_new_group(found)}{_standard(group, found)}",
+    )
+
+
+def _standard(group: Group, found: Estimate) -> str:
+    """Return what the interval says by the margin of `standard`, for presets without one."""
+    if group.preset == STANDARD or found.margin or found.metric not in METRICS or group.unit:
+        return ""
+    assert found.low is not None
+    assert found.high is not None
+    slack = METRICS.get(found.metric).margin
+    word = word_of(words_of(found.metric), "undecided", (found.low, found.high), slack, 0.0)
+    said = "this is undecided as well" if word == "undecided" else f"it {_MANY[word][0]}"
+    return f". {group.preset} has no margin; with that of {STANDARD}, {number(slack)} points, {said}"
 
 
 def _cautious(lead: str, rest: str, found: Estimate) -> tuple[str, str]:

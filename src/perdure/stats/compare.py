@@ -41,7 +41,7 @@ from perdure.stats.pairing import Pairing, Want, pair
 from perdure.stats.power import DESIGN, chance_to_decide, needed
 from perdure.stats.robust import almost_stochastic_order, hedges_g, probability_of_improvement
 from perdure.stats.sentences import lead, sentence
-from perdure.text import join_words, plural
+from perdure.text import digits_width, join_words, plural
 
 DifferenceScale = Literal["difference", "ratio"]
 DifferenceVerdict = Literal["better", "worse", "no worse", "no better", "as good", "undecided"]
@@ -129,8 +129,8 @@ class Difference(Struct, frozen=True):
 
     @property
     def width(self) -> float | None:
-        """The interval's width."""
-        return None if self.low is None or self.high is None else self.high - self.low
+        """The width that sets the digits of the difference."""
+        return digits_width(self.difference, self.low, self.high, ratio=self.scale == "ratio")
 
 
 class Summary(Struct, frozen=True):

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from perdure.curves.arrays import Range
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import ScoredLifetime, Survey
+from perdure.gather.names import is_numbered
 from perdure.log.model import Identity
 from perdure.metrics.declare import Threshold
 from perdure.metrics.maintenance import performance_maintenance
@@ -254,11 +255,21 @@ def _methods_under_seeds(lives: Sequence[Score]) -> frozenset[str]:
     """
     unnamed = [life.identity for life in lives if not life.learner and life.identity.holder]
     under: dict[str, set[str]] = {}
+    held: dict[str, set[str]] = {}
     for who in unnamed:
         last = who.id.rpartition("#")[2].rpartition("/")[2]
         if not re.fullmatch(_COUNTED, last):
             under.setdefault(last, set()).add(who.holder)
-    recurring = [holders for holders in under.values() if len(holders) > 1]
+            held.setdefault(who.holder, set()).add(last)
+    # A name that is the only one in every folder, as in ewc/acc.csv and der/acc.csv, describes none of them.
+    recurring = [
+        holders for holders in under.values() if len(holders) > 1 and any(len(held[one]) > 1 for one in holders)
+    ]
+    for holder in {who.holder for who in unnamed}:
+        above, _, name = holder.rpartition("/")  # seed0/ewc: only names that recur have folders in front
+        if is_numbered(above.rpartition("/")[2]):
+            under.setdefault(f"/{name}", set()).add(holder)
+    recurring += [holders for name, holders in under.items() if name.startswith("/") and len(holders) > 1]
     return frozenset().union(*recurring) if recurring else frozenset()
 
 
@@ -268,8 +279,15 @@ def not_pooled(lives: Sequence[Score]) -> tuple[str, ...]:
     if not alone:
         return ()
     shown = ", ".join(alone[:3]) + (f" and {len(alone) - 3} more" if len(alone) > 3 else "")
-    advice = f"say what a group is, as in --group '{_telling([life.id for life in lives])}'"
+    pattern = _telling(lives)
+    advice = f"say what a group is, as in --group '{pattern}'" if pattern else "say what a group is with --group"
     return (f"the same names recur under {shown}, and no learner is recorded, so nothing is pooled there; {advice}",)
+
+
+def why_not_pooled(survey: Survey) -> str | None:
+    """Return the note on lifetimes that are not pooled, as every verb prints it; None if a setting says what is."""
+    chosen = survey.settings.get("group") is not None or survey.settings.get("pool")
+    return None if chosen else "; ".join(not_pooled(survey.scores)) or None
 
 
 def changed_learners(lives: Sequence[Score]) -> dict[str, str]:
@@ -288,21 +306,30 @@ def changed_learners(lives: Sequence[Score]) -> dict[str, str]:
     }
 
 
-def _telling(ids: Sequence[str]) -> str:
-    """Return a pattern for the part of these ids that differs and is not a number: the learner, not the seed."""
-    parts = [one.split("/") for one in ids]
-    for at in range(1, min(map(len, parts))):
-        names = {one[at] for one in parts}
-        if len(names) > 1 and not any(re.fullmatch(_COUNTED, name) for name in names):
-            return "^" + "[^/]+/" * at + "([^/]+)"
-    return "([^/]+)$"
+def _telling(lives: Sequence[Score]) -> str | None:
+    """Return a pattern for the part of the ids that differs and is not a number: the learner, not the seed.
+
+    It was tried: each group that it makes holds several lifetimes that may be pooled.
+    """
+    depth = min(life.id.count("/") for life in lives)
+    for pattern in (*(f"^{'[^/]+/' * at}([^/]+)/" for at in range(depth + 1)), "([^/.]+)[^/]*$", "([^/]+)$"):
+        try:
+            found = split(lives, pattern)
+            for name, part in found.items():
+                check_poolable(part, name)
+        except PerdureError:
+            continue
+        several = len(found) > 1 and all(len(part) > 1 for part in found.values())
+        if several and sum(map(len, found.values())) == len(lives) and not any(map(is_numbered, found)):
+            return pattern
+    return None
 
 
 def _names(firsts: Sequence[Score], alone: frozenset[str], *, pool: bool) -> list[str]:
     """Return a name for each group, by its first lifetime: learner and scenario type, and more facts if needed."""
     described: list[dict[str, str]] = [
         {
-            "who": _shown(life.identity, alone, pool=pool),
+            "who": _who(life.identity, alone, pool=pool)[1],
             "type": life.scenario_type or "",
             "measure": " ".join(one for one in (life.measure, life.identity.unit) if one),
             "direction": f"{life.identity.direction} is better",
@@ -335,11 +362,6 @@ def _names(firsts: Sequence[Score], alone: frozenset[str], *, pool: bool) -> lis
 
 def _joined(described: Mapping[str, str], used: Sequence[str]) -> str:
     return " · ".join(described[one] for one in used if described[one])
-
-
-def _shown(who: Identity, alone: frozenset[str], *, pool: bool) -> str:
-    kind, name = _who(who, alone, pool=pool)
-    return name.rstrip("/").rpartition("/")[2] if kind == "holder" else name
 
 
 def _by_pattern(lives: Sequence[Score], pattern: str) -> list[tuple[str, Score]]:
@@ -574,7 +596,7 @@ def group_survey(survey: Survey, pattern: str | None = None) -> GroupedSurvey:
     if pattern is not None:
         return GroupedSurvey(survey, groups(survey, pattern))
     try:
-        return GroupedSurvey(survey, groups(survey), "; ".join(not_pooled(survey.scores)) or None)
+        return GroupedSurvey(survey, groups(survey), why_not_pooled(survey))
     except PerdureError as problem:
         # Lifetimes that must not be pooled can still be looked at one by one.
         return GroupedSurvey(survey, (), str(problem))

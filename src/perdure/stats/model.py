@@ -17,7 +17,7 @@ from perdure.metrics.declare import AveragedAs, Threshold
 from perdure.metrics.score import DEFINITIONS
 from perdure.results import LeftOutLifetime, Tabular
 from perdure.settings.presets import STANDARD
-from perdure.text import percent, plural
+from perdure.text import digits_width, percent, plural
 
 Array = npt.NDArray[np.float64]
 Verdict = Literal["met", "not met", "undecided"]
@@ -95,8 +95,8 @@ class Decision(Struct, frozen=True):
 
     @property
     def width(self) -> float | None:
-        """The interval's width, which sets the digits of its numbers."""
-        return None if self.low is None or self.high is None else self.high - self.low
+        """The width that sets the digits of the mean."""
+        return digits_width(self.mean, self.low, self.high, ratio=self.scale == "log")
 
     @property
     def interval_name(self) -> str:

@@ -37,32 +37,34 @@ class Pairing(Struct, frozen=True):
 def pair(ours: Sequence[Score], theirs: Sequence[Score], want: Want = "auto") -> Pairing:
     """Match lifetimes by seed and task order if every lifetime has exactly one partner, and seeds occur once per side.
 
-    No lifetime is left out to make pairs. `yes` matches by id if no lifetime states a seed, and raises an error if
-    that fails; `no` never pairs.
+    No lifetime is left out to make pairs. `yes` matches by name, the end of the id, if no lifetime states a seed, and
+    raises an error if that fails; `no` never pairs.
     """
     if want == "no":
         return Pairing(False, tuple(ours), tuple(theirs), "not paired, as requested")
     lifetimes = (*ours, *theirs)
     stated = all(lifetime.seed is not None for lifetime in lifetimes)
-    by_id = want == "yes" and all(lifetime.seed is None for lifetime in lifetimes)
+    by_name = want == "yes" and all(lifetime.seed is None for lifetime in lifetimes)
     ordered = any(lifetime.order for lifetime in lifetimes)
-    ground = "id" if by_id else "seed and task order" if ordered else "seed (task orders are not known)"
+    ground = "name" if by_name else "seed and task order" if ordered else "seed (task orders are not known)"
 
     def key(lifetime: Score) -> object:
-        return lifetime.id if by_id else (lifetime.seed, lifetime.order)
+        return _name(lifetime) if by_name else (lifetime.seed, lifetime.order)
 
     def unique(lifetime: Score) -> object:
-        return lifetime.id if by_id else lifetime.seed
+        return _name(lifetime) if by_name else lifetime.seed
 
     partners = {key(lifetime): lifetime for lifetime in theirs}
     matched = [lifetime for lifetime in ours if key(lifetime) in partners]
     problem = ""
-    if not stated and not by_id:
+    if not stated and not by_name:
         without = sum(lifetime.seed is None for lifetime in lifetimes)
-        advice = " (--paired yes pairs by id)" if want == "auto" and without == len(lifetimes) else ""
+        named = [Counter(map(_name, side)) for side in (ours, theirs)]
+        works = without == len(lifetimes) and named[0] == named[1] and max(named[0].values()) == 1
+        advice = " (--paired yes pairs by name)" if works else ""
         problem = f"{without} of {len(lifetimes)} lifetimes state no seed{advice}"
     elif repeated := [name for side in (ours, theirs) for name, n in Counter(map(unique, side)).items() if n > 1]:
-        problem = f"{'id' if by_id else 'seed'} {repeated[0]!r} occurs twice on one side"
+        problem = f"{'name' if by_name else 'seed'} {repeated[0]!r} occurs twice on one side"
     elif not len(matched) == len(ours) == len(theirs):
         problem = f"{len(matched)} of {len(ours)} and {len(theirs)} lifetimes match by {ground}"
     if not problem:
@@ -71,3 +73,8 @@ def pair(ours: Sequence[Score], theirs: Sequence[Score], want: Want = "auto") ->
     if want == "yes":
         raise PerdureError(f"{problem}; no lifetime is left out to make pairs", "use --paired no", where="--paired yes")
     return Pairing(False, tuple(ours), tuple(theirs), f"not paired: {problem}")
+
+
+def _name(lifetime: Score) -> str:
+    """Return the end of a lifetime's id: systems have ids of different folders or files."""
+    return lifetime.id.rpartition("#")[2].rpartition("/")[2]

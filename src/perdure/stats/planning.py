@@ -11,7 +11,7 @@ from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Survey
 from perdure.metrics.score import Score
 from perdure.settings import Settings
-from perdure.stats.groups import check_comparable, check_poolable, split, usable
+from perdure.stats.groups import check_comparable, check_poolable, split, usable, why_not_pooled
 from perdure.stats.learning import Systems
 from perdure.stats.pilot import PilotMetric, pilot_metrics, prior_metrics, tails_of
 from perdure.stats.plan import Plan, family, make_plan
@@ -88,7 +88,7 @@ def _pilot_sides(pilot: Survey, settings: Settings, scenario: str | None, questi
         learners = "one learner" if most == 1 else "one learner, or the two learners to compare"
         raise PerdureError(
             f"{len(groups)} groups ({'; '.join(groups)}), and a pilot is {learners}, in one scenario type",
-            "give the paths of those only",
+            why_not_pooled(pilot) or "give the paths of those only",
             where="--pilot",
         )
     check_comparable([life for group in groups.values() for life in group], "--pilot")

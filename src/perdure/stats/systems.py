@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
+from pathlib import Path, PurePath
 from string import ascii_lowercase
 from typing import Any, ClassVar
 
@@ -25,9 +26,9 @@ from perdure.stats.groups import (
     check_poolable,
     differing,
     left_out_of,
-    not_pooled,
     partly_bounded,
     usable,
+    why_not_pooled,
 )
 from perdure.stats.interval import holm
 from perdure.stats.learning import Systems, add_learning_metrics
@@ -126,38 +127,45 @@ class Comparisons(Document, frozen=True):
 
 
 def systems_of(survey: Survey) -> tuple[System, ...]:
-    """Return one system per argument that holds lifetimes, or one per learner if there is a single argument.
+    """Return one system per learner of each argument; arguments that are lifetimes themselves count as one.
 
-    A system is named after its learner if that is unambiguous, else after its place.
+    A system has the name under which `groups` has its lifetimes: that of its learner, or of the folder or file that
+    stands for one. Several of one name are named after their arguments.
     """
-    places: dict[str, list[Score]] = {}
+    for why in filter(None, [why_not_pooled(survey)]):
+        raise PerdureError(why, "or score them apart", where=survey.name)
+    pool = bool(survey.settings.get("pool"))
+    parts: dict[tuple[str, str], list[Score]] = {}
     for life in survey.scores:
-        who = life.identity
-        places.setdefault(who.argument or who.source or who.learner or who.id, []).append(life)
-    if len(places) == 1:
-        parts = by_learner(survey)
-        if len(parts) < 2:
-            others = f" ({len(survey.left_out)} left out: {survey.left_out[0][1]})" if survey.left_out else ""
-            raise PerdureError(
-                f"one learner only ({next(iter(parts), 'not named')}), so there is nothing to compare it with{others}",
-                "give a second folder or score file",
-                where=survey.name,
-            )
-        names, lives = list(parts), list(parts.values())
-    else:
-        lives = [tuple(part) for part in places.values()]
-        learners = [{life.learner for life in part} for part in lives]
-        names = [learner or "" for part in learners for learner in part]
-        if not all(names) or not len(names) == len(set(names)) == len(lives):
-            names = _numbered([_last_name(place) for place in places])
-    made = [_system(name, part, survey.bars) for name, part in zip(names, lives, strict=True)]
+        argument = "" if pool else life.identity.argument
+        parts.setdefault((argument, life.learner or life.identity.holder), []).append(life)
+    if len(parts) == 1:  # several lifetimes of one learner, each an argument
+        (((argument, who), lives),) = parts.items()
+        parts = {(life.identity.source or life.id, who): [life] for life in lives} if not argument else parts
+    if len(parts) == 1:
+        others = f" ({len(survey.left_out)} left out: {survey.left_out[0][1]})" if survey.left_out else ""
+        raise PerdureError(
+            f"one learner only ({who or 'not named'}), so there is nothing to compare it with{others}",
+            "give a second folder or score file",
+            where=survey.name,
+        )
+    names = [who for _, who in parts]
+    if not all(names) or len(set(names)) < len(names):
+        places = Counter(argument for argument, _ in parts)
+        names = _numbered(
+            [
+                " · ".join(filter(None, (_last_name(argument), who if places[argument] > 1 else "")))
+                for argument, who in parts
+            ]
+        )
+    made = [_system(name, part, survey.bars) for name, part in zip(names, parts.values(), strict=True)]
     return (replace(made[0], left_out=(*survey.left_out, *made[0].left_out)), *made[1:])
 
 
 def by_learner(survey: Survey) -> dict[str, tuple[Score, ...]]:
     """Return the lifetimes by learner; without a recorded learner by their folder or file."""
-    for why in not_pooled(survey.scores):
-        raise PerdureError(why, "score them apart", where=survey.name)
+    for why in filter(None, [why_not_pooled(survey)]):
+        raise PerdureError(why, "or score them apart", where=survey.name)
     parts: dict[str, list[Score]] = {}
     for life in survey.scores:
         parts.setdefault(life.learner or life.identity.holder or "not named", []).append(life)
@@ -319,8 +327,12 @@ def _primary(lifetimes: Sequence[Score]) -> str | None:
 def _named(systems: Sequence[System], baseline: str | None) -> System:
     if baseline is None:
         return systems[-1]
+    given = {baseline, PurePath(baseline).name}  # a name, or a path such as runs/ewc
     for one in systems:
-        if baseline in (one.name, one.place):
+        # Under these names, `score` prints a group or a single lifetime.
+        printed = (f"{one.name}, {kind}" for kind in {life.scenario_type for life in one.lives if life.scenario_type})
+        single = (life.id for life in one.lives if len(one.lives) == 1)
+        if not given.isdisjoint((one.name, one.place, *printed, *single)):
             return one
     raise UnknownNameError("baseline", baseline, [one.name for one in systems])
 

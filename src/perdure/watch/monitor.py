@@ -17,6 +17,7 @@ from perdure.curves.prepare import merge_ranges
 from perdure.errors import PerdureError
 from perdure.gather.find import FoundLog, find_lifetimes, plan_of, with_distinct_ids
 from perdure.gather.model import ScoredLifetime, Survey, count_once
+from perdure.gather.names import name_lifetimes
 from perdure.gather.survey import describe_settings
 from perdure.gather.worker import ScoreJob, ScoreWorker
 from perdure.log.formats.l2logger import L2Logger
@@ -258,7 +259,7 @@ class Monitor:
         rescaling = any(log.expired for log in self.logs.values())  # until then, scales differ
         if self._data is None or (self.published != self.readings and self.reports.left > 0 and not rescaling):
             with self.reports.work():
-                once, used = count_once(self.lifetimes), self.used_settings
+                once, used = count_once(name_lifetimes(self.lifetimes)), self.used_settings
                 # Running lifetimes are shown, but no group counts them.
                 preset = self._scorer.preset.name
                 survey = Survey(
