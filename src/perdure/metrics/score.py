@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -30,10 +30,11 @@ from perdure.metrics.matrix import reads_matrix
 from perdure.metrics.measure import Context, Measured, SiteCache, measure
 from perdure.metrics.presets import PRESETS, chosen_metrics, prepared
 from perdure.results import Tabular
-from perdure.scenario.model import Block, Scenario
+from perdure.scenario.model import FACTS, Block, Scenario
 from perdure.scenario.sites import each_task_learned, visible_evaluations
 from perdure.settings import UNDECIDING, Settings
 from perdure.settings.presets import STANDARD
+from perdure.text import join_words
 
 DEFINITIONS = 3
 """Edition of the definitions. Scores of different editions are never pooled."""
@@ -246,6 +247,12 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
         return protocol_name(self.protocol)
 
     @property
+    def told(self) -> tuple[str, ...] | None:
+        """Facts that its learner was told, of task, boundary and mode. None if not recorded."""
+        tells = self.protocol.get("tells") if isinstance(self.protocol, Mapping) else None
+        return tuple(fact for fact in FACTS if fact in tells) if isinstance(tells, list | tuple) else None
+
+    @property
     def learner_digest(self) -> str | None:
         """Digest of the code that ran it, None if that is not recorded or not known."""
         return learner_digest(self.protocol)
@@ -340,10 +347,19 @@ def protocol_name(protocol: Any) -> str | None:
     if isinstance(protocol.get("name"), str) and protocol["name"]:
         digest = protocol.get("digest")
         return f"{protocol['name']}@{digest[:8]}" if isinstance(digest, str) and digest else str(protocol["name"])
-    content = {key: value for key, value in protocol.items() if key not in ("seed", "seeds", "learner_digest")}
+    content = {key: value for key, value in protocol.items() if key not in ("seed", "seeds", "learner_digest", "tells")}
     if not content:
         return None
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:8]
+
+
+def told_words(told: Sequence[str]) -> str:
+    """Return what a learner was told, and what it was not, in words."""
+    names = {"task": "the task", "boundary": "where blocks begin", "mode": "whether it is evaluated"}
+    known, withheld = ([names[fact] for fact in FACTS if (fact in told) is wanted] for wanted in (True, False))
+    if not withheld:
+        return f"was told {join_words(known)}"
+    return f"was told {join_words(known, 'and') if known else 'nothing'}, not {join_words(withheld, 'or')}"
 
 
 def learner_digest(protocol: Any) -> str | None:

@@ -18,6 +18,7 @@ from msgspec import Meta
 from perdure import files
 from perdure.errors import PerdureError, nearest
 from perdure.scenario.layouts import LAYOUTS
+from perdure.scenario.model import FACTS, Fact
 from perdure.schemas.structs import Count, Positive
 from perdure.settings import OPTIONS
 
@@ -193,6 +194,8 @@ class ProtocolTable(StrictStruct, frozen=True, kw_only=True):
     flagged one."""
     twin: bool = False
     """Whether each lifetime is also run by a learner that starts again in every block: its stateless twin."""
+    tells: Annotated[tuple[Fact, ...], Takes('a list with some of "task", "boundary" and "mode", or []')] = FACTS
+    """Facts that learners may know: the task, where blocks begin and end, and learning or evaluation."""
     primary: Text | None = None
     """The metric by which learners are compared first: tested alone, and the others only if it differs."""
     learner: LearnerTable | None = None

@@ -33,7 +33,7 @@ from perdure.runner.seeds import Seeds, seed_for
 from perdure.sample_size import lifetimes_by_rule
 from perdure.scenario.compose import compose, parse_task
 from perdure.scenario.document import read_source
-from perdure.scenario.model import Task
+from perdure.scenario.model import FACTS, Fact, Task
 from perdure.scenario.syllabus import Syllabus, parse_syllabus
 from perdure.settings import read_settings
 
@@ -95,6 +95,8 @@ class Protocol(msgspec.Struct, frozen=True):
     """Experts per task variant."""
     twin: bool
     """Whether each lifetime also has a twin, whose learner starts again in every block."""
+    tells: tuple[Fact, ...]
+    """Facts that learners may know."""
     primary: str | None
     """The metric that comparisons test first."""
     seed: int
@@ -242,6 +244,7 @@ def _parse(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         lifetimes=lifetimes,
         experts=table.experts,
         twin=table.twin,
+        tells=tuple(fact for fact in FACTS if fact in table.tells),
         primary=table.primary,
         seed=table.seed,
         seeds=Seeds(

@@ -18,8 +18,9 @@ from perdure.log.model import Identity
 from perdure.metrics.declare import Threshold
 from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.measure import restricted
-from perdure.metrics.score import Score, is_scaled
+from perdure.metrics.score import Score, is_scaled, told_words
 from perdure.results import json_keys, to_plain, with_checksum
+from perdure.scenario.model import FACTS
 from perdure.settings import Settings
 from perdure.settings.presets import STANDARD
 from perdure.stats.capabilities import Capability, capabilities
@@ -36,6 +37,7 @@ _MUST_AGREE: Mapping[str, Callable[[Score], Any]] = {
     "units": lambda life: life.identity.unit,
     "directions": lambda life: f"{life.identity.direction} is better",
     "protocols": lambda life: life.protocol_name,
+    "facts told": lambda life: None if life.told is None else ", ".join(life.told) or "none",
     "learner code": lambda life: life.learner_digest,
     "scenario types": lambda life: life.scenario_type,
     "task sets": lambda life: ", ".join(sorted(life.tasks)) if life.tasks else None,
@@ -197,6 +199,9 @@ def _differences(lives: Sequence[Score]) -> tuple[str, ...]:
     lengths = {(life.learning_experiences, life.evaluation_experiences) for life in lives}
     if len(lengths) > 1 and any(any(one) for one in lengths):
         notes.append("its lifetimes differ in length")
+    told = lives[0].told if lives else None
+    if told is not None and len(told) < len(FACTS):
+        notes.append(f"its learner {told_words(told)}")
     return (*notes, *partly_bounded(lives))
 
 
@@ -309,6 +314,7 @@ def _names(firsts: Sequence[Score], alone: frozenset[str], *, pool: bool) -> lis
             "bounds": "; ".join(f"{task} from {_span(one)}" for task, one in list(life.bounds.items())[:3]),
             "argument": life.identity.argument,
             "protocol": life.protocol_name or "",
+            "told": "" if life.told is None else told_words(life.told),
             "code": life.learner_digest or "",
             "preset": life.preset,
             "tasks": f"{len(life.tasks)} tasks",
@@ -316,7 +322,7 @@ def _names(firsts: Sequence[Score], alone: frozenset[str], *, pool: bool) -> lis
         for life in firsts
     ]
     used = ["who", "type"]
-    for more in ("measure", "direction", "bounds", "argument", "protocol", "code", "preset", "tasks"):
+    for more in ("measure", "direction", "bounds", "argument", "told", "protocol", "code", "preset", "tasks"):
         brief = Counter(_joined(one, used) for one in described)
         clashing = {name for name, count in brief.items() if count > 1}
         if not clashing:

@@ -15,7 +15,7 @@ from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Survey
 from perdure.lazy import pl
 from perdure.metrics.declare import METRICS, ComparedAs, Threshold
-from perdure.metrics.score import Score
+from perdure.metrics.score import Score, told_words
 from perdure.results import LeftOut
 from perdure.settings.presets import STANDARD
 from perdure.stats.compare import Comparison, compare_lives, name_sections
@@ -245,7 +245,7 @@ def compare_systems(
         name_sections(comparisons),
         level,
         tuple(left for system in systems for left in system.left_out),
-        (*assumed, *(f"not compared: {text}" for text in alone)),
+        (*assumed, *_told_differently(systems), *(f"not compared: {text}" for text in alone)),
         tuple(letters),
         tally_of_systems(against_thresholds, bars, level),
     )
@@ -297,6 +297,14 @@ def compare_with_baseline(
         for found in comparisons
     ]
     return comparisons, letter_display(systems, bars, **how) if len(systems) > 2 else None
+
+
+def _told_differently(systems: Sequence[System]) -> Iterator[str]:
+    """Yield a note if learners were told different facts, which helps some of them."""
+    told = {system.name: system.lives[0].told for system in systems if system.lives}
+    if len(set(told.values())) > 1:
+        texts = (f"{name} {'does not record it' if facts is None else told_words(facts)}" for name, facts in told.items())
+        yield f"learners were told different things: {'; '.join(texts)}"
 
 
 def _primary(lifetimes: Sequence[Score]) -> str | None:
