@@ -53,6 +53,9 @@ def _data(data: GroupedSurvey) -> Iterator[str]:
         matrices = any(group.unit for group in counted)
         source = "read from accuracy matrices" if matrices else "read from logs of every experience"
         yield f"The measure was {join_words(measures)}, {source}."
+    stated = dict.fromkeys(text for group in counted for text in group.stated)
+    if stated:
+        yield f"Settings: {'; '.join(stated)}."
     scores = data.survey.scores
     counts = [
         _range("task", {len(score.tasks) for score in scores}),

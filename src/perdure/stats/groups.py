@@ -11,14 +11,13 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from perdure.curves.arrays import Range
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import ScoredLifetime, Survey
 from perdure.log.model import Identity
 from perdure.metrics.declare import Threshold
 from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.measure import restricted
-from perdure.metrics.score import Score, is_scaled, told_words
+from perdure.metrics.score import NamedRange, Score, is_scaled, stated_settings, told_words
 from perdure.results import json_keys, to_plain, with_checksum
 from perdure.scenario.model import FACTS
 from perdure.settings import Settings
@@ -162,6 +161,7 @@ def _group(
         notes=_differences(lives),
         spread=spreads_by_order(lives, bars, level),
         learned=learned,
+        stated=stated_settings(first),
         maintenance_over_learned_tasks=over_learned[MAINTENANCE_OVER_LEARNED] if over_learned else None,
     )
 
@@ -180,7 +180,7 @@ def _on_shared_tasks(lives: Sequence[Score], survey: Survey) -> tuple[tuple[Scor
             life,
             identity=replace(life.identity, tasks=tuple(task for task in life.tasks if task in shared)),
             metrics={
-                name: restricted(survey.metrics[name], one, shared, aggregate)
+                name: restricted(survey.metrics[name], one, shared, aggregate, life.weights)
                 for name, one in life.metrics.items()
                 if name in survey.metrics
             },
@@ -405,20 +405,20 @@ def _check_bounds(lives: Sequence[Score], where: str, advice: str) -> None:
 
 def _check_ranges(lives: Sequence[Score], where: str) -> None:
     """Refuse lifetimes that were scaled by different ranges of their data, as those of two score files may be."""
-    known: dict[tuple[Any, str], tuple[Range, Score]] = {}
+    known: dict[tuple[str | None, str], tuple[NamedRange, str]] = {}
     for life in lives:
         if life.preset != STANDARD or life.complete is False or not is_scaled(life.how):
             continue
-        for task, span in life.ranges.items():
-            first, example = known.setdefault((life.measure, task), (span, life))
+        spans = {(life.measure, task): span for task, span in life.named_ranges.items()}
+        for measure, ranges in life.other_ranges.items():
+            spans |= {(measure, task): NamedRange(span.low, span.high, span.given) for task, span in ranges.items()}
+        for key, span in spans.items():
+            first, example = known.setdefault(key, (span, life.id))
             if span != first and not (span.given or first.given):
-                shown = [
-                    f"{_span((ends.min, ends.max))} (as in {one.id})"
-                    for one in (example, life)
-                    for ends in (one.named_ranges[task],)
-                ]
+                both = ((first, example), (span, life.id))
+                shown = "; ".join(f"{_span((ends.min, ends.max))} (as in {name})" for ends, name in both)
                 raise PerdureError(
-                    f"results scaled by different ranges are never pooled; {task} has {'; '.join(shown)}",
+                    f"results scaled by different ranges are never pooled; {key[1]} has {shown}",
                     "compare the logs themselves, or give --bounds for all",
                     where=where,
                 )

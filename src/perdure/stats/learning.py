@@ -154,7 +154,7 @@ def _combined(
         Flag(flag) if found.count(flag) == len(tasks) else Flag.of_some(flag, found.count(flag), len(tasks))
         for flag in dict.fromkeys(found)
     )
-    value = math.exp(_mean_of(math.log(value) for value, _ in values.values()))
+    value = math.exp(score.mean_over_tasks({task: math.log(value) for task, (value, _) in values.items()}))
     return Measured(value, {task: (value,) for task, (value, _) in values.items()}, flags=tuple(flags))
 
 

@@ -237,13 +237,15 @@ def _from_pilot(
     if any(held.fewest < 2 for held in pilot.experts):
         return replace(made, why="one expert per task does not show how much experts differ; run 3")
     tables = [table for held in pilot.experts for table in held.tables]
-    spreads = [float(table.mean(axis=0).std(ddof=1)) for table in tables]
+    shares = [share for held in pilot.experts for share in held.shares]
+    # On the scale of a mean over tasks.
+    spreads = [share * float(table.mean(axis=0).std(ddof=1)) for share, table in zip(shares, tables, strict=True)]
     tasks = max((len(held.tables) for held in pilot.experts), default=0)
     plain = upper = design
     experts_bound = 1.0
     if spreads:
         experts_bound = spread_bound(sum(table.shape[1] - 1.0 for table in tables))
-        typical = math.sqrt(sum(spread**2 for spread in spreads) / len(spreads)) / pilot.sd
+        typical = tasks * math.sqrt(sum(spread**2 for spread in spreads) / len(spreads)) / pilot.sd
         plain = replace(design, experts=ExpertSample(each, tasks, typical))
         upper = replace(design, experts=ExpertSample(each, tasks, experts_bound * typical / bound))
     gains = _narrowed(name, pilot, valued, lifetimes, plain)
@@ -265,7 +267,7 @@ def _from_pilot(
         for values in pilot.sides
     ]
     repeats = 2 if design.question != "threshold" and len(pilot.experts) == 1 else 1
-    experts = [(experts_bound * spread / tasks, each) for spread in spreads] * repeats
+    experts = [(experts_bound * spread, each) for spread in spreads] * repeats
     stream = int(rng.integers(2**32))
 
     def redrawn(count: int) -> float:

@@ -15,7 +15,7 @@ from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Survey
 from perdure.lazy import pl
 from perdure.metrics.declare import METRICS, ComparedAs, Threshold
-from perdure.metrics.score import Score, told_words
+from perdure.metrics.score import Score, stated_settings, told_words
 from perdure.results import LeftOut
 from perdure.settings.presets import STANDARD
 from perdure.stats.compare import Comparison, compare_lives, name_sections
@@ -200,6 +200,7 @@ def compare_systems(
     systems, assumed = _placed(systems)
     bars = {name: bar for system in systems for name, bar in system.bars.items()}
     comparisons: list[Comparison] = []
+    stated = next((stated_settings(life) for system in systems for life in system.lives), ())
     alone: list[str] = []
     letters: list[Letters] = []
     against_thresholds: dict[str, tuple[Score, ...]] = {}
@@ -245,7 +246,7 @@ def compare_systems(
         name_sections(comparisons),
         level,
         tuple(left for system in systems for left in system.left_out),
-        (*assumed, *_told_differently(systems), *(f"not compared: {text}" for text in alone)),
+        (*stated, *assumed, *_told_differently(systems), *(f"not compared: {text}" for text in alone)),
         tuple(letters),
         tally_of_systems(against_thresholds, bars, level),
     )
