@@ -34,7 +34,7 @@ from perdure.sample_size import lifetimes_by_rule
 from perdure.scenario.compose import compose, parse_task
 from perdure.scenario.document import read_source
 from perdure.scenario.model import FACTS, Fact, Task
-from perdure.scenario.syllabus import Syllabus, parse_syllabus
+from perdure.scenario.syllabus import Syllabus, checked_syllabus, join_syllabi, parse_syllabus, syllabus_text
 from perdure.settings import read_settings
 
 __all__ = [
@@ -296,7 +296,7 @@ def _scenario(
 def _syllabus(table: ScenarioTable, where: str, folder: Path) -> Syllabus:
     """Return the syllabus that a scenario names or holds."""
     if table.file is not None:
-        text, name = read_source(table.file, folder)
+        text, name = _source(table.file, folder)
     else:
         text, name = json.dumps(table.syllabus), table.name or "syllabus"
     syllabus, problems = parse_syllabus(text, name)
@@ -306,13 +306,22 @@ def _syllabus(table: ScenarioTable, where: str, folder: Path) -> Syllabus:
     return syllabus
 
 
+def _source(file: str | list[str], folder: Path) -> tuple[str, str]:
+    """Return the text and the place of a syllabus; of several, which are joined."""
+    if isinstance(file, str):
+        return read_source(file, folder)
+    parts = [checked_syllabus(*read_source(name, folder)) for name in file]
+    joined = join_syllabi(parts)
+    return syllabus_text(joined), joined.scenario.name
+
+
 def _inline_files(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the document with the content of each file in place of its name."""
 
     def inlined(scenario: Mapping[str, Any]) -> dict[str, Any]:
         if "file" not in scenario:
             return dict(scenario)
-        text, name = read_source(scenario["file"], folder)
+        text, name = _source(scenario["file"], folder)
         document = {"name": name, **json.loads(text)}
         return {**{key: value for key, value in scenario.items() if key != "file"}, "syllabus": document}
 
