@@ -35,7 +35,7 @@ EXPERTS = 5
 
 def protocol(lives: int, use: str, params: dict[str, Any]) -> Protocol:
     """Return a protocol of the demo's arcade: `lives` lifetimes over both scenarios, and 5 experts per task."""
-    file = Path(perdure.__file__).parent / "run" / "embedded" / "arcade.toml"
+    file = Path(perdure.__file__).parent / "runner" / "embedded" / "arcade.toml"
     document = tomllib.loads(file.read_text())
     document["lifetimes"] = math.ceil(lives / len(document["scenarios"]))
     return parse_protocol({**document, "experts": EXPERTS, "learner": {"use": use, "params": params}})

@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from perdure.log.rules import Rule
     from perdure.metrics.presets import Preset
 
-__all__ = ["on_files", "on_page_markdown", "pages"]
+__all__ = ["DEPARTURES", "on_files", "on_page_markdown", "pages"]
+
+DEPARTURES = tomllib.loads((Path(__file__).parent / "departures.toml").read_text(encoding="utf-8"))
+"""Preset → its differences from its document."""
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -159,7 +163,7 @@ def _preset(preset: Preset) -> str:
             by_reason.setdefault(why, []).append(f"`{key}`")
         fixed = table(("key", "why"), ((", ".join(keys), why) for why, keys in by_reason.items()))
         parts.append(f"\n### What it fixes\n\nGiven as an option or in a file, it is refused.\n\n{fixed}")
-    departures = [(each.where, each.document, each.here, each.because) for each in preset.departures]
+    departures = [tuple(departure.values()) for departure in DEPARTURES[preset.name]]
     parts.append("\n### Where it differs\n\n" + table(("where", "the document", "here", "because"), departures))
     return "".join(parts)
 
@@ -188,11 +192,17 @@ def _preparation(prep: Preparation) -> Iterable[str]:
 
 def tasks() -> str:
     """Return the page of built-in tasks and their parameters."""
-    from perdure.tasks.catalogue import parameter_table, task_table
+    from perdure.tasks.catalogue import kind_named
     from perdure.tasks.interface import TASKS
 
-    parts = ["# Tasks\n\nBesides these, any Gymnasium environment by its id.\n\n", task_table()]
-    parts.extend(f"\n\n## {name}\n\n{parameter_table(name)}" for name in TASKS.names())
+    parts = ["# Tasks\n\nBesides these, any Gymnasium environment by its id.\n\n"]
+    kinds = {name: kind_named(name) for name in TASKS.names()}
+    parts.append(
+        table(("task", "what is to be learned"), ((f"`{name}`", kind.summary) for name, kind in kinds.items()))
+    )
+    for name, kind in kinds.items():
+        rows = ((f"`{item.name}`", repr(item.default), item.form, item.meaning) for item in kind.parameters or ())
+        parts.append(f"\n\n## {name}\n\n{table(('parameter', 'default', 'may be', 'meaning'), rows)}")
     return "".join(parts) + "\n"
 
 
@@ -331,10 +341,10 @@ def _signature(function: Any) -> str:
 
 def schemas() -> str:
     """Return the page of JSON documents: top-level keys and complete schemas."""
-    from perdure.schemas import DOCUMENTS, schema
+    from scripts.schemas import DOCUMENTS, SYLLABUS, schema
 
     parts = ["# JSON\n\nWhat `--json` writes and what is read; shipped as `perdure/schemas/NAME.schema.json`.\n"]
-    for name in DOCUMENTS:
+    for name in (*DOCUMENTS, SYLLABUS):
         document = schema(name)
         top = document
         if "$ref" in top:

@@ -46,7 +46,6 @@ EVERYONES = {
     "registry",
     "results",
     "sample_size",
-    "schemas",
     "settings",
     "stopping",
     "tables",

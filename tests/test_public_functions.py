@@ -59,6 +59,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: perdure.metric(lambda scenario: iter(()), better=cast("Any", "up")),
         "unknown value of better 'up'; known: higher, lower",
     ),
+    "the name of sites instead of their function": (
+        lambda: perdure.metric(cast("Any", "each_learning_block")),
+        "sites is 'each_learning_block'; give a function of perdure.scenario.sites",
+    ),
     "a near word": (
         lambda: perdure.compare(TABLE, paired=cast("Any", "yess")),
         "unknown value of paired 'yess'; did you mean 'yes'",

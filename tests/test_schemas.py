@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from perdure.schemas import DOCUMENTS, schema
+from perdure.scenario.grammar import SCENARIO_TYPES
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from scripts.schemas import FOLDER, text
+from scripts.schemas import DOCUMENTS, FOLDER, SYLLABUS, schema, text
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -22,10 +22,14 @@ def test_a_packaged_schema_matches_its_declaration(name: str) -> None:
 
 
 def test_every_packaged_schema_is_declared() -> None:
-    assert {file.name for file in FOLDER.glob("*.json")} == {f"{name}.schema.json" for name in DOCUMENTS}
+    assert {file.name for file in FOLDER.glob("*.json")} == {f"{name}.schema.json" for name in (*DOCUMENTS, SYLLABUS)}
 
 
-@pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "syllabus"])
+def test_the_schema_of_a_syllabus_knows_every_scenario_type() -> None:
+    assert schema(SYLLABUS)["properties"]["scenario_type"]["enum"] == [*SCENARIO_TYPES]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_object_refuses_unknown_keys_and_has_a_description(name: str) -> None:
     json_schema = schema(name)
     for item in (json_schema, *json_schema.get("$defs", {}).values()):

@@ -145,7 +145,7 @@ def test_the_study_gives_the_verdicts_of_the_decision_layer(preset: str, n: int,
     (group,) = groups(survey_group(held, "dispersed", 1, n, k, preset))
     for name, metric in HEADLINE.items():
         estimate = group.estimates[metric]
-        ours = judging.said(summary_by_layout["dispersed"], preset, name, n, k)
+        ours = judging.verdicts_on(summary_by_layout["dispersed"], preset, name, n, k)
         verdict = {1: "met", -1: "not met", 0: "undecided"}[int(ours.verdict[1])]
         assert verdict == estimate.verdict, (name, estimate)
         back = np.exp if preset == "standard" and name != "pm" else float
@@ -193,7 +193,7 @@ def test_the_rates_equal_those_of_the_stored_lifetimes(results: Any, cells: Any)
     for row in results.rates.filter(preset="standard", learner="separate").iter_rows(named=True):
         if row["metric"] in ("rp", "se"):
             continue
-        verdicts = judging.said(
+        verdicts = judging.verdicts_on(
             cells[row["family"], row["learner"], row["layout"]], "standard", row["metric"], row["n"], 5
         )
         # Stored lifetimes are rounded, so that a borderline group may change sides.

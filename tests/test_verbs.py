@@ -108,7 +108,7 @@ def test_methods_of_one_table_are_compared_with_each_other(frame: pl.DataFrame) 
     result = perdure.compare(frame, baseline="forgets", settings=perdure.Settings(metrics=("PM",)))
     ((comparison,),) = [tuple(result)]
     assert (comparison.system, comparison.baseline, len(result)) == ("keeps", "forgets", 1)
-    assert comparison.differences["performance_maintenance"].word == "better"
+    assert comparison.differences["performance_maintenance"].word == "keeps more"
     assert [group.learner for group in perdure.groups(perdure.survey(frame))] == ["keeps", "forgets"]
 
 

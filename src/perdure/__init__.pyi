@@ -22,7 +22,9 @@ from .curves.model import Curve as Curve
 from .curves.model import Preparation as Preparation
 from .errors import LogError as LogError
 from .errors import PerdureError as PerdureError
+from .errors import ProtocolError as ProtocolError
 from .errors import RecordError as RecordError
+from .errors import ScenarioError as ScenarioError
 from .evaluation import Evaluation as Evaluation
 from .evaluation import PreparedProtocol as PreparedProtocol
 from .evaluation import ProtocolLint as ProtocolLint
@@ -67,9 +69,11 @@ from .scenario.syllabus import join_syllabi as join_syllabi
 from .scenario.syllabus import read_syllabus as read_syllabus
 from .scenario.syllabus import write_syllabus as write_syllabus
 from .settings import Settings as Settings
+from .stats.compare import Comparison as Comparison
 from .stats.correlate import Correlations as Correlations
 from .stats.groups import GroupedSurvey as GroupedSurvey
 from .stats.groups import groups as groups
+from .stats.model import Estimate as Estimate
 from .stats.model import Group as Group
 from .stats.plan import Plan as Plan
 from .stats.robust import interquartile_mean as interquartile_mean

@@ -422,6 +422,8 @@ def plan(
     if compare not in (None, "paired", "unpaired"):
         raise UnknownNameError("comparison", str(compare), ("paired", "unpaired"))
     design = Design(compare or "threshold", round(1 - settings.level, 12) if alpha is None else alpha, beta)
+    if compare and expert_sd is not None:
+        raise PerdureError("experts are no part of a comparison of two learners", "leave out `expert_sd` or `compare`")
     has_own_spread = k is not None or expert_sd is not None
     if pilot is not None:
         if has_own_spread:
@@ -918,14 +920,14 @@ def figure(
 
 
 def check(log: str | os.PathLike[str], settings: Settings | None = None, **by_name: Unpack[SettingsByName]) -> Check:
-    """Check a log: find every problem, with its file, its line and its fix.
+    """Check a log or a folder of logs: find every problem, with its file, its line and its fix.
 
     Parameters
     ----------
     log
-        Path of a log.
+        Path of a log, or of a folder of logs.
     settings
-        Settings made before. Only `columns`, `rows`, `unit` and `max_unpacked` are used.
+        Settings made before. Only those of reading are used, such as `columns` and `measure`.
     **by_name
         Fields of `Settings`.
 
@@ -944,10 +946,14 @@ def check(log: str | os.PathLike[str], settings: Settings | None = None, **by_na
     >>> perdure.check("logs/naive-0").ok
     True
     """
-    from perdure.log.check import check_log
+    from perdure.gather.find import find_lifetimes
+    from perdure.log.check import check_log, joined
 
-    chosen = settings_from(settings, check, **by_name)
-    return check_log(log, columns=chosen.columns, rows=chosen.rows, unit=chosen.unit, max_unpacked=chosen.max_unpacked)
+    options = settings_from(settings, check, **by_name).reading()
+    found = find_lifetimes([log], options=options)
+    logs = {one.path: one.rows or options.rows for one in (*found.lifetimes, *found.experts)}
+    checks = {path: check_log(path, replace(options, rows=rows)) for path, rows in logs.items()}
+    return joined(checks, found.left_out)
 
 
 class Exported(Struct, frozen=True):

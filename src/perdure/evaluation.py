@@ -251,12 +251,12 @@ class Evaluation(Tabular, Struct, frozen=True, eq=False):
 
 def settings_of(protocol: Protocol) -> Settings:
     """Return the settings that a protocol's lifetimes are scored with. Raise before anything runs if they are wrong."""
+    from perdure.metrics.presets import compared
     from perdure.metrics.score import Scorer
 
     settings = Settings(**protocol.score, origins=dict.fromkeys(protocol.score, "protocol"))
-    compared = [metric.name for metric in METRICS if metric.compared and metric.compared.of == "log"]
-    if protocol.primary and METRICS.canonical(protocol.primary) not in compared:
-        raise UnknownNameError("primary metric", protocol.primary, compared).with_place(file=protocol.place)
+    if protocol.primary and METRICS.canonical(protocol.primary) not in compared():
+        raise UnknownNameError("primary metric", protocol.primary, compared()).with_place(file=protocol.place)
     try:
         Scorer(settings)
     except PerdureError as problem:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from perdure.errors import LogError
+from perdure.errors import LogError, PerdureError
 
 HEADER_LIMIT = 64 << 20
 """Bytes of a manifest, syllabus, protocol or other small JSON or TOML file. 10⁵ blocks take a tenth of it."""
@@ -241,6 +241,30 @@ def write(target: Path, content: bytes | memoryview, *, synced: bool = True) -> 
     """Replace the content of a file; readers see the old content or the new one."""
     with replacement(target, synced=synced) as part:
         part.write_bytes(content)
+
+
+@contextlib.contextmanager
+def reading(
+    place: object, fix: str = "let it be read, or leave it out", error: type[PerdureError] = LogError
+) -> Iterator[None]:
+    """Turn an OSError into an `error` that names the file."""
+    try:
+        yield
+    except PerdureError:
+        raise
+    except OSError as problem:
+        raise error(f"cannot be read: {problem.strerror or problem}", fix, file=place) from problem
+
+
+@contextlib.contextmanager
+def writing(
+    place: object, fix: str = "choose another place", error: type[PerdureError] = PerdureError
+) -> Iterator[None]:
+    """Turn an OSError into an `error` that names the file or folder."""
+    try:
+        yield
+    except OSError as problem:
+        raise error(f"cannot be written: {problem.strerror or problem}", fix, file=place) from problem
 
 
 def deliver(target: Path, content: bytes) -> None:

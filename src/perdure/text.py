@@ -33,6 +33,19 @@ def number(value: float | None, width: float | None = None) -> str:
     return (f"{value + 0.0:.4g}" if abs(value) < 9999.5 else f"{value:.0f}").replace("-", "−")
 
 
+def decimals_of(values: Iterable[float]) -> int:
+    """Return the decimals that numbers of one figure share: none for integers, else three digits of the largest.
+
+    Numbers up to 1 have two decimals.
+    """
+    known = list(values)
+    largest = max((abs(value) for value in known), default=0.0)
+    if largest == 0 or all(value == round(value) for value in known):
+        return 0
+    digits = math.ceil(math.log10(largest))
+    return max(0, 3 - digits if digits > 0 else 2 - digits)
+
+
 def interval(low: float | None, high: float | None, between: str = " … ") -> str:
     """Format both ends of an interval with the decimals that its width justifies, or return a dash."""
     if low is None or high is None:

@@ -89,19 +89,30 @@ def expert_parts(summed: Any, metric: str, n: int, k: int) -> Array:
 
 
 def interval(values: Array, experts: Array | None, k: int, level: float) -> tuple[Array, Array]:
-    """Return the mean of each group and half the width of its interval (Satterthwaite's degrees of freedom)."""
+    """Return the mean of each group and half the width of its interval.
+
+    Degrees of freedom are Satterthwaite's. With 3 or 4 lifetimes and experts, the quantiles of both are weighted by
+    their variances instead.
+    """
     known = np.isfinite(values)
     count = known.sum(axis=1)
     mean = np.where(known, values, 0).sum(axis=1) / np.maximum(count, 1)
     squares = (np.where(known, values - mean[:, None], 0) ** 2).sum(axis=1)
     freedom = np.maximum(count - 1, 1).astype(float)
     variance = squares / freedom / np.maximum(count, 1)
+    quantile = stdtrit(freedom, 0.5 + level / 2)
     if experts is not None:
-        total = variance + experts.sum(axis=1)
-        below = variance**2 / freedom + (experts**2).sum(axis=1) / (k - 1)
+        of_experts = experts.sum(axis=1)
+        below = (experts**2).sum(axis=1) / (k - 1)
+        expert_freedom = np.where(below > 0, of_experts**2 / np.where(below > 0, below, 1), 1)
+        total = variance + of_experts
+        below += variance**2 / freedom
         freedom = np.where(below > 0, total**2 / np.where(below > 0, below, 1), freedom)
+        weighted = variance * quantile + of_experts * stdtrit(expert_freedom, 0.5 + level / 2)
+        few = (count < 5) & (total > 0)
+        quantile = np.where(few, weighted / np.where(few, total, 1), stdtrit(freedom, 0.5 + level / 2))
         variance = total
-    half = stdtrit(freedom, 0.5 + level / 2) * np.sqrt(variance)
+    half = quantile * np.sqrt(variance)
     return np.where(count > 0, mean, np.nan), np.where(count > 1, half, np.nan)
 
 

@@ -43,7 +43,7 @@ def test_json_fits_its_schema() -> None:
 def test_two_learners_are_planned_for_each_and_for_holm() -> None:
     said = run_verb("plan", "--compare", "unpaired", "--quiet").output
     assert "23 for the test behind the verdict" in said
-    assert "32 if it is the only one of 5 headline metrics that differs" in said
+    assert "33 if it is the only one of 6 metrics that differs" in said
 
 
 def test_lives_and_experts_are_two_dials() -> None:

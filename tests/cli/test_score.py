@@ -369,3 +369,5 @@ def test_tasks_with_measures_of_their_own_are_all_scored(tmp_path: Path) -> None
     assert turned["metrics"]["cumulative_gain"]["value"] == 0.0
     with pytest.raises(PerdureError, match="no common range"):
         invoke(tmp_path / "life", "--measure", "pong=reward,battle=error", "--scale", "run")
+    with pytest.raises(PerdureError, match="no measure is named for task 'battle'"):
+        invoke(tmp_path / "life", "--measure", "pong=reward,battle")

@@ -6,11 +6,11 @@ import json
 from typing import Any, NamedTuple
 
 import msgspec
+from scripts.schemas import document
 from typer.testing import CliRunner, Result
 
 from perdure.cli.app import application
 from perdure.errors import PerdureError
-from perdure.schemas import document
 
 __all__ = ["Outcome", "fits", "outcome", "run_verb", "scored"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from perdure.errors import LearnerError
 from perdure.learners.find import LEARNERS, REFERENCE, find_learner, make_learner
-from perdure.learners.interface import LearnerError
 
 
 @pytest.mark.parametrize("name", [name for name in REFERENCE if name != "ppo"])

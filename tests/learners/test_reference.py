@@ -165,7 +165,7 @@ def test_the_gradient_of_the_network_equals_finite_differences() -> None:
 
 
 def test_an_action_space_without_numbers_is_refused_with_a_message(tmp_path: Path) -> None:
-    from perdure.learners.interface import LearnerError
+    from perdure.errors import LearnerError
 
     learner = make_learner("q-learning", 1, {})
     scenario = Scenario.of("test", [Block("learn", "pendulum", 1)], [Task("pendulum", env="Pendulum-v1")])

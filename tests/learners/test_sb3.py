@@ -12,9 +12,8 @@ import pytest
 from gymnasium import spaces
 
 import perdure
-from perdure.errors import MissingExtraError
+from perdure.errors import LearnerError, MissingExtraError
 from perdure.learners.find import find_learner, make_learner
-from perdure.learners.interface import LearnerError
 from perdure.learners.sb3 import PPOLearner, flat_size, flattened
 from perdure.runner.contract import EPISODES, check_learner
 from perdure.runner.lifetime import lead, run_lifetime

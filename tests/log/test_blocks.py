@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from perdure.errors import LogError, UnknownNameError
 from perdure.log.blocks import in_order
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
+from perdure.log.rules import STANDARD_COLUMNS
 
 
 def lifetime(rows: list[dict[str, Any]]) -> Lifetime:

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from perdure.errors import LogError
 from perdure.log.formats.l2logger import L2LOGGER
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
 from perdure.log.read import Options, Reader
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.testing import check_reader, require
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from perdure.log.blocks import in_order
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.log.variants import sets_of, settle
 
 Row = Mapping[str, Any]

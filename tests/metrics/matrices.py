@@ -14,7 +14,8 @@ from hypothesis.extra import numpy as hnp
 from perdure.curves.model import Curves
 from perdure.curves.prepare import matrix_curves
 from perdure.log.accuracy_matrix import AccuracyMatrix, passage_of
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.metrics import matrix_formulas
 from perdure.metrics.declare import Metric
 from perdure.metrics.matrix import AccuracySites

@@ -11,7 +11,8 @@ from tests.metrics.new_definitions import Life, Part
 
 from perdure.curves.experts import Experts, compare_with_experts
 from perdure.curves.model import Preparation
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.metrics.score import Score, Scorer
 from perdure.settings import Settings
 

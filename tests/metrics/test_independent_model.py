@@ -17,7 +17,8 @@ import polars as pl
 import pytest
 
 from perdure.gather.survey import score
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
+from perdure.log.rules import STANDARD_COLUMNS
 
 TINY = 1e-9
 

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 from msgspec.structs import replace
+from scripts.schemas import document, document_of
 from tests.metrics.written import LIFE, written
 
 import perdure
@@ -28,8 +29,6 @@ from perdure.metrics.presets import PRESETS
 from perdure.metrics.score import Score, Scorer, prepared_table
 from perdure.results import with_checksum
 from perdure.scenario.model import Block, Scenario, Task
-from perdure.schemas import document
-from perdure.schemas.structs import document_of
 from perdure.settings import Settings
 from perdure.stats.groups import group_survey
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.reports.palette import COLOURS, dark_colours, looks
+from perdure.reports.palette import COLOURS, contrast, dark_colours, looks, mix
 
 
 @given(st.lists(st.text(min_size=1), unique=True, max_size=120))
@@ -36,3 +36,15 @@ def test_every_colour_stands_out_on_white_and_on_dark_paper() -> None:
         assert 1.05 / (luminance(colour) + 0.05) > 1.9, colour
     for colour in dark_colours():
         assert (luminance(colour) + 0.05) / (luminance("#15181c") + 0.05) > 3, colour
+
+
+@given(st.floats(0, 1))
+def test_a_number_is_readable_on_every_colour_of_a_scale(amount: float) -> None:
+    for pale, deep in (("#f1f5f9", "#0a4f86"), ("#ffffff", "#000000")):
+        fill = mix(pale, deep, amount)
+        assert max(contrast(fill, "#ffffff"), contrast(fill, "#1d2227")) >= 3.9
+
+
+def test_black_and_white_have_the_largest_contrast() -> None:
+    assert round(contrast("#000000", "#ffffff"), 6) == round(contrast("#ffffff", "#000000"), 6) == 21
+    assert contrast("#123456", "#123456") == 1

@@ -13,15 +13,14 @@ import pytest
 from msgspec.structs import replace
 
 import perdure
-from perdure.errors import LogError, ScenarioError
-from perdure.learners.interface import Answer, LearnerError, Situation, Transition
+from perdure.errors import LearnerError, LogError, ScenarioError, TaskError
+from perdure.learners.interface import Answer, Situation, Transition
 from perdure.runner.lifetime import LiveRun, lead, run_lifetime
 from perdure.runner.seeds import Seeds
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Block, Scenario, Task
 from perdure.scenario.syllabus import Syllabus, parse_syllabus
 from perdure.tasks.episodes import Episodes
-from perdure.tasks.interface import TaskError
 
 SHORT = {"points": 1, "steps": 30}
 PONGS = (Task("pong", "wide", params={**SHORT, "bot/paddle/width": 0.4}), Task("pong", "narrow", params=SHORT))

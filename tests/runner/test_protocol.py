@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from perdure.errors import UnknownNameError
+from perdure.errors import ProtocolError, UnknownNameError
 from perdure.runner.document import ProtocolTable
 from perdure.runner.plan import RunPlan
-from perdure.runner.protocol import ProtocolError, parse_protocol, read_protocol, read_protocols
+from perdure.runner.protocol import parse_protocol, read_protocol, read_protocols
 from perdure.scenario.compose import compose
 from perdure.scenario.syllabus import write_syllabus
 from perdure.stats.plan import make_plan

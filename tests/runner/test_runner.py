@@ -16,11 +16,11 @@ import polars as pl
 import pytest
 
 import perdure
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, ProtocolError
 from perdure.runner.engines import Event
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import RunPlan
-from perdure.runner.protocol import ProtocolError, read_protocol
+from perdure.runner.protocol import read_protocol
 from perdure.runner.runner import run_learner
 
 WriteProtocol = Callable[..., Path]

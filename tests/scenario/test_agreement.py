@@ -10,11 +10,12 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.metrics.declare import METRICS
 from perdure.scenario.lint import lint
 from perdure.scenario.model import Scenario, VariantMode
-from perdure.scenario.parameters import iterate
+from perdure.scenario.parameters import episodes
 from perdure.scenario.syllabus import parse_syllabus
 
 MODES = {"learn": "train", "evaluate": "test"}
@@ -36,8 +37,8 @@ def log_run(scenario: Scenario, seed: int) -> Lifetime:
             "timestamp": "20260101T000000.000000",
             "reward": float(index % 7),
         }
-        for block, episodes in iterate(scenario, seed)
-        for index, params in enumerate(episodes)
+        for position, block in enumerate(scenario.blocks)
+        for index, params in enumerate(episodes(block, position, seed))
     ]
     frame = pl.DataFrame(rows, schema={**STANDARD_COLUMNS, "reward": pl.Float64()})
     return Lifetime("life", frame, {"reward": "higher"})

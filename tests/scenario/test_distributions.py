@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.scenario.model import Block, Scenario
-from perdure.scenario.parameters import distribution_problem, draw_parameters, episodes, is_drawn, iterate
+from perdure.scenario.model import Block
+from perdure.scenario.parameters import distribution_problem, draw_parameters, episodes, is_drawn
 
 PARAMS: dict[str, Any] = {
     "width": {"$uniform": [0.1, 0.3]},
@@ -79,15 +79,6 @@ def test_episodes_do_not_share_their_parameters() -> None:
     first, second = episodes(Block("learn", "pong", 2, {"w": 1}), 0, 0)
     first["w"] = 9
     assert second == {"w": 1}
-
-
-def test_iterating_a_scenario_gives_each_block_with_its_episodes() -> None:
-    blocks = (Block("evaluate", "pong", 2, {"w": {"$uniform": [0, 1]}}), Block("learn", "pong", 3, {"w": 2}, group=1))
-    drawn = [
-        (block.mode, [params["w"] for params in item]) for block, item in iterate(Scenario.of("s", blocks), seed=4)
-    ]
-    assert drawn[0][1] == [draw_parameters(blocks[0].params, 4, 0, index)["w"] for index in range(2)]
-    assert drawn[1] == ("learn", [2, 2, 2])
 
 
 @pytest.mark.parametrize(

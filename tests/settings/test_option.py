@@ -43,6 +43,11 @@ def test_text_is_accepted_or_refused_with_a_message(text: str, name: str) -> Non
     [
         ("measure", "reward", "reward"),
         ("measure", "Pong=reward, battle=units", {"pong": "reward", "battle": "units"}),
+        (
+            "measure",
+            "gsm8k=exact_match,strict-match, mbpp=acc",
+            {"gsm8k": "exact_match,strict-match", "mbpp": "acc"},
+        ),
         ("margins", "a=1", {"a": 1.0}),
         ("columns", "exp_num=episode", {"exp_num": "episode"}),
         ("metrics", "a, b", ("a", "b")),
@@ -60,8 +65,8 @@ def test_text_gives_the_same_value_as_plain_data(name: str, text: Any, value: An
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("measure", "pong=reward,battle"),
         ("measure", "pong="),
+        ("measure", "pong=reward,=units"),
         ("margins", "a"),
         ("margins", "a=-1"),
         ("columns", "=x"),

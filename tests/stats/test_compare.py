@@ -204,7 +204,9 @@ def test_a_primary_metric_without_a_value_withholds_the_other_verdicts() -> None
 def test_systems_that_practise_different_tasks_get_no_verdict() -> None:
     ours = tuple(altered(one, order=("a", "c")) for one in lives(normal(9, 1, 6)))
     comparison = compare_lives(ours, lives(normal(0, 1, 6, 2)), PM, names=("ours", "theirs"), paired="no")
-    assert comparison.tested["performance_maintenance"].verdict == "undecided"
+    difference = comparison.tested["performance_maintenance"]
+    assert (difference.verdict, difference.p, difference.test) == ("undecided", None, None)
+    assert "only ours practises c; only theirs practises b" in difference.sentence
     assert comparison.notes == ("undecided: only ours practises c; only theirs practises b",)
 
 

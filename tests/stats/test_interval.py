@@ -70,7 +70,7 @@ def test_p_is_the_level_at_which_a_weighted_interval_touches_the_threshold(
     p = found.p(against)
     assert p is not None
     assert (p < 1 - level) == (not found.low <= against <= found.high) == (found.side(against) != 0)
-    if 1e-9 < p < 1 - 1e-9:
+    if 1e-9 < p < 1 - 1e-5:  # of a larger p, 1 − p has too few digits
         touching = weighted_interval_of(mean, parts, 1 - p)
         assert touching.half == pytest.approx(abs(mean - against), rel=1e-6)
 

@@ -13,9 +13,11 @@ from tests.metrics.written import table
 from perdure.curves.arrays import Array
 from perdure.gather.survey import survey
 from perdure.log.model import Lifetime
+from perdure.metrics.efficiency import NEVER_REACHED
 from perdure.metrics.score import Score
 from perdure.settings import Settings
 from perdure.stats.learning import LEARNING_PERFORMANCE, LEARNING_SPEED, add_learning_metrics
+from perdure.stats.systems import compare_with_baseline
 
 Curves = Mapping[str, Any]
 """Task → its learning curve."""
@@ -234,6 +236,51 @@ def test_a_reference_that_does_not_rise_leaves_speed_alone_without_a_value() -> 
     for side in made.values():
         assert side[0].metrics[LEARNING_SPEED].why == "the reference did not learn b"
         assert side[0].metrics[LEARNING_PERFORMANCE].value is not None
+
+
+def test_a_comparison_says_that_speed_is_undecided_because_the_reference_did_not_learn() -> None:
+    rng = np.random.default_rng(5)
+    lives = scored([lifetime(str(n), {"a": rising(rng, 60), "b": rising(rng, 60)[::-1]}, seed=n % 3) for n in range(6)])
+    (comparison,), _ = compare_with_baseline({"first": lives[:3], "second": lives[3:]}, "second", {})
+    speed = comparison.tested[LEARNING_SPEED]
+    assert (speed.verdict, speed.why) == ("undecided", "the reference did not learn b")
+    assert speed.sentence == "learning speed: undecided (the reference did not learn b)."
+    assert comparison.family == ("final_performance", LEARNING_PERFORMANCE)
+    assert {comparison.tested[name].family for name in comparison.family} == {2}
+
+
+def test_a_comparison_without_a_final_evaluation_says_which_one_is_missing() -> None:
+    rng = np.random.default_rng(12)
+    lives = scored(
+        [table(str(n), [("train", "a", list(rising(rng, 60, 9 - 4 * (n > 2))))], seed=n % 3) for n in range(6)]
+    )
+    (comparison,), _ = compare_with_baseline({"first": lives[:3], "second": lives[3:]}, "second", {})
+    assert comparison.answer == (
+        "Which one ends up better, first or second, is undecided: needs an evaluation of a after the last learning. "
+        "3 lifetimes of first cannot rule out that up to 63 % collapse; on average first learns more and learns faster."
+    )
+
+
+def test_flags_of_learning_speed_are_counted_in_the_comparison() -> None:
+    rng = np.random.default_rng(6)
+    curves = [rising(rng, 60) for _ in range(3)] + [np.full(60, 2.0) + rng.normal(0, 0.1, 60) for _ in range(3)]
+    lives = scored([lifetime(str(n), {"a": curve}, seed=n % 3) for n, curve in enumerate(curves)])
+    (comparison,), _ = compare_with_baseline({"good": lives[:3], "flat": lives[3:]}, "flat", {})
+    speed = comparison.tested[LEARNING_SPEED]
+    assert [(flag.flag, flag.n) for flag in speed.flags] == [(NEVER_REACHED, 3)]
+    assert f"{NEVER_REACHED}: 3 of 6 lifetimes" in speed.sentence
+
+
+@pytest.mark.parametrize("aggregate", ["mean", "median"])
+def test_tasks_are_averaged_as_requested(aggregate: str) -> None:
+    rng = np.random.default_rng(13)
+    bounds = dict.fromkeys("abc", (0.0, 10.0))
+    curves = {task: rising(rng, 60, height) for task, height in zip("abc", (8.0, 7.0, 1.0), strict=True)}
+    (score,) = scored([lifetime("x", curves)], bounds=bounds, aggregate=aggregate)
+    made, _ = add_learning_metrics({"x": (score,)})
+    measured = made["x"][0].metrics[LEARNING_PERFORMANCE]
+    logarithms = [np.log(values[0]) for values in measured.by.values()]
+    assert measured.value == pytest.approx(np.exp(getattr(np, aggregate)(logarithms)))
 
 
 def test_a_lifetime_that_never_reaches_the_target_counts_one_more_than_its_length_and_is_flagged() -> None:

@@ -47,6 +47,13 @@ def test_a_seed_that_is_there_twice_cannot_be_paired() -> None:
         pair(again, THEIRS, "yes")
 
 
+def test_a_seed_that_recurs_in_another_order_cannot_be_paired() -> None:
+    ours, theirs = (
+        (*side, *(altered(one, id=f"{one.id}-reversed", order=("b", "a")) for one in side)) for side in (OURS, THEIRS)
+    )
+    assert pair(ours, theirs).told == "not paired: seed 0 occurs twice on one side"
+
+
 def test_asking_for_pairs_where_none_match_is_refused_with_the_counts() -> None:
     others = tuple(altered(one, seed=(one.seed or 0) + 100) for one in THEIRS)
     with pytest.raises(PerdureError, match="0 of 3 and 3 lifetimes match"):

@@ -66,6 +66,11 @@ def test_what_cannot_be_planned_is_said(asked: dict[str, float], said: str) -> N
         perdure.plan(detect=asked)
 
 
+def test_gains_over_own_experts_have_no_prior_for_two_learners() -> None:
+    with pytest.raises(PerdureError, match="or choose performance_maintenance, forward_transfer or backward_transfer"):
+        perdure.plan(detect={"RP": 1.2}, compare="paired")
+
+
 def test_an_effect_is_given_once() -> None:
     with pytest.raises(PerdureError, match="give `detect`, or k"):
         perdure.plan(1.0, detect={"PM": 5})

@@ -112,6 +112,18 @@ def test_a_favourable_answer_states_the_share_that_may_collapse(
     assert share in replace(comparison, tested={"final_performance": reached}).answer
 
 
+def test_favourable_words_beside_an_undecided_answer_state_the_share_that_may_collapse() -> None:
+    undecided = comparison_of(final_performance=("undecided", 1.0), learning_speed=("better", 2.0))
+    assert undecided.answer.endswith(
+        " replay learns faster; 11 lifetimes of replay cannot rule out that up to 24 % collapse."
+    )
+    behind = comparison_of(final_performance=("no worse", -1.0), learning_speed=("worse", -2.0))
+    for learner in ("replay", "naive"):
+        assert f"11 lifetimes of {learner} cannot rule out that up to 24 % collapse" in behind.answer
+    slower = comparison_of(final_performance=("undecided", 1.0), learning_speed=("worse", -2.0))
+    assert "collapse" not in slower.answer
+
+
 def test_a_learner_that_keeps_more_of_less_is_not_praised() -> None:
     comparison = comparison_of(final_performance=("better", 57.0), performance_maintenance=("worse", -9.0))
     assert comparison.answer.endswith("naive keeps more, but of less: it ends 57.0 points worse.")

@@ -158,3 +158,19 @@ def test_three_systems_get_letters_over_all_pairs_and_metrics() -> None:
     assert not set(shown["high"]) & set(shown["bottom"])
     assert set(shown["high"]) & set(shown["top"])
     assert compare_systems(of(place("a", 1), place("b", 2))).letters == ()
+
+
+def test_systems_that_practise_different_tasks_are_not_told_apart_by_letters() -> None:
+    other = tuple(altered(one, order=("a",)) for one in place("other", 9))
+    (letters,) = compare_systems(of(place("high", 9), other, place("bottom", 0))).letters
+    shown = letters.by_metric["performance_maintenance"]
+    assert letters.tests == 1
+    assert set(shown["other"]) & set(shown["bottom"])
+    assert set(shown["other"]) & set(shown["high"])
+    assert not set(shown["high"]) & set(shown["bottom"])
+
+
+def test_three_systems_are_told_that_their_values_depend_on_one_another() -> None:
+    pair, three = (compare_systems(of(*(place(name, 0) for name in names))) for names in ("ab", "abc"))
+    assert not any("share ranges" in note for comparison in pair.comparisons for note in comparison.notes)
+    assert all(any("all 3 systems share ranges" in note for note in one.notes) for one in three.comparisons)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perdure.errors import TaskError
 from perdure.scenario.model import Mode, Task
 from perdure.tasks.datasets import Answered, Dataset
-from perdure.tasks.interface import TaskError
 from perdure.tasks.streams import ImageStream, drawn_digits
 
 PAIR = Task("zero-one")

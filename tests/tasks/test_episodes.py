@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from tests.tasks import strange
 
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, TaskError
 from perdure.scenario.model import Task
 from perdure.tasks.catalogue import kind_of
 from perdure.tasks.episodes import Episode, Episodes
-from perdure.tasks.interface import TaskError
 
 
 def open_episodes(env: type, step_limit: int = 50, **params: Any) -> Episodes:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from perdure.errors import TaskError
 from perdure.scenario.syllabus import read_syllabus
 from perdure.tasks.contract import check_task
 from perdure.tasks.episodes import Episodes
-from perdure.tasks.interface import TaskError
 
 FOLDER = Path(__file__).parents[2] / "examples" / "task"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from perdure.errors import TaskError
 from perdure.scenario.model import Task
 from perdure.tasks.catalogue import kind_named
 from perdure.tasks.episodes import Episodes
 from perdure.tasks.gymnasium import GymnasiumTask
-from perdure.tasks.interface import TaskError
 
 
 def test_the_keywords_of_all_bases_are_known() -> None:

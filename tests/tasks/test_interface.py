@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from perdure.tasks.interface import Parameter, TaskError, settled
+from perdure.errors import TaskError
+from perdure.tasks.interface import Parameter, settled
 
 WIDTH = Parameter("bot/paddle/width", 0.2, "the paddle", low=0.02, high=1)
 LANES = Parameter("lanes", 4, "lanes to cross", low=1, high=12)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from perdure.errors import TaskError
 from perdure.scenario.model import Task
 from perdure.tasks.episodes import Episode, Episodes
-from perdure.tasks.interface import TaskError
 
 pytest.importorskip("minigrid")
 

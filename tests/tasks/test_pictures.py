@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perdure.errors import TaskError
 from perdure.scenario.model import Mode
 from perdure.tasks.contract import check_task
-from perdure.tasks.interface import TaskError, settled
+from perdure.tasks.interface import settled
 from perdure.tasks.pictures import _cifar, _idx, _of_files, image_stream
 from perdure.tasks.streams import ImageStream
 

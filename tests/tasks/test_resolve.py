@@ -10,12 +10,12 @@ from typing import Any
 import gymnasium
 import pytest
 
-from perdure.errors import MissingExtraError, PerdureError, UnknownNameError
+from perdure.errors import MissingExtraError, PerdureError, TaskError, UnknownNameError
 from perdure.scenario.model import Task
 from perdure.tasks import catalogue
 from perdure.tasks.catalogue import check_params, kind_named, task_kind
 from perdure.tasks.episodes import Episodes
-from perdure.tasks.interface import TASKS, EpisodeTask, TaskError
+from perdure.tasks.interface import TASKS, EpisodeTask
 
 
 def test_a_registered_name_is_found_whatever_its_case() -> None:

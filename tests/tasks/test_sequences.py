@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from perdure.errors import TaskError
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Task
 from perdure.tasks.catalogue import check_params, task_kind
-from perdure.tasks.interface import TaskError
 from perdure.tasks.streams import permuted_tasks, rotated_tasks, split_tasks, table_b16_tasks
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from perdure.errors import MissingExtraError
+from perdure.errors import MissingExtraError, TaskError
 from perdure.scenario.model import Mode
 from perdure.tasks import streams
-from perdure.tasks.interface import TaskError, settled
+from perdure.tasks.interface import settled
 from perdure.tasks.streams import VARIATIONS, KeptImages, drawn_digits, sklearn_digits, varied
 
 DIGITS = drawn_digits()

@@ -18,7 +18,7 @@ from perdure.curves.arrays import Array, window_means
 from perdure.curves.model import Curve, Curves, Expert, Preparation
 from perdure.metrics.arithmetic import NoValue, Value, flat, ratio
 from perdure.metrics.declare import ADAPTING, CONTINUAL, Metric, VerdictWords, metric
-from perdure.metrics.presets import Departure, Preset
+from perdure.metrics.presets import Preset
 from perdure.metrics.score import BlockSummary
 from perdure.scenario import sites
 from perdure.scenario.sites import Site
@@ -398,40 +398,6 @@ def summarise(curves: Curves) -> tuple[BlockSummary, ...]:
     return tuple(summaries)
 
 
-_DEPARTURES = (
-    Departure(
-        "moving average",
-        "not said where a block is shorter than its window",
-        "the block's plain mean",
-        "all of its values would be edges, which are discarded",
-    ),
-    Departure(
-        "recovery_time",
-        "not said where a block never recovers",
-        "one more than the block's length, flagged",
-        "leaving it out would count only those who recover",
-    ),
-    Departure(
-        "maintenance_on_test",
-        "every metric of training, compared with testing",
-        "saturation, the time to it and the mean, of the same task and parameters; not the integral",
-        "by the integral, it says itself, only training phases can be compared",
-    ),
-    Departure(
-        "ste_relative",
-        "the expert's saturation from `taskinfo/info.json`",
-        "or from the log of an expert; without either, no value",
-        "a log says the same, and a missing expert is no ratio of 1",
-    ),
-    Departure(
-        "score of a syllabus",
-        "an average of the scores achieved",
-        "the mean of the ratios to experts; every other value stands beside the question it answers",
-        "rewards and numbers of episodes have no common mean",
-    ),
-    Departure("verdict", "no thresholds", "values as measured, no verdict", "the document decides nothing"),
-)
-
 FRAMEWORK_2019 = Preset(
     names.FRAMEWORK_2019,
     "The metrics of December 2019, on values as measured: each curve a moving average over eleven experiences.",
@@ -441,7 +407,6 @@ FRAMEWORK_2019 = Preset(
     _SOURCE,
     _FIXES,
     _refuse,
-    _DEPARTURES,
     decides=False,
     taskinfo=True,
 )

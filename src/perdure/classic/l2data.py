@@ -239,9 +239,7 @@ def write_taskinfo(stated: dict[str, float], file: Path, *, replacing: bool = Fa
                 "move it away, or write to another folder",
                 file=file,
             )
-    try:
+    with files.writing(file, "give another path", WriteError):
         file.parent.mkdir(parents=True, exist_ok=True)
         files.write(file, (json.dumps(merged, indent=2, ensure_ascii=False) + "\n").encode())
-    except OSError as problem:
-        raise WriteError(f"cannot be written ({problem.strerror})", "give another path", file=file) from problem
     return merged

@@ -25,8 +25,9 @@ from perdure.curves.model import Curves
 from perdure.errors import LogError, PerdureError, UnknownNameError
 from perdure.gather.survey import survey
 from perdure.lazy import pl
-from perdure.log.model import STANDARD_COLUMNS, Passage
+from perdure.log.model import Passage
 from perdure.log.read import read
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.metrics import declare
 from perdure.metrics.arithmetic import NoValue
 from perdure.metrics.declare import Metric

@@ -23,7 +23,7 @@ from perdure.curves.model import Curves, Expert, Preparation
 from perdure.metrics.arithmetic import NoValue, first_of_each
 from perdure.metrics.declare import Metric, metric
 from perdure.metrics.measure import ADAPTERS
-from perdure.metrics.presets import Departure, Preset
+from perdure.metrics.presets import Preset
 from perdure.metrics.score import BlockSummary
 from perdure.metrics.slopes import theil_sen
 from perdure.scenario import sites
@@ -363,15 +363,6 @@ NAMES: Mapping[str, str] = {
 }
 """The id of each of l2metrics' numbers of a lifetime, in the order of its table."""
 
-_DEPARTURES = (
-    Departure(
-        "verdict",
-        "no test; the threshold alone",
-        "a one-tailed t, as Baker et al. 2023 have it",
-        "a mean over few lifetimes is above a threshold by chance; the values themselves agree within 1e-9",
-    ),
-)
-
 L2METRICS_31 = Preset(
     _NAME,
     "The reference implementation within 1e-9, quirks included, for checking old results.",
@@ -380,6 +371,5 @@ L2METRICS_31 = Preset(
     summarise,
     "l2metrics 3.1.0",
     refuses=_refuse,
-    departures=_DEPARTURES,
     names=NAMES,
 )

@@ -22,10 +22,11 @@ from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.blocks import in_order
 from perdure.log.manifest import direction_of, manifest_in, role_of
-from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.model import Direction, Lifetime
 from perdure.log.places import DATA_FILE, MANIFEST, as_text, sources
 from perdure.log.read import Options
 from perdure.log.rows import TextTable, tables
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.log.variants import parameters
 from perdure.text import join_names
 

@@ -26,9 +26,9 @@ from perdure.files import folder_name
 from perdure.lazy import pl
 from perdure.log.blocks import in_order
 from perdure.log.manifest import written_role
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
 from perdure.log.places import DATA_FILE, MANIFEST
-from perdure.log.rules import is_object
+from perdure.log.rules import STANDARD_COLUMNS, is_object
 from perdure.log.variants import task_of
 
 _ROWS_AT_ONCE = 1 << 20

@@ -356,13 +356,9 @@ def save_matrix(path: str | os.PathLike[str], matrix: Cells, **facts: Any) -> Pa
             content[name] = value.tolist()
         elif value is not None:
             content[name] = dict(value) if isinstance(value, Mapping) else value
-    try:
+    with files.writing(target, "give another path", LogError):
         target.parent.mkdir(parents=True, exist_ok=True)
         files.deliver(target, (json.dumps(content, allow_nan=False) + "\n").encode())
-    except OSError as problem:
-        raise LogError(
-            f"cannot be written ({problem.strerror or problem})", "give another path", file=target
-        ) from problem
     return target
 
 

@@ -233,7 +233,7 @@ def _show_absent(group: Group, absent: dict[tuple[int, str], list[str]]) -> None
 
 def _show_remarks(survey: Survey, groups: Sequence[Group], depth: Depth) -> None:
     """Print remarks on all lifetimes, each once."""
-    from perdure.metrics.score import OtherCode
+    from perdure.log.problem import Caution
     from perdure.stats.groups import changed_learners
     from perdure.stats.sentences import decides, rule_of
 
@@ -256,7 +256,7 @@ def _show_remarks(survey: Survey, groups: Sequence[Group], depth: Depth) -> None
         if depth.why or not decides(preset):
             say(rule_of(preset), "grey")
     brief = not depth.why and len(scores) > 1
-    notes = Counter(note for score in scores for note in score.notes if not brief or isinstance(note, OtherCode))
+    notes = Counter(note for score in scores for note in score.notes if not brief or isinstance(note, Caution))
     for note, count in notes.items():
         say(f"note: {note}" + ("" if count == len(scores) else f" ({count} of {len(scores)} lifetimes)"), "grey")
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 EXAMPLE = "perdure check logs/my-life"
 
 
-@with_settings("log", only=["columns", "rows", "unit", "max_unpacked"])
+@with_settings("log", only=["columns", "measure", "shape", "rows", "unit", "as_given", "max_unpacked"])
 def check(log: Log, settings: Settings, json: Json = None, quiet: Quiet = False) -> None:
-    """Check a log: list every problem with its file and line, and how to fix it.
+    """Check a log or a folder of logs: list every problem with its file and line, and how to fix it.
 
     Exit status 0: no errors (warnings may remain); 1: errors; 2: not a log.
     """

@@ -158,11 +158,12 @@ def _show_comparison(console: Console, comparison: Comparison, *, every: bool) -
     for name, found in _shown(comparison, every).items():
         p = found.p if found.p_holm is None else found.p_holm
         word = found.word or ("exploratory" if name not in comparison.tested else "untested")
+        width = found.width and found.width * (found.baseline_mean or 1.0 if found.scale == "ratio" else 1.0)
         row = (
             name.replace("_", " "),
             str(found.n) if comparison.pairing.paired else f"{found.n}, {found.baseline_n}",
-            number(found.mean, found.width),
-            number(found.baseline_mean, found.width),
+            number(found.mean, width),
+            number(found.baseline_mean, width),
             ("×" if found.scale == "ratio" else "") + number(found.difference, found.width),
             interval(found.low, found.high),
             p_text(found.p),

@@ -242,14 +242,9 @@ def emit_json(facts: Any, target: str) -> None:
         echo()
         return
     from perdure import files
-    from perdure.errors import PerdureError
 
-    try:
+    with files.writing(target):
         files.deliver(Path(target), b"".join(piece.encode() for piece in (*pieces, "\n")))
-    except OSError as problem:
-        raise PerdureError(
-            f"cannot write JSON there: {problem.strerror}", "choose another place", file=target
-        ) from problem
 
 
 def end_with_gate(result: GateResult, status: int, quiet: bool) -> NoReturn:

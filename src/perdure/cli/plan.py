@@ -218,7 +218,7 @@ def _show_numbers(console: Console, plan: Plan, quiet: bool) -> None:
         f"  {_or_never(plan.exact):>5} for the test behind the verdict (noncentral t){with_experts}",
     ]
     if plan.question != "threshold":
-        among = f"{family()} headline metrics that differs (Holm: α / {family()})"
+        among = f"{family()} metrics that differs (Holm: α / {family()})"
         lines.append(f"  {_or_never(plan.after_holm):>5} if it is the only one of {among}")
     lines.append(f"{plan.power_at.lifetimes} lifetimes have power {plan.power_at.power:.1%}.")
     console.print("\n".join(lines), markup=False)

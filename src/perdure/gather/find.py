@@ -202,7 +202,7 @@ def with_distinct_ids(logs: Sequence[FoundLog]) -> tuple[FoundLog, ...]:
 def _is_matrix(path: Path) -> bool:
     if not path.is_file():
         return False
-    from perdure.log.formats.matrix import looks_like_matrix  # imported only for files: most logs are folders
+    from perdure.log.formats.matrix_files import looks_like_matrix
 
     return looks_like_matrix(path)
 

@@ -37,11 +37,6 @@ class ScoredLifetime(msgspec.Struct, frozen=True, eq=False):
         """The lifetime's name, the same in every output."""
         return self.score.id
 
-    @property
-    def sketch(self) -> Any:
-        """The data of its curves for figures."""
-        return self.seen
-
 
 class Survey(Tabular, msgspec.Struct, frozen=True, eq=False, dict=True):
     """Lifetimes scored with the same settings, in the order in which they were given.

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from perdure import files
-from perdure.errors import PerdureError
 from perdure.gather.model import Survey
 from perdure.lazy import pl
 from perdure.log.read import refuse_overwriting
@@ -113,17 +112,13 @@ def write_outputs(survey: Survey, folder: Path, *, for_spreadsheets: bool = Fals
     blocks, lifetimes = block_table(survey), lifetime_table(survey)
     if for_spreadsheets:
         blocks, lifetimes = without_formulas(blocks), without_formulas(lifetimes)
-    try:
+    with files.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         _write_json(survey.as_json(), targets[0])
         blocks.write_csv(targets[1], separator="\t")
         _write_json(with_checksum({"preset": survey.preset, **survey.settings}), targets[2])
         (pl.concat(data) if data else pl.DataFrame(schema=_schema(_DATA_COLUMNS))).write_ipc(targets[3])
         lifetimes.write_csv(targets[4], separator="\t")
-    except OSError as problem:
-        raise PerdureError(
-            f"cannot write there ({problem.strerror or problem})", "choose another place", file=folder
-        ) from problem
     return targets
 
 

@@ -145,18 +145,8 @@ class Naive(ArrayLearner):
 class Replay(Naive):
     """Naive with a memory: a uniform sample of the past (reservoir sampling, Vitter 1985), replayed with each batch."""
 
-    def __init__(
-        self,
-        seed: int = 0,
-        rate: float = 0.1,
-        hidden: int = 64,
-        classes: int = 10,
-        repeats: int = 1,
-        capacity: int = 500,
-        recalled: int = 64,
-        count_dormant: bool = False,
-    ) -> None:
-        super().__init__(seed, rate, hidden, classes, repeats, count_dormant)
+    def __init__(self, seed: int = 0, capacity: int = 500, recalled: int = 64, **common: Any) -> None:
+        super().__init__(seed, **common)
         self.capacity, self.recalled = capacity, recalled
         self.seen = 0
         self.inputs = np.zeros((0, 0))
@@ -206,17 +196,8 @@ class Replay(Naive):
 class Joint(Replay):
     """Replay with unlimited memory, which learns from all examples all the time: an upper baseline."""
 
-    def __init__(
-        self,
-        seed: int = 0,
-        rate: float = 0.1,
-        hidden: int = 64,
-        classes: int = 10,
-        repeats: int = 2,
-        recalled: int = 256,
-        count_dormant: bool = False,
-    ) -> None:
-        super().__init__(seed, rate, hidden, classes, repeats, 1_000_000, recalled, count_dormant)
+    def __init__(self, seed: int = 0, recalled: int = 256, repeats: int = 2, **common: Any) -> None:
+        super().__init__(seed, 1_000_000, recalled, repeats=repeats, **common)
 
 
 class EWC(Naive):
@@ -226,18 +207,8 @@ class EWC(Naive):
     were learned. There is one anchor and one importance per weight, whatever the number of tasks.
     """
 
-    def __init__(
-        self,
-        seed: int = 0,
-        rate: float = 0.1,
-        hidden: int = 64,
-        classes: int = 10,
-        repeats: int = 1,
-        strength: float = 50.0,
-        decay: float = 0.9,
-        count_dormant: bool = False,
-    ) -> None:
-        super().__init__(seed, rate, hidden, classes, repeats, count_dormant)
+    def __init__(self, seed: int = 0, strength: float = 50.0, decay: float = 0.9, **common: Any) -> None:
+        super().__init__(seed, **common)
         self.strength, self.decay = strength, decay
         self.anchor: Network | None = None
         self.importance: Network | None = None

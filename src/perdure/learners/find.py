@@ -11,9 +11,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from perdure.errors import MissingExtraError, UnknownNameError, nearest
+from perdure.errors import LearnerError, MissingExtraError, UnknownNameError, nearest
 from perdure.learners.digest import code_digest
-from perdure.learners.interface import LearnerError, Maker, SelfLed
+from perdure.learners.interface import Maker, SelfLed
 from perdure.learners.torch import METHODS as TORCH_METHODS
 from perdure.registry import Registry
 

@@ -14,6 +14,7 @@ and owns its loop. Everything else is optional:
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -25,22 +26,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure import files
+<<<<<<< HEAD
 from perdure.errors import LearnerError
 from perdure.scenario.model import Fact, Mode
-
-__all__ = [
-    "Answer",
-    "ArrayLearner",
-    "Arrays",
-    "Fingerprinted",
-    "Learner",
-    "LearnerError",
-    "Maker",
-    "Saved",
-    "SelfLed",
-    "Situation",
-    "Transition",
-]
+=======
+from perdure.errors import LearnerError as LearnerError  # noqa: PLC0414 - perdure.learners exports it
+from perdure.scenario.model import Mode
+>>>>>>> main
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 Maker = Callable[..., Any]
@@ -151,10 +143,24 @@ class Fingerprinted(Protocol):
 
 
 class ArrayLearner:
-    """A learner whose state is a few named arrays, from which saving, restoring and fingerprints follow."""
+    """A learner whose state is a few named arrays, from which saving, restoring and fingerprints follow.
+
+    A subclass may take `**common`, which it passes on to its base.
+    """
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
+
+    def __init_subclass__(cls, **further: Any) -> None:
+        """Let the signature of a method name the parameters that it passes on, so that a misspelt one is refused."""
+        super().__init_subclass__(**further)
+        own = inspect.signature(cls.__init__).parameters
+        if "common" in own:
+            signatures = (inspect.signature(base.__init__).parameters for base in cls.__mro__)
+            named = {**next(common for common in signatures if "common" not in common), **own}
+            keyword = inspect.Parameter.KEYWORD_ONLY
+            parameters = [item.replace(kind=keyword) for name, item in named.items() if name not in ("self", "common")]
+            cls.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
 
     def to_arrays(self) -> Arrays:
         """Return everything that was learned."""

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perdure.learners.interface import ArrayLearner, Arrays, LearnerError, Situation, Transition
+from perdure.errors import LearnerError
+from perdure.learners.interface import ArrayLearner, Arrays, Situation, Transition
 
 Table = npt.NDArray[np.float64]
 Encoder = Callable[[Any], npt.NDArray[np.int64]]

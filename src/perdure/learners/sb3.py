@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perdure import files
-from perdure.errors import MissingExtraError, nearest
-from perdure.learners.interface import LearnerError
+from perdure.errors import LearnerError, MissingExtraError, nearest
 
 _GRID = (11, 6, 4)
 """How many objects, colours and states a cell of a MiniGrid picture tells apart."""

@@ -2,8 +2,8 @@
 
 from perdure.log.blocks import in_order
 from perdure.log.formats.l2logger import L2LOGGER
-from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import READERS, Options, read
+from perdure.log.rules import STANDARD_COLUMNS
 
 __all__ = ["READERS", "STANDARD_COLUMNS", "Options", "in_order", "read"]
 

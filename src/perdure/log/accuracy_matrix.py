@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 import numpy as np
@@ -13,7 +14,8 @@ from msgspec.structs import replace
 
 from perdure.errors import LogError
 from perdure.lazy import pl
-from perdure.log.model import STANDARD_COLUMNS, Lifetime, Passage, Unit
+from perdure.log.model import Lifetime, Passage, Unit
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.scenario.model import Block, Scenario
 
 if TYPE_CHECKING:
@@ -27,6 +29,69 @@ Baseline = float | Sequence[float] | Mapping[str, float]
 
 LIMITS: Mapping[Unit, float] = {"percent": 100.0, "fraction": 1.0, "raw": np.inf}
 """Largest value of each unit. The smallest is 0; raw values have no limits."""
+
+
+class ItemErrors(msgspec.Struct, frozen=True, eq=False):
+    """The uncertainty of one task's evaluations that comes from their limited number of items.
+
+    Attributes
+    ----------
+    covariance
+        Covariance of the task's evaluations, by column. NaN on the diagonal if it is unknown; 0 off the diagonal if
+        two evaluations have no scores of the same items.
+    items
+        The fewest items of one of the evaluations. Infinite if unknown.
+    paired
+        Whether all its evaluations have scores of the same items.
+    """
+
+    covariance: Array
+    items: float = math.inf
+    paired: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether any evaluation has a standard error."""
+        return not bool(np.isnan(np.diag(self.covariance)).all())
+
+
+def errors_of_means(errors: Array, counts: Array) -> ItemErrors:
+    """Return the uncertainty of a task's evaluations with these standard errors over these numbers of items.
+
+    NaN marks what is unknown.
+    """
+    known = counts[~np.isnan(errors) & ~np.isnan(counts)]
+    return ItemErrors(np.diag(errors**2), float(known.min()) if len(known) else math.inf)
+
+
+def errors_of_items(scores: Sequence[Mapping[Any, float]]) -> ItemErrors:
+    """Return the uncertainty of a task's evaluations with these scores by item, one mapping for each column.
+
+    Evaluations are paired by the items that they have in common. An empty mapping marks a missing evaluation.
+    """
+    items = list(dict.fromkeys(item for column in scores for item in column))
+    values = np.array([[column.get(item, np.nan) for item in items] for column in scores])
+    counts = np.array([max(len(column), 1) for column in scores], dtype=np.float64)
+    means = np.array([sum(column.values()) / max(len(column), 1) for column in scores])
+    away = np.where(np.isnan(values), 0.0, values - means[:, None])
+    fewer = np.maximum(np.minimum.outer(counts, counts) - 1, 1)
+    covariance = away @ away.T / np.maximum.outer(counts, counts) / fewer
+    evaluated = [column for column in scores if column]
+    empty = np.array([not column for column in scores])
+    covariance[empty, :] = covariance[:, empty] = 0.0
+    covariance[empty, empty] = np.nan
+    return ItemErrors(
+        covariance,
+        float(min(map(len, evaluated), default=0)),
+        len(evaluated) > 1 and len({frozenset(column) for column in evaluated}) == 1,
+    )
+
+
+def binomial_error(value: Array, counts: Array, largest: float) -> Array:
+    """Return the largest standard error that a mean of `counts` values between 0 and `largest` can have."""
+    shares = value / largest
+    error: Array = largest * np.sqrt(shares * (1.0 - shares) / np.maximum(counts - 1.0, 1.0))
+    return error
 
 
 class AccuracyMatrix(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -57,6 +122,8 @@ class AccuracyMatrix(msgspec.Struct, frozen=True, eq=False, dict=True):
         Per task, the most memory used, in MB, if recorded.
     others
         Task that was never learned → its evaluations, by column.
+    errors
+        Task, learned or not → the uncertainty of its evaluations from their items, if known.
     negated
         Whether lower was better, so that values and baselines are negated.
     flags
@@ -75,6 +142,7 @@ class AccuracyMatrix(msgspec.Struct, frozen=True, eq=False, dict=True):
     seconds: tuple[float, ...] = ()
     memory_mb: tuple[float, ...] = ()
     others: Mapping[str, Array] = msgspec.field(default_factory=dict)
+    errors: Mapping[str, ItemErrors] = msgspec.field(default_factory=dict)
     negated: bool = False
     flags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -142,9 +210,16 @@ class MatrixLifetime(Lifetime, frozen=True, eq=False, kw_only=True):
     ----------
     matrix
         The accuracy matrix.
+    chosen
+        Task → the score that was read, if a log holds several of each task.
     """
 
     matrix: AccuracyMatrix
+    chosen: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    def measured(self, measure: str | Mapping[str, str] | None = None) -> str | dict[str, str]:
+        """Return the name of the measure; the reader has chosen the score of each task."""
+        return super().measured(None if self.chosen else measure)
 
     def passage(
         self,

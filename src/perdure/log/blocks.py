@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from perdure.errors import LogError
 from perdure.lazy import pl
-from perdure.log.model import EXPERIENCE_STATUSES, Passage
+from perdure.log.model import Passage
+from perdure.log.rules import EXPERIENCE_STATUSES
 from perdure.log.variants import ParameterTable, Settled, names, parameters, settle, table_of, task_of
 from perdure.scenario.model import Block, Mode, Scenario, Subtype, Task, VariantMode
 from perdure.scenario.parameters import same_value

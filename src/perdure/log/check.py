@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from perdure import files
 from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log.formats.l2logger import L2LOGGER, header_problems
-from perdure.log.formats.matrix import Rows
 from perdure.log.manifest import manifest_in, measures_of, object_in, role_of
-from perdure.log.model import Lifetime, Unit
+from perdure.log.model import Lifetime
 from perdure.log.places import MANIFEST, SCENARIO_INFO, sources
 from perdure.log.problem import Check, Level, Note, Problem
 from perdure.log.read import Options, lifetimes, locate, recognise
@@ -26,14 +27,7 @@ from perdure.text import plural
 _AT_MOST = 100  # problems of one kind in one file; further ones are counted
 
 
-def check_log(
-    path: str | os.PathLike[str],
-    *,
-    columns: Mapping[str, str] | None = None,
-    rows: Rows | None = None,
-    unit: Unit | None = None,
-    max_unpacked: float = files.UNPACKED_LIMIT,
-) -> Check:
+def check_log(path: str | os.PathLike[str], options: Options | None = None) -> Check:
     """List every problem of a log.
 
     Folders of L2Logger are checked line by line. Other kinds are checked up to the problem that stops their reader.
@@ -42,14 +36,8 @@ def check_log(
     ----------
     path
         The log, or a URL of it.
-    columns
-        Our name → the file's, for tables with other names.
-    rows
-        The meaning of the rows of an accuracy matrix whose cells do not decide it.
-    unit
-        The unit of an accuracy matrix.
-    max_unpacked
-        The number of MiB that a packed file may unpack to.
+    options
+        Options of the readers.
 
     Returns
     -------
@@ -58,7 +46,7 @@ def check_log(
     """
     place = locate(path)
     reader = recognise(place)
-    options = Options(columns=dict(columns or {}), rows=rows, unit=unit, max_unpacked=max_unpacked)
+    options = options or Options()
     if reader is L2LOGGER:
         return check_l2logger(place, options)
     try:
@@ -71,6 +59,30 @@ def check_log(
         return Check(records, (), _matrices_text(logged, records), notes)
     problems, further = _problems_and_notes(logged)
     return Check(records, problems, notes=further)
+
+
+def joined(checks: Mapping[Path, Check], missing: Sequence[tuple[str, str]] = ()) -> Check:
+    """Return the checks of several logs as one, with `missing` logs and the reasons; places name their log."""
+    if len(checks) == 1 and not missing:
+        return next(iter(checks.values()))
+    problems = [Problem("error", place, None, *_halves(why)) for place, why in missing]
+    for path, check in checks.items():
+        problems += [replace(problem, file=_placed(problem.file, path)) for problem in check.problems]
+    shared = set.intersection(*(set(check.notes) for check in checks.values()))
+    notes = dict.fromkeys(
+        note if note in shared else f"{path}: {note}" for path, check in checks.items() for note in check.notes
+    )
+    rows = sum(check.rows for check in checks.values())
+    return Check(rows, tuple(problems), f"{plural(len(checks), 'log')}, {plural(rows, 'record')}", tuple(notes))
+
+
+def _halves(why: str) -> tuple[str, str]:
+    what, _, fix = why.partition("; ")
+    return what, fix or "repair it"
+
+
+def _placed(file: str, log: Path) -> str:
+    return file if Path(file).is_relative_to(log) else str(log) if file == "." else str(log / file)
 
 
 def _problems_and_notes(logged: Sequence[Lifetime]) -> tuple[tuple[Problem, ...], tuple[str, ...]]:

@@ -20,8 +20,9 @@ import msgspec
 
 from perdure import files
 from perdure.errors import LogError, RecordError, nearest
-from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime, Role
+from perdure.log.model import Direction, Lifetime, Role
 from perdure.log.places import BLOCKS_FILE, LOGGER_INFO, MANIFEST
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.log.verify import append_event, description_event
 from perdure.scenario.model import Scenario
 
@@ -97,10 +98,8 @@ def measures_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Direction]
 
 def object_in(file: Path) -> dict[str, Any]:
     """Return the JSON object in `file`; raise LogError, with its line, if there is none."""
-    try:
+    with files.reading(file):
         content = files.read_bytes(file, files.HEADER_LIMIT, within=file.parent)
-    except OSError as problem:
-        raise LogError(f"cannot be read: {problem.strerror}", "let it be read, or leave it out", file=file) from problem
     try:
         manifest = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
@@ -206,11 +205,8 @@ def rewrite(log: Path, contents: Mapping[str, Mapping[str, Any]]) -> None:
 
 def describe(log: Path, texts: Mapping[str, bytes]) -> None:
     """Record the checksums of the files that describe a log in its ledger."""
-    try:
+    with files.writing(log / BLOCKS_FILE, "see to the disk, and try again", LogError):
         append_event(log / BLOCKS_FILE, description_event(texts))
-    except OSError as problem:
-        what = f"cannot be written: {problem.strerror}"
-        raise LogError(what, "see to the disk, and try again", file=log / BLOCKS_FILE) from problem
 
 
 def write_object(file: Path, content: Mapping[str, Any]) -> None:
@@ -220,8 +216,13 @@ def write_object(file: Path, content: Mapping[str, Any]) -> None:
 
 def object_text(content: Mapping[str, Any], name: str) -> bytes:
     """Return a JSON object as text for the file `name`; raise RecordError if JSON cannot express it."""
+    return msgspec.json.format(json_bytes(content, name), indent=2) + b"\n"
+
+
+def json_bytes(content: Any, name: str) -> bytes:
+    """Return a value as JSON; raise RecordError with `name` if JSON cannot express it."""
     try:
-        return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+        return msgspec.json.encode(content)
     except (TypeError, ValueError, RecursionError) as problem:
         raise RecordError(
             f"{name} cannot be written as JSON: {problem}", "use text, numbers, lists, objects"
@@ -230,9 +231,5 @@ def object_text(content: Mapping[str, Any], name: str) -> bytes:
 
 def write_text(file: Path, text: bytes) -> None:
     """Write a file so that readers see the old one or the new one, never half of it."""
-    try:
+    with files.writing(file, "see to the disk, and try again", LogError):
         files.write(file, text)
-    except OSError as problem:
-        raise LogError(
-            f"cannot be written: {problem.strerror}", "see to the disk, and try again", file=file
-        ) from problem

@@ -13,26 +13,11 @@ import numpy.typing as npt
 
 from perdure.errors import LogError, UnknownNameError
 from perdure.lazy import pl
-from perdure.log.rules import BLOCK_SUBTYPES, BLOCK_TYPES, EXPERIENCE_STATUSES, STANDARD_COLUMNS
 from perdure.results import Shown
 from perdure.scenario.model import Scenario, Task, VariantMode, Variants, variant_mode
 
 if TYPE_CHECKING:
     from perdure.log.variants import ParameterTable, Sets, Settled
-
-__all__ = [
-    "BLOCK_SUBTYPES",
-    "BLOCK_TYPES",
-    "EXPERIENCE_STATUSES",
-    "STANDARD_COLUMNS",
-    "TIMESTAMP_FORMAT",
-    "Direction",
-    "Identity",
-    "Lifetime",
-    "Passage",
-    "Role",
-    "Unit",
-]
 
 Direction = Literal["higher", "lower"]
 Unit = Literal["percent", "fraction", "raw"]

@@ -79,7 +79,6 @@ class Source(msgspec.Struct, frozen=True):
     """Its path; as text, because a log may have ten thousand."""
     relative: str
     size: int
-    mtime_ns: int = 0
 
     @property
     def path(self) -> Path:
@@ -112,14 +111,10 @@ def sources(root: Path, name: str = DATA_FILE) -> tuple[Source, ...]:
 
 
 def _source(entry: os.DirEntry[str], relative: str) -> Source:
-    try:
+    with files.reading(entry.path):
         state = entry.stat()
         files.refuse_irregular(state)
-    except OSError as problem:
-        raise LogError(
-            f"cannot be read: {problem.strerror}", "let it be read, or leave it out", file=entry.path
-        ) from problem
-    return Source(entry.path, relative, state.st_size, state.st_mtime_ns)
+    return Source(entry.path, relative, state.st_size)
 
 
 def _log_order(relative: str) -> tuple[int, str]:

@@ -47,6 +47,12 @@ class Note(str):
         return Note, (self.problem,)
 
 
+class Caution(str):
+    """A note that the output for several lifetimes has too, because values cannot be understood without it."""
+
+    __slots__ = ()
+
+
 class Check(Tabular, msgspec.Struct, frozen=True):
     """Result of checking a log.
 

@@ -36,6 +36,8 @@ class Options(msgspec.Struct, frozen=True):
     """Whether zeros in an accuracy matrix were measured."""
     measure: str | None = None
     """The measure that will be scored, if known; of a table of cells, the column that is read."""
+    task_measures: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Task → its measure, if measures were named for tasks."""
     max_unpacked: float = UNPACKED_LIMIT
     """The number of MiB that a packed file may unpack to."""
 

@@ -7,7 +7,6 @@ reports each line that is wrong: Polars' errors carry no line, and its row index
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import zlib
@@ -171,7 +170,7 @@ def _spans(
     header: tuple[str, ...] = ()
     rest, line, crc, position = b"", 1, 0, 0
     length = checksums.lengths.get(source.relative)
-    with reading(source.name), opened(source) as stream:
+    with files.reading(source.name), opened(source) as stream:
         while chunk := stream.read(min(_PIECE_BYTES, source.size - position)):
             if length is not None and position < length:
                 crc = zlib.crc32(chunk[: length - position], crc)
@@ -261,7 +260,7 @@ def tables(
 
 def table_in(content: bytes, path: Path, separator: str, notes: list[str], line: int = 1) -> TextTable | None:
     """Return the rows in `content` as text; None, with a note, if there are none. The header is on line `line`."""
-    source = Source(str(path), path.name, len(content), 0)
+    source = Source(str(path), path.name, len(content))
     try:
         frames = tables([source], separator, notes, lambda _: io.BytesIO(content))
     except LogError as problem:
@@ -277,7 +276,7 @@ def first_error(sources: Iterable[Source], separator: str, otherwise: str, opene
     path = None
     for source in sources:
         path = source.path
-        with reading(source.name), (opened or _open)(source) as stream:
+        with files.reading(source.name), (opened or _open)(source) as stream:
             content = b"".join(iter(partial(stream.read, _PIECE_BYTES), b""))[: source.size]
         for problem in examine(source.relative, content, separator).problems:
             if problem.level == "error" and not problem.tolerated:
@@ -525,7 +524,7 @@ def _unused(name: str, used: set[str]) -> str:
 
 def bytes_of(path: Path) -> bytes:
     """Return the content of a file; raise LogError if it cannot be read."""
-    with reading(path):
+    with files.reading(path):
         return files.read_bytes(path)
 
 
@@ -547,13 +546,3 @@ def unreadable() -> tuple[type[BaseException], ...]:
 
 def _open(source: Source) -> IO[bytes]:
     return files.open_regular(source.name)
-
-
-@contextlib.contextmanager
-def reading(path: Path | str) -> Iterator[None]:
-    """Turn an OSError into a LogError that names the file."""
-    try:
-        yield
-    except OSError as problem:
-        reason = problem.strerror or str(problem)
-        raise LogError(f"cannot be read: {reason}", "let it be read, or leave it out", file=path) from problem

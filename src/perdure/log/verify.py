@@ -231,12 +231,8 @@ def verify(place: Path, wanted: Callable[[Closed], bool] = lambda _: True) -> tu
     present = {source.relative: source for source in sources(place)}
     files_found: dict[str, Seen] = {}
     for file in chosen.keys() & present.keys():
-        try:
+        with files.reading(present[file].name, "let it be read, then try again"):
             files_found[file] = seen_in(files.read_bytes(present[file].name), chosen[file])
-        except OSError as problem:
-            raise LogError(
-                f"cannot be read: {problem.strerror}", "let it be read, then try again", file=present[file].name
-            ) from problem
     problems = (*description_problems(ledger, place), *compared(Ledger(chosen, problems=ledger.problems), files_found))
     return errors_in(problems)
 

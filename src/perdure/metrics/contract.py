@@ -12,7 +12,8 @@ import numpy as np
 from perdure.curves.arrays import Array
 from perdure.curves.prepare import curves as curves_of
 from perdure.lazy import pl
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.metrics.declare import Metric
 from perdure.metrics.measure import Context, FormulaError, evaluate, experts_at, measure
 from perdure.scenario.model import Block, Scenario

@@ -415,8 +415,8 @@ def metric(
     Raises
     ------
     MetricError
-        If the formula has no docstring. Parameters that are not roles of the sites show as the reason of a missing
-        value; `perdure.testing.check_metric` finds them beforehand.
+        If `sites` is not a function, or the formula has no docstring. Parameters that are not roles of the sites show
+        as the reason of a missing value; `perdure.testing.check_metric` finds them beforehand.
     PerdureError
         If `better` is unknown, or another metric has the name.
 
@@ -430,6 +430,9 @@ def metric(
     >>> rise
     Metric('rise', higher is better: Measure how much the performance rises in a learning block.)
     """
+    if not callable(sites):
+        what = f"sites is {sites!r}"
+        raise MetricError(what, "give a function of perdure.scenario.sites, such as sites.each_learning_block")
     if better not in ("higher", "lower"):
         raise UnknownNameError("value of better", better, ("higher", "lower"))
 

@@ -37,6 +37,8 @@ class Evaluations(msgspec.Struct, frozen=True, eq=False):
     """The learned tasks, in the order of their first learning."""
     last: Mapping[Cell, int]
     """Cell → the last evaluation of the row's task before the next new task is learned."""
+    others: Mapping[str, Mapping[int, int]]
+    """Task that is never learned → column → its last evaluation there."""
     since: Mapping[int, tuple[int, ...]]
     """Row → every evaluation of its task after it was learned."""
     every: Mapping[int, tuple[int, ...]]
@@ -95,9 +97,14 @@ def evaluations_of(scenario: Scenario) -> Evaluations:
             every.setdefault(task, []).append(index)
             if task in rows:
                 since[task].append(index)
+    others: dict[str, dict[int, int]] = {}
+    for (task, column), block in last.items():
+        if task not in rows:
+            others.setdefault(task, {})[column] = block
     evaluations = Evaluations(
         tasks=tuple(rows),
         last={(rows[task], column): block for (task, column), block in last.items() if task in rows},
+        others=others,
         since={rows[task]: tuple(blocks) for task, blocks in since.items()},
         every={rows[task]: tuple(blocks) for task, blocks in every.items() if task in rows},
         relearned=relearned,
@@ -114,14 +121,18 @@ def matrix_of(curves: Curves, unit: Unit | None = None) -> AccuracyMatrix:
     """
     found = evaluations_of(curves.scenario)
     count = len(found.tasks)
-    read = sorted({block for blocks in found.every.values() for block in blocks})
-    means = {block: curves.measured_mean(block) for block in read}
+    read = (*found.every.values(), *(blocks.values() for blocks in found.others.values()))
+    means = {block: curves.measured_mean(block) for blocks in read for block in blocks}
     return AccuracyMatrix(
         tasks=found.tasks,
         cells={(row, column + 1): means[block] for (row, column), block in found.last.items()},
         unit=unit or _unit_of(curves, found.tasks, [means[block] for block in found.last.values()]),
         lowest=_extremes(min, found.since, means, count),
         highest=_extremes(max, found.every, means, count),
+        others={
+            task: np.array([means[blocks[column]] if column in blocks else np.nan for column in range(-1, count)])
+            for task, blocks in found.others.items()
+        },
         negated=_lower(curves),
         flags=(RELEARNED,) if found.relearned else (),
     )
@@ -296,9 +307,17 @@ class Change(msgspec.Struct, frozen=True):
     last: float
 
 
-def _change(curves: Curves, site: Site, _context: Context) -> Change:
-    first, last = (curves.measured_mean(site.blocks[role][0]) for role in ("first", "last"))
+def _change(curves: Curves, site: Site, context: Context) -> Change:
+    first, last = (_evaluation(curves, site.blocks[role][0], context) for role in ("first", "last"))
     return Change(first, last)
+
+
+def _evaluation(curves: Curves, index: int, context: Context) -> float:
+    """Return an evaluation of a task that is never learned."""
+    if not isinstance(curves.passage, MatrixPassage):
+        return curves.measured_mean(index)
+    block = curves.scenario.blocks[index]
+    return float(_matrix(curves, context).others[block.task][(block.group or 0) // 2])
 
 
 ADAPTERS[Learning] = _learning

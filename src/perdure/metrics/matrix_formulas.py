@@ -38,17 +38,6 @@ BEST_LESS_LAST = "biased upward: noise alone gives a positive value"
 SQUARED = "in squared units"
 
 
-@metric(general_abilities, unit="measure", combine=flat, source="Perdure")
-def general_ability_change(at: Change) -> float:
-    r"""Measure how much tasks that are never learned change over the lifetime: abilities that a model had before.
-
-    $$\frac{1}{|G|} \sum_{g \in G} (A_{g,T} - A_{g,0})$$
-
-    Weakness: it averages only evaluated tasks; abilities that no benchmark tests do not count.
-    """
-    return at.last - at.first
-
-
 # --- Evaluation Metrics for Continual Learning -----------------------------------------------------
 
 
@@ -178,6 +167,17 @@ def forgetting(at: Place) -> Value:
     Weakness: noise alone makes best minus last positive, the more the longer the sequence is.
     """
     return Value(float(at.since.max()) - at.final, (BEST_LESS_LAST,))
+
+
+@metric(general_abilities, unit="measure", combine=flat, source="Perdure", question="keeps")
+def general_ability_change(at: Change) -> float:
+    r"""Measure how much tasks that are never learned change over the lifetime: abilities that a model had before.
+
+    $$\frac{1}{|G|} \sum_{g \in G} (A_{g,T} - A_{g,0})$$
+
+    Weakness: it averages only evaluated tasks; abilities that no benchmark tests do not count.
+    """
+    return at.last - at.first
 
 
 @_measured(sites.histories, better="lower", source=RIEMANNIAN_WALK)

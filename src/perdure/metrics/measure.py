@@ -104,6 +104,22 @@ class Result(msgspec.Struct, frozen=True):
     """Mark of the expert that it is relative to."""
 
 
+class OverItems(msgspec.Struct, frozen=True):
+    """The uncertainty of one lifetime's value from the limited number of items of its evaluations.
+
+    It does not include what another seed would change.
+    """
+
+    error: float
+    """Standard error."""
+    df: float | None = None
+    """Degrees of freedom. None if the numbers of items are unknown."""
+    items: float | None = None
+    """The fewest items of an evaluation. None if unknown."""
+    paired: bool = False
+    """Whether evaluations of a task are compared item by item."""
+
+
 class Measured(msgspec.Struct, frozen=True):
     """One metric of one lifetime: its value or the reason for its absence, and the values behind it."""
 
@@ -116,6 +132,8 @@ class Measured(msgspec.Struct, frozen=True):
     """Task → the experts its values are relative to, in the order of the values; empty for other metrics."""
     at: Mapping[str, tuple[tuple[int, ...], ...]] = msgspec.field(default_factory=dict)
     """Key of `by` → the blocks that each of its values is read from; empty for formulas of the whole lifetime."""
+    over_items: OverItems | None = None
+    """Its uncertainty from the items of evaluations, if they have standard errors."""
 
 
 class SiteCache:

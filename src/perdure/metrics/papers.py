@@ -20,7 +20,7 @@ from perdure.metrics import METRICS, transfer
 from perdure.metrics.arithmetic import NoValue, Value, flat, ratio, still_rising, transfer_ratios
 from perdure.metrics.declare import Metric, metric
 from perdure.metrics.efficiency import EXPERT_NOT_SATURATED, NOT_SATURATED
-from perdure.metrics.presets import Departure, Preset
+from perdure.metrics.presets import Preset
 from perdure.scenario import sites
 from perdure.settings.presets import BAKER_2023, NEW_2022
 
@@ -219,143 +219,7 @@ def baker_2023() -> dict[str, Metric]:
     }
 
 
-# --- differences from the papers, and the presets ------------------------------------------------
-
-_WINDOW = Departure(
-    "smoothing",
-    "a flat window of a fifth of the block, at most 100; how it is padded is left open",
-    "centred, the edges reflected without repeating the edge value; no smoothing where the window is shorter than 3",
-    "a window that lags shifts every curve, and with it every saturation",
-)
-_RANGE = Departure(
-    "range",
-    "percentiles over all available curves of learner and experts",
-    "over one lifetime, evaluations and smoothed learning, and its experts",
-    "a lifetime's score would depend on which others are scored beside it",
-)
-_CONSTANT = Departure(
-    "constant tasks",
-    "not said",
-    "a task whose range has no width scales to 1 and is left out of the lifetime's mean",
-    "it carries no information, and nothing can be divided by its range",
-)
-_ONE_CAUSE = Departure(
-    "transfer",
-    "one task is learned between two evaluations",
-    "where two or more were learned there is no value",
-    "the change cannot be attributed to either",
-)
-_ASLEEP = Departure(
-    "wake and sleep",
-    "not said",
-    "where any evaluation is asleep, only those are read; experts are compared on waking blocks",
-    "one learner has two performances then, and a mean of both is neither",
-)
-_ELIGIBLE = Departure(
-    "sample_efficiency",
-    "only tasks that saturate count; how that is seen is left open",
-    "no value where the curve falls, is highest at its first experience, or stays below a fifth of the expert's best; "
-    "how many were left out is said",
-    "the rule of l2metrics, which gives 0 in two of these cases; either flatters or punishes by a choice of ours",
-)
-_FROM_ONE = Departure(
-    "sample_efficiency",
-    "the place of the maximum; where counting starts is left open",
-    "counted from 1",
-    "a maximum at the first experience would divide by 0",
-)
-
-_NEW_2022_DEPARTURES = (
-    _WINDOW,
-    _RANGE,
-    _CONSTANT,
-    _ASLEEP,
-    _ONE_CAUSE,
-    Departure(
-        "backward_transfer",
-        "both the average of a task's contrasts and the first of each pair",
-        "the first of each ordered pair",
-        "its notes decide for the first",
-    ),
-    _ELIGIBLE,
-    _FROM_ONE,
-    Departure(
-        "cumulative_gain",
-        "0 where the slope is 0",
-        "also where the line rises or falls by less than 1e-9 of the range",
-        "rounding decides nothing",
-    ),
-    Departure(
-        "learn_burn",
-        "below 1 demonstrates lifelong learning",
-        "the number, without a verdict",
-        "its interpretation is inverted with respect to its formula: fast learning after a change lies above 1",
-    ),
-    Departure(
-        "verdict",
-        "no test; the threshold alone",
-        "a one-tailed t, as Baker et al. 2023 have it",
-        "a mean over few lifetimes lies above a threshold by chance",
-    ),
-)
-
-_BAKER_2023_DEPARTURES = (
-    _WINDOW,
-    _RANGE,
-    _CONSTANT,
-    _ASLEEP,
-    Departure(
-        "forward_transfer, backward_transfer",
-        "ratios in the text and all tables, contrasts in Alg. 1 and 2",
-        "ratios, the contrasts beside them, and a flag where their means say opposite things",
-        "the tables are what is to be reproduced",
-    ),
-    _ONE_CAUSE,
-    Departure(
-        "backward_transfer",
-        "Alg. 2 begins at the second block, with nothing learned, and its pairs have no direction",
-        "the first block's task counts as learned, and pairs are ordered",
-        "the first task could not receive anything, and of two directions the later would be lost",
-    ),
-    Departure(
-        "performance_maintenance",
-        "Alg. 5 knows one evaluation of each task after a learning block",
-        "every evaluation after the reference counts",
-        "with one evaluation it is the same",
-    ),
-    Departure(
-        "relative_performance",
-        "one expert of a task, as long as the learner",
-        "the mean over experts, each cut to the shorter length; flagged where lengths differ",
-        "experts are rarely one and rarely as long",
-    ),
-    Departure(
-        "sample_efficiency",
-        "Alg. 4's window is a parameter without a value",
-        "a fifth of the joined curve, at most 100, after each block was smoothed",
-        "the window of the preparation it recommends",
-    ),
-    _ELIGIBLE,
-    _FROM_ONE,
-    Departure(
-        "cost_overhead",
-        "elapsed time averaged over the submitted runs (App. G)",
-        "each lifetime's own, beside its experts' together",
-        "so that every lifetime has a value, and the runs a spread",
-    ),
-    Departure(
-        "verdict",
-        "Table 14 prints the other tail's p for UPenn and Argonne where t is negative, and counts 52 of 90 or 45 of 85",
-        "p is always that of a mean above the threshold: 49 of 90",
-        "a negative t cannot speak for a mean above the threshold",
-    ),
-    Departure(
-        "sd",
-        "of the population in one configuration of HRL",
-        "of the sample (n − 1), everywhere",
-        "it is what the t test takes",
-    ),
-)
+# --- the presets -------------------------------------------------------------------------------
 
 NEW_2022_PRESET = Preset(
     NEW_2022,
@@ -364,7 +228,6 @@ NEW_2022_PRESET = Preset(
     new_2022,
     source="New et al. 2022",
     fixes=FIXES,
-    departures=_NEW_2022_DEPARTURES,
 )
 BAKER_2023_PRESET = Preset(
     BAKER_2023,
@@ -373,5 +236,4 @@ BAKER_2023_PRESET = Preset(
     baker_2023,
     source="Baker et al. 2023",
     fixes=FIXES,
-    departures=_BAKER_2023_DEPARTURES,
 )

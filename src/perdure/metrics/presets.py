@@ -11,7 +11,7 @@ import msgspec
 from perdure.curves.model import Curves, Preparation
 from perdure.errors import MetricError, UnknownNameError
 from perdure.metrics import METRICS
-from perdure.metrics.declare import Metric, metrics_in_file
+from perdure.metrics.declare import ComparedAs, Metric, metrics_in_file
 from perdure.metrics.matrix import reads_matrix
 from perdure.registry import Registry
 from perdure.settings import OPTIONS
@@ -20,17 +20,6 @@ from perdure.settings.presets import BAKER_2023, FRAMEWORK_2019, L2METRICS_31, N
 if TYPE_CHECKING:
     from perdure.metrics.score import BlockSummary
     from perdure.settings import Settings
-
-
-class Departure(msgspec.Struct, frozen=True):
-    """A difference between a preset and its document: one row of the presets' page."""
-
-    where: str
-    """A metric, or a part of the preparation."""
-    document: str
-    """The document's definition."""
-    here: str
-    because: str
 
 
 class Preset(msgspec.Struct, frozen=True, eq=False):
@@ -48,8 +37,6 @@ class Preset(msgspec.Struct, frozen=True, eq=False):
     """Setting → the reason why it cannot be chosen: it is part of the preset's definition, or has no meaning in it."""
     refuses: Callable[[Settings, Preparation], str | None] = lambda _settings, _prep: None
     """Returns the reason why values of settings are refused, or None."""
-    departures: tuple[Departure, ...] = ()
-    """Differences from its document."""
     decides: bool = True
     """Whether there are verdicts."""
     margins: bool = False
@@ -69,8 +56,14 @@ PRESETS: Registry[Preset] = Registry("preset", "perdure.presets")
 
 
 def headline() -> tuple[str, ...]:
-    """Return the headline numbers of a log. Only they are tested, against thresholds and between systems."""
+    """Return the headline numbers of a log. Only they are tested against thresholds."""
     return tuple(name for name, metric in PRESETS.get(STANDARD).metrics.items() if metric.headline == "log")
+
+
+def compared() -> tuple[str, ...]:
+    """Return the metrics that are tested when logs of learners are compared, the level at the end first."""
+    metrics = [metric for metric in METRICS if metric.compared and metric.compared.of == "log"]
+    return tuple(metric.name for metric in sorted(metrics, key=lambda metric: metric.compared != ComparedAs()))
 
 
 # --- settings under a preset ---------------------------------------------------------------------
@@ -160,52 +153,6 @@ def _registered(name: str, known: Mapping[str, Metric]) -> Metric:
 
 # --- the presets ---------------------------------------------------------------------------------
 
-_STANDARD = (
-    Departure(
-        "forward_transfer, backward_transfer",
-        "mean of ratios or of contrasts (Baker et al. 2023, Alg. 1, 2)",
-        "mean of the logarithms of ratios",
-        "a mean of ratios lies above 1 by chance alone: up to 6.7 without any transfer, with five 0/1 evaluations",
-    ),
-    Departure(
-        "relative_performance",
-        "blocks smoothed one by one, mean of ratios (Alg. 3)",
-        "blocks joined, cut to the shorter length, then smoothed once; mean of logarithms",
-        "smoothing before the cut moves the value where lengths differ",
-    ),
-    Departure(
-        "sample_efficiency",
-        "the maximum of the whole curve and where it lies (Alg. 4)",
-        "the end of the curve, and when it reaches a target common to learner and experts",
-        "the place of the maximum of a noisy plateau is chance; it rose for a learner that forgets everything",
-    ),
-    Departure(
-        "performance_maintenance",
-        "lifelong learning above 0",
-        "*keeps* where a loss of 5 of 100 points is ruled out; *gains* above 0",
-        "a learner that keeps everything lies at 0, and would be undecided for ever",
-    ),
-    Departure(
-        "cumulative_gain",
-        "the sign of every slope (New et al. 2022, App. B.2)",
-        "a slope whose 95 % interval holds 0 counts 0",
-        "every noisy plateau has a slope",
-    ),
-    Departure(
-        "clamping",
-        "at the 10th and 90th percentile",
-        "none unless asked for; bounds that a log records count",
-        "a fifth of all values would be moved, and ratios depend on where the scale's zero lies",
-    ),
-    Departure(
-        "verdict",
-        "one-tailed t, experts as constants (Baker et al. 2023)",
-        "the two-sided interval decides; experts are a sample",
-        "one or two shared experts gave a learner that is its own expert a verdict in 40 to 60 % of groups",
-    ),
-)
-
-
 PRESETS.add(
     STANDARD,
     Preset(
@@ -214,7 +161,6 @@ PRESETS.add(
         Preparation(),
         lambda: {metric.name: metric for metric in METRICS if metric.preset == STANDARD},
         source="the documentation, What the numbers mean",
-        departures=_STANDARD,
         margins=True,
     ),
 )

@@ -25,12 +25,19 @@ from perdure.lazy import pl
 from perdure.log.accuracy_matrix import MatrixLifetime, MatrixPassage
 from perdure.log.model import Identity, Lifetime, Passage
 from perdure.log.places import as_text, printable
+from perdure.log.problem import Caution
 from perdure.log.variants import Settled, settle
 from perdure.metrics.arithmetic import Average
 from perdure.metrics.declare import METRICS, Metric
 from perdure.metrics.matrix import reads_matrix
+<<<<<<< HEAD
 from perdure.metrics.measure import Context, Flag, Measured, SiteCache, measure
 from perdure.metrics.presets import PRESETS, chosen_metrics, measure_of_each, prepared
+=======
+from perdure.metrics.measure import Context, Measured, SiteCache, measure
+from perdure.metrics.over_items import over_items
+from perdure.metrics.presets import PRESETS, chosen_metrics, prepared
+>>>>>>> main
 from perdure.results import Tabular
 from perdure.scenario.model import FACTS, Block, Scenario
 from perdure.scenario.sites import each_task_learned, visible_evaluations
@@ -117,7 +124,7 @@ class LearningGain(msgspec.Struct, frozen=True):
     """Minus the task's first evaluation; None if it was learned before that."""
 
 
-class OtherCode(str):
+class OtherCode(Caution):
     """A note that a lifetime's experts or twin were run by another version of its learner's code."""
 
     __slots__ = ()
@@ -551,10 +558,20 @@ class Scorer:
             )
             for name, metric in metrics.items()
         }
+<<<<<<< HEAD
         for name, own in self.measure_for.items():
             if name in measured:
                 flags = (*measured[name].flags, Flag(f"measured by {own}"))
                 measured[name] = msgspec.structs.replace(measured[name], flags=flags)
+=======
+        if isinstance(curves.passage, MatrixPassage) and curves.passage.matrix.errors:
+            measured = {
+                name: replace(value, over_items=over_items(metrics[name], curves, self._context, sites))
+                if value.value is not None
+                else value
+                for name, value in measured.items()
+            }
+>>>>>>> main
         return measured | unavailable
 
     def _sites_of(self, scenario: Scenario) -> SiteCache:

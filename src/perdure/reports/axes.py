@@ -80,9 +80,12 @@ def ticks(scale: Scale, most: int) -> tuple[float, ...]:
         return _ratios(scale, most)
     raw = (scale.high - scale.low) / max(1, most)
     size = 10 ** math.floor(math.log10(raw)) if raw > 0 else 1.0
-    step = next((size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= raw * 0.999), size * 10)
-    first = math.ceil(scale.low / step - 1e-9)
-    last = math.floor(scale.high / step + 1e-9)
+    steps = [size * factor for factor in (10, 5, 2.5, 2, 1, 0.5)]
+    wide = [step for step in steps if step >= raw * 0.999]
+    for step in steps[len(wide) - 1 :]:
+        first, last = math.ceil(scale.low / step - 1e-9), math.floor(scale.high / step + 1e-9)
+        if last > first or most < 3:  # a single tick shows no scale
+            break
     return tuple(round(count * step, 12) + 0.0 for count in range(first, min(last, first + 50) + 1))
 
 
@@ -252,6 +255,8 @@ class Entry(msgspec.Struct, frozen=True):
     dash: tuple[float, ...] = ()
     width: float = 2.0
     opacity: float = 1.0
+    shape: str = ""
+    """Shape of the marker; empty for that of the look, or a circle."""
 
 
 def task_entries(tasks: Sequence[str], looks: Looks) -> list[Entry]:
@@ -279,7 +284,7 @@ def legend(entries: Sequence[Entry], canvas: Canvas, top: float) -> tuple[str, f
 
 
 def _key(entry: Entry, x: float, y: float, key: float, small: float) -> str:
-    shape = entry.look.shape if isinstance(entry.look, Look) else "circle"
+    shape = entry.shape or (entry.look.shape if isinstance(entry.look, Look) else "circle")
     if entry.mark == "none":
         return ""
     if entry.mark == "area":
@@ -346,6 +351,7 @@ def multiples(
     y: str,
     key: Sequence[Entry] = (),
     entries: Sequence[Entry] = (),
+    note: str = "",
     height: float = 13,
     data: Mapping[str, Any] | None = None,
 ) -> Figure:
@@ -359,9 +365,14 @@ def multiples(
         parts.append(text(0, top + em, ellipsize(y, inner.small, inner.width), inner.small, "soft"))
         top += em * (1.4 if y else 0.2)
         deep = em * height * inner.tall * (1.0 if few else 0.75)
-        places, bottom = grid(len(cells), inner, least=em * (17 if few else 13), height=deep, gap=em * 1.4)
+        least, gap = em * (17 if few else 13), em * 1.4
+        (_, _, wide), *_ = grid(len(cells), inner, least=least, height=deep, gap=gap)[0]
+        # Room for titles of two lines
+        more = em * 1.3 * (max(1, *(len(wrap_text(cell.title, em, wide * 0.85)) for cell in cells)) - 1)
+        places, bottom = grid(len(cells), inner, least=least, height=deep + more, gap=gap)
         for index, (cell, (left, above, wide)) in enumerate(zip(cells, places, strict=True)):
-            low, high = top + above + em * (3.1 if cell.unit else 1.9), top + above + deep - inner.small * 2.2
+            low = top + above + more + em * (3.1 if cell.unit else 1.9)
+            high = top + above + more + deep - inner.small * 2.2
             up = scale_over(ends_of(cell.y), high, low)
             right = left + wide - em * 0.4
             panel = Panel(scale_over(ends_of(cell.x), left + margin(up, inner, 3), right, room=0.02), up)
@@ -371,7 +382,7 @@ def multiples(
         parts.append(text(inner.width / 2, top + bottom + em * 0.6, x, inner.small, "soft", anchor="middle"))
         return "".join(parts), top + bottom + em * 1.2
 
-    return compose(canvas, title, label, draw, entries, data=data)
+    return compose(canvas, title, label, draw, entries, note, data)
 
 
 def grid(

@@ -158,7 +158,7 @@ def _common_text(groups: Sequence[Group], compared: Sequence[Question], comparis
 
 
 def _difference_scale(differences: Sequence[Difference]) -> Scale:
-    ratio = all(difference.scale == "ratio" for difference in differences)
+    ratio = all(difference.scale == "ratio" for difference in differences if difference.difference is not None)
     ends = [1.0 if ratio else 0.0]
     ends += [
         end
@@ -183,8 +183,8 @@ def _difference_cell(
         return GridCell("not compared", "none", "", "", "no comparison with the baseline")
     difference = own.tested.get(metric)
     if difference is None or difference.difference is None:
-        why = difference.why if difference else None
-        return GridCell("not compared", "none", "", "", why or "a learner has no value")
+        why, word = (difference.why, difference.word) if difference else (None, None)
+        return GridCell(word or "not compared", "none", "", "", why or "a learner has no value")
     kind = _KINDS.get(difference.verdict or "", "open")
     null = 1.0 if difference.scale == "ratio" else 0.0
     value = number(difference.difference, difference.width)
@@ -249,7 +249,7 @@ def _cell(estimate: Estimate | None, scale: Scale) -> GridCell:
 def _description(estimate: Estimate, value: str) -> str:
     parts = [f"{estimate.metric.replace('_', ' ')} {value}"]
     if estimate.low is not None:
-        parts.append(f"{percent(estimate.level)} interval {interval(estimate.low, estimate.high, ' to ')}")
+        parts.append(f"{estimate.interval_name} {interval(estimate.low, estimate.high, ' to ')}")
     if estimate.p is not None:
         tails = "one-tailed " if estimate.tails == "one" else ""
         parts.append(f"{tails}{p_words(estimate.p)} against {number(estimate.against)}")

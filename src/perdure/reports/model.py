@@ -23,7 +23,7 @@ from perdure.stats.model import Estimate, Group
 from perdure.stats.pairing import Want
 from perdure.stats.sentences import decides, rule_of
 from perdure.stats.tally import Tally, tally_of_groups
-from perdure.text import interval, join_words, number, p_words, percent, plural
+from perdure.text import interval, join_words, number, p_words, plural
 
 _MOST_COMPARED = 30
 _LEADS = {
@@ -185,15 +185,18 @@ def report_of(
 
 
 def _title(data: GroupedSurvey) -> str:
-    learners = list(dict.fromkeys(life.score.learner for life in data.lifetimes if life.score.learner))
-    count = len(data.lifetimes)
-    if len(learners) == 1:
-        return f"{learners[0]}: does it keep what it learns?"
-    if 0 < len(learners) <= 3:
-        return join_words(learners)
-    if learners:
-        return f"{len(learners)} methods, {plural(count, 'lifetime')}"
-    return data.lifetimes[0].id if count == 1 else plural(count, "lifetime")
+    """Return the names of learners, or else of groups, or else of arguments; their number if there are many."""
+    scores, count = [life.score for life in data.lifetimes], len(data.lifetimes)
+    learners = list(dict.fromkeys(score.learner for score in scores if score.learner))
+    if not learners and count == 1:
+        return data.lifetimes[0].id
+    groups = [group.group for group in data.groups if group.group != "all"]
+    names = learners or groups or list(dict.fromkeys(filter(None, (score.identity.argument for score in scores))))
+    if len(names) == 1:
+        return f"{names[0]}: does it keep what it learns?"
+    if 0 < len(names) <= 3:
+        return join_words(names)
+    return f"{len(names)} methods, {plural(count, 'lifetime')}" if names else plural(count, "lifetime")
 
 
 def compare_with_baselines(
@@ -314,7 +317,7 @@ def _metric_text(estimate: Estimate) -> str:
     """Return `performance maintenance −55.3 (95 % interval −57 to −53, 11 lifetimes) forgets (p < .001 …)`."""
     about = plural(estimate.n, "lifetime")
     if estimate.low is not None:
-        about = f"{percent(estimate.level)} interval {interval(estimate.low, estimate.high, ' to ')}, {about}"
+        about = f"{estimate.interval_name} {interval(estimate.low, estimate.high, ' to ')}, {about}"
     name, value = estimate.metric.replace("_", " "), number(estimate.mean, estimate.width)
     if estimate.withheld:
         return f"{name} {value} ({about}) {estimate.withheld}"

@@ -63,6 +63,18 @@ def mix(colour: str, second: str, amount: float) -> str:
     return "#" + "".join(f"{round(first + (second - first) * amount):02x}" for first, second in channels)
 
 
+def contrast(colour: str, second: str) -> float:
+    """Return the contrast ratio of two colours (WCAG 2.2): 1 for equal ones, 21 for black and white."""
+    darker, lighter = sorted(_luminance(code) + 0.05 for code in (colour, second))
+    return lighter / darker
+
+
+def _luminance(colour: str) -> float:
+    channels = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    linear = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels)
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
 def _look(position: int) -> Look:
     shade = position % (len(COLOURS) * len(_SHADES))
     amount = _SHADES[shade // len(COLOURS)]

@@ -232,7 +232,8 @@ def _mark_notes(baseline: str, comparisons: Sequence[Comparison], cells: str, le
     tested = [difference for comparison in comparisons for difference in comparison.tested.values()]
     tests = list(dict.fromkeys(difference.test for difference in tested if difference.test))
     if not tests:
-        return [f"Not tested against {baseline}: fewer than three lifetimes of one of the two."]
+        why = next(filter(None, (difference.why for difference in tested)), "no metric in common")
+        return [f"Not tested against {baseline}: {why}."]
     sizes = sorted({difference.family for difference in tested if difference.family})
     adjustment = f", adjusted by Holm over {join_words(sizes, 'or')} metrics" if sizes and sizes[-1] > 1 else ""
     stars = ", ".join(f"{'*' * count} p < {bound:g}" for count, bound in enumerate(_bounds(level), 1))

@@ -303,10 +303,10 @@ def text_width(text: str, size: float) -> float:
 
 
 def ellipsize(text: str, size: float, room: float) -> str:
-    """Shorten a name in the middle, because names differ at their ends; empty if not even three letters fit."""
+    """Shorten a name in the middle, because names differ at their ends; empty if not even six characters fit."""
     if text_width(text, size) <= room:
         return text
-    for most in range(len(text) - 1, 2, -1):
+    for most in range(len(text) - 1, 5, -1):
         head = (most - 1) * 2 // 3
         tried = f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
         if text_width(tried, size) <= room:

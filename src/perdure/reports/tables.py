@@ -99,10 +99,10 @@ def accuracy(data: GroupedSurvey, group: Group) -> Table:
         return Table("Accuracy matrix", (), ())
     if len(matrix.tasks) > MOST_TASKS:
         return Table("Accuracy matrix", (), ())
-    columns = (Column("evaluated", "id"), *(Column(f"after {task}", "number") for task in matrix.tasks))
+    columns = (Column("evaluated", "id"), *(Column(name, "number") for name in matrix.moments))
     rows = tuple(
         (task, *(None if isnan(value) else value for value in row.tolist()))
-        for task, row in zip(matrix.tasks, matrix.cells, strict=True)
+        for task, row in zip(matrix.rows, matrix.cells, strict=True)
     )
     return Table(f"Accuracy matrix · {matrix.caption}", columns, rows)
 
@@ -177,7 +177,7 @@ def tally_tables(tally: Tally) -> tuple[Table, Table]:
 
 def lifetimes(data: GroupedSurvey) -> Table:
     """Return one row per lifetime: learner, seed, length and headline metrics."""
-    leading = figure_metrics(data, FigureView())
+    leading = figure_metrics(data, FigureView(), judged=False)
     rows = tuple(
         (
             life.id,

@@ -137,13 +137,9 @@ def write_report(
             text = latex_document(tables, footer) if suffix == ".tex" else markdown_document(tables, footer)
     else:
         text = as_text(report, suffix) if chosen == "report" else _methods_text(report, suffix)
-    try:
+    with files.writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         files.deliver(target, text.encode())
-    except OSError as problem:
-        raise PerdureError(
-            f"cannot be written ({problem.strerror or problem})", "choose another place", file=target
-        ) from problem
     return report
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 import gymnasium
 from msgspec.structs import replace
 
-from perdure.learners.interface import LearnerError, Situation
+from perdure.errors import LearnerError
+from perdure.learners.interface import Situation
 from perdure.runner.seeds import seed_for
 from perdure.scenario.parameters import episodes as parameters
 from perdure.tasks.datasets import Answered, Dataset

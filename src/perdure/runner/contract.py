@@ -12,6 +12,7 @@ from perdure.errors import PerdureError
 from perdure.lazy import pl
 from perdure.learners.find import make_learner
 from perdure.learners.interface import Fingerprinted, Maker, Saved, SelfLed
+from perdure.log.contract import require
 from perdure.log.read import read
 from perdure.runner.lifetime import lead, run_lifetime
 from perdure.scenario.compose import compose
@@ -48,7 +49,7 @@ def check_learner(
     name = learner if isinstance(learner, str) else getattr(learner, "__name__", type(learner).__name__)
     make = _maker(name, learner, dict(params or {}))
     probe = make(seed)
-    _require(
+    require(
         isinstance(probe, SelfLed) or callable(getattr(probe, "act", None)),
         f"{name}: has neither act(observation) nor live(life); a learner needs one of them",
     )
@@ -57,7 +58,7 @@ def check_learner(
     with tempfile.TemporaryDirectory() as folder:
         first = _run(name, make(seed), syllabus, Path(folder), "first", seed)
         second = _run(name, make(seed), syllabus, Path(folder), "second", seed)
-        _require(
+        require(
             first.equals(second),
             f"{name}: two lifetimes from seed {seed} differ, first at experience {_first_difference(first, second)}; "
             "let every random number come from the seed that the learner is made with",
@@ -79,13 +80,13 @@ def _maker(name: str, learner: str | Maker, params: dict[str, Any]) -> Callable[
 def _check_optional(name: str, learner: Any) -> None:
     for method, other in (("save", "restore"), ("restore", "save")):
         if callable(getattr(learner, method, None)):
-            _require(
+            require(
                 callable(getattr(learner, other, None)), f"{name}: has {method} and no {other}; it needs both or none"
             )
     if isinstance(learner, Fingerprinted):
         first, second = learner.fingerprint(), learner.fingerprint()
-        _require(isinstance(first, str), f"{name}: fingerprint gave {type(first).__name__}; expected text")
-        _require(first == second, f"{name}: fingerprint differs between two calls with nothing in between")
+        require(isinstance(first, str), f"{name}: fingerprint gave {type(first).__name__}; expected text")
+        require(first == second, f"{name}: fingerprint differs between two calls with nothing in between")
 
 
 def _run(
@@ -109,7 +110,7 @@ def _check_saving(
     after = make(seed + 1)
     after.restore(place)
     if isinstance(before, Fingerprinted) and isinstance(after, Fingerprinted):
-        _require(
+        require(
             after.fingerprint() == before.fingerprint(),
             f"{name}: restore gives another fingerprint than the learner was saved with; "
             "save everything that the fingerprint covers",
@@ -122,7 +123,7 @@ def _check_saving(
             broken,
         )
     resumed = _run(name, make(seed), syllabus, folder, "broken", seed, states)
-    _require(
+    require(
         resumed.equals(expected),
         f"{name}: a lifetime resumed from the saved state differs from an uninterrupted one, "
         f"first at experience {_first_difference(expected, resumed)}; save everything that decides what comes next, "
@@ -141,11 +142,6 @@ def _stop_at(count: int) -> Callable[[int], None]:
 def _first_difference(first: pl.DataFrame, second: pl.DataFrame) -> int:
     pairs = zip(first.iter_rows(), second.iter_rows(), strict=False)
     return next((index for index, (a, b) in enumerate(pairs) if a != b), min(first.height, second.height))
-
-
-def _require(truth: bool, message: str) -> None:
-    if not truth:
-        raise AssertionError(message)
 
 
 def _broken(message: str, problem: Exception) -> NoReturn:

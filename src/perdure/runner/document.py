@@ -18,8 +18,11 @@ from msgspec import Meta
 from perdure import files
 from perdure.errors import PerdureError, nearest
 from perdure.scenario.layouts import LAYOUTS
+<<<<<<< HEAD
 from perdure.scenario.model import FACTS, Fact
 from perdure.schemas.structs import Count, Positive
+=======
+>>>>>>> main
 from perdure.settings import OPTIONS
 
 MOST_LIVES = 100_000
@@ -65,6 +68,8 @@ class StrictStruct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 T = TypeVar("T", bound=StrictStruct)
 
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
 Text = Annotated[str, Takes("text", lambda value: value.strip() != "")]
 Name = Annotated[
     str,

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from perdure.errors import LogError, OutOfTimeError, PerdureError, WriteError, message_of
+from perdure.errors import LearnerError, LogError, OutOfTimeError, PerdureError, WriteError, message_of
 from perdure.learners.digest import chained, continues
 from perdure.learners.find import learner_digest, make_learner
-from perdure.learners.interface import LearnerError, Saved
+from perdure.learners.interface import Saved
 from perdure.log.manifest import object_in, rewrite
 from perdure.log.places import MANIFEST
 from perdure.runner.engines import Event, Tell

@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from perdure.errors import ScenarioError, UnknownNameError, message_of
-from perdure.learners.interface import Answer, LearnerError, SelfLed, Situation, Transition
+from perdure.errors import LearnerError, ScenarioError, TaskError, UnknownNameError, message_of
+from perdure.learners.interface import Answer, SelfLed, Situation, Transition
 from perdure.log.model import Direction, Role
 from perdure.log.places import logs_folder
 from perdure.log.write.journal import Journal
@@ -28,7 +28,7 @@ from perdure.scenario.syllabus import Syllabus, read_syllabus, syllabus_text
 from perdure.tasks.catalogue import task_kind
 from perdure.tasks.datasets import Dataset
 from perdure.tasks.episodes import STEP_LIMIT, Episodes
-from perdure.tasks.interface import TaskError, TaskKind
+from perdure.tasks.interface import TaskKind
 
 
 def run_lifetime(

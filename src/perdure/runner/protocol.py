@@ -37,20 +37,6 @@ from perdure.scenario.model import FACTS, Fact, Task
 from perdure.scenario.syllabus import Syllabus, checked_syllabus, join_syllabi, parse_syllabus, syllabus_text
 from perdure.settings import read_settings
 
-__all__ = [
-    "OUTSIDE",
-    "RESERVED",
-    "Limits",
-    "Protocol",
-    "ProtocolError",
-    "Resources",
-    "ScenarioPlan",
-    "parse_protocol",
-    "parse_protocols",
-    "read_protocol",
-    "read_protocols",
-]
-
 _MOST_DOTS = 200
 _NOT_A_KEY = re.compile(r"[^\w.\-\"' \t]+")
 

@@ -23,8 +23,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure import files
-from perdure.errors import LogError, WriteError, message_of
-from perdure.learners.interface import LearnerError, Saved
+from perdure.errors import LearnerError, LogError, WriteError, message_of
+from perdure.learners.interface import Saved
 from perdure.log.manifest import write_object
 from perdure.log.places import BLOCKS_FILE, DATA_FILE, MANIFEST
 from perdure.log.rows import records_in

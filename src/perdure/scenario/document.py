@@ -111,13 +111,9 @@ def is_finite(value: Any) -> bool:
 
 
 def _read(path: Path) -> str:
-    try:
+    with files.reading(path, "give the path of a syllabus", ScenarioError):
         _check_size(path.stat().st_size, str(path))
         return _text(files.read_bytes(path, LARGEST_BYTES), str(path))
-    except OSError as problem:
-        raise ScenarioError(
-            f"cannot be read: {problem.strerror}", "give the path of a syllabus", file=path
-        ) from problem
 
 
 def _text(content: bytes, name: str) -> str:

@@ -20,7 +20,7 @@ from perdure.scenario.document import DuplicateKeys, quote
 if TYPE_CHECKING:
     import numpy as np
 
-    from perdure.scenario.model import Block, Scenario
+    from perdure.scenario.model import Block
 
 
 class UnfitParameterError(ScenarioError):
@@ -165,11 +165,6 @@ def episodes(block: Block, position: int, seed: int) -> Iterator[dict[str, Any]]
     last = (block.length or 0) - 1
     for index in itertools.count() if block.length is None else range(block.length):
         yield draw_parameters(block.params, seed, position, index, index / last if last > 0 else 0.0)
-
-
-def iterate(scenario: Scenario, seed: int) -> Iterator[tuple[Block, Iterator[dict[str, Any]]]]:
-    """Yield each block with the parameters of its episodes, lazily."""
-    return ((block, episodes(block, position, seed)) for position, block in enumerate(scenario.blocks))
 
 
 def _draw(value: Any, rng: np.random.Generator, fraction: float) -> Any:

@@ -364,10 +364,8 @@ def write_syllabus(syllabus: Syllabus, path: str | os.PathLike[str]) -> None:
     >>> syllabus = perdure.compose("condensed", ["pong"], learn=100, evaluate=10)
     >>> perdure.write_syllabus(syllabus, "pong.json")
     """
-    try:
+    with files.writing(path, "give another path", ScenarioError):
         files.deliver(Path(path), syllabus_text(syllabus).encode())
-    except OSError as problem:
-        raise ScenarioError(f"cannot be written: {problem.strerror}", "give another path", file=path) from problem
 
 
 def syllabus_text(syllabus: Syllabus) -> str:

@@ -465,6 +465,7 @@ class Settings(msgspec.Struct, frozen=True):
             unit=self.unit,
             as_given=self.as_given,
             measure=self.measure,
+            task_measures=self.measures,
             max_unpacked=self.max_unpacked,
         )
 

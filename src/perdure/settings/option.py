@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -205,12 +206,13 @@ def parse_measure(word: str) -> str | dict[str, str]:
     """Return the name of a measure, or that of each task for `TASK=NAME,…`."""
     if "=" not in word:
         return word.strip()
-    return {task: name for part in word.split(",") for task, name in parse_pairs(part).items()}
+    parts = re.split(r",(?=[^,=]*=)", word)  # of language models, a score may be exact_match,strict-match
+    return {task: name for part in parts for task, name in parse_pairs(part).items()}
 
 
 def parse_baseline(word: str, flag: str) -> Any:
     """Read a number, numbers between commas, or a file of them."""
-    from perdure.log.formats.matrix import read_baseline  # it knows every file that a matrix may be in
+    from perdure.log.formats.matrix_files import read_baseline
 
     return read_baseline(word, flag)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from zlib import crc32
 
 import numpy as np
@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from perdure.curves.arrays import Array
 from perdure.lazy import pl
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
+from perdure.log.write.bulk import scenario_rows
 from perdure.log.write.journal import Journal
 from perdure.scenario.model import Block, Scenario
 from perdure.simulate.learner import IdealLearner, performance
 
 MEASURE = "performance"
-_TYPES = {"learn": "train", "evaluate": "test"}
 
 
 def lifetime(learner: IdealLearner, scenario: Scenario, seed: int = 0, id: str | None = None) -> Lifetime:  # noqa: A002
@@ -110,7 +110,7 @@ def as_lifetimes(
     role: Literal["life", "expert"] = "life",
 ) -> tuple[Lifetime, ...]:
     """Return rows of `performance` as lifetimes with the seeds that follow `seed`."""
-    columns = _columns(scenario)
+    columns = scenario_rows(scenario)
     name = learner.name if role == "life" else f"{learner.name}-{scenario.blocks[0].task}"
     return tuple(
         Lifetime(
@@ -125,26 +125,3 @@ def as_lifetimes(
         )
         for number, row in enumerate(np.ascontiguousarray(values))
     )
-
-
-def _columns(scenario: Scenario) -> pl.DataFrame:
-    """Return the columns of a log of `scenario` without the values."""
-    blocks = scenario.blocks
-    block_index = np.repeat(np.arange(len(blocks)), [block.length or 0 for block in blocks])
-    text: Mapping[str, list[Any]] = {
-        "block_type": [_TYPES[block.mode] for block in blocks],
-        "block_subtype": [block.subtype for block in blocks],
-        "task_name": [block.task for block in blocks],
-    }
-    return pl.DataFrame(
-        {
-            "block_num": block_index,
-            "exp_num": np.arange(len(block_index)),
-            "worker_id": pl.Series(["0"], dtype=pl.String).new_from_index(0, len(block_index)),
-            **{column: pl.Series(column, words)[block_index] for column, words in text.items()},
-            "task_params": pl.Series(["{}"], dtype=pl.String).new_from_index(0, len(block_index)),
-            "exp_status": pl.Series(["complete"], dtype=pl.String).new_from_index(0, len(block_index)),
-            "timestamp": pl.Series([None], dtype=pl.String).new_from_index(0, len(block_index)),
-        },
-        schema_overrides=dict(STANDARD_COLUMNS),
-    ).select(*STANDARD_COLUMNS)

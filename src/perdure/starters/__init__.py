@@ -57,14 +57,10 @@ def write_starter(kind: str, name: str, into: str | Path = ".") -> tuple[Path, .
         "pyproject.toml": _template("pyproject.toml"),
         "README.md": _template("README.md"),
     }
-    try:
+    with files.writing(folder, "choose another place with --into"):
         folder.mkdir(parents=True)
         for file, text in texts.items():
             files.deliver(folder / file, text.substitute(words, kind=kind, **filled).encode())
-    except OSError as problem:
-        raise PerdureError(
-            f"cannot be written ({problem.strerror or problem})", "choose another place with --into", file=folder
-        ) from problem
     return tuple(folder / file for file in texts)
 
 

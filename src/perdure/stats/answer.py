@@ -46,13 +46,21 @@ def told_apart(group: Group, groups: Sequence[Group]) -> str:
 def title(group: Group, groups: Sequence[Group] = ()) -> str:
     """Return the learner, scenario type, number of lifetimes and measure; unambiguous among `groups`."""
     where = f", {group.scenario_type}" if group.learner and group.scenario_type else ""
+<<<<<<< HEAD
     what = "".join(f", {text}" for text in (group.measure, *group.stated) if text)
     if group.n == 1 and group.lives:
         return (
             f"{group.lives[0]}: {f'{group.learner}{where}, ' if group.learner else ''}1 lifetime{what}{_preset(group)}"
         )
+=======
+    what = f", {group.measure}" if group.measure else ""
+>>>>>>> main
     level = next((one.level for one in group.estimates.values() if one.low is not None), None)
     spread = "" if level is None else f", {percent(level)} intervals"
+    if group.n == 1 and group.lives:
+        own = group.learner and group.learner != group.lives[0]
+        spread = f"{spread} over items, one seed" if spread else ""
+        return f"{group.lives[0]}: {f'{group.learner}{where}, ' if own else ''}1 lifetime{what}{_preset(group)}{spread}"
     alike = [other for other in groups if other.scenario_type == group.scenario_type]
     who = told_apart(group, alike)
     who = f"{who}{where}" if who == called(group) else who.replace(" · ", ", ")
@@ -182,6 +190,14 @@ def _of_few(found: Estimate, who: str, points: str) -> tuple[str, str]:
     if found.n > 1:
         said = join_words(found.notes) if found.notes else "nothing is decided"
         return f"{who} {change} on average", f"; {said}"
+    if found.over == "items":
+        ends = (found.low, found.high) if found.mean >= 0 else (found.high and -found.high, found.low and -found.low)
+        spread = f" ({found.interval_name}: {interval(*ends, ' to ')})"
+        chance = "chance in its items is ruled out; other seeds may differ"
+        return (
+            f"{who} {change} in this lifetime",
+            f"{spread}; {found.notes[0] if found.verdict == 'undecided' else chance}",
+        )
     if found.verdict != "undecided":
         return f"{who} {change} in this lifetime", ", more than its own evaluations vary"
     return f"{who} {change} in this lifetime", f"; {found.notes[0] if found.notes else 'chance is not ruled out'}"

@@ -13,7 +13,17 @@ from msgspec.structs import replace
 from perdure.metrics.declare import METRICS, Better, ComparedAs, Threshold
 from perdure.metrics.score import Score
 from perdure.settings.presets import STANDARD
-from perdure.stats.decide import EQUAL, FEWEST, leads, margin_of, on_scale, rounding, settings_of, values_of
+from perdure.stats.decide import (
+    EQUAL,
+    FEWEST,
+    flags_of_scores,
+    leads,
+    margin_of,
+    on_scale,
+    rounding,
+    settings_of,
+    values_of,
+)
 from perdure.stats.interval import (
     Interval,
     exact_rank_sum_test,
@@ -24,7 +34,8 @@ from perdure.stats.interval import (
     signed_rank_test,
     weighted_interval_of,
 )
-from perdure.stats.model import LEVEL, Array
+from perdure.stats.learning import NO_CURVES
+from perdure.stats.model import LEVEL, Array, Flagged
 from perdure.stats.pairing import Pairing, Want, pair
 from perdure.stats.robust import almost_stochastic_order, hedges_g, probability_of_improvement
 from perdure.stats.sentences import lead, sentence
@@ -42,7 +53,7 @@ class Difference(Struct, frozen=True):
         *("n", "baseline_n", "paired", "scale", "mean", "baseline_mean", "sd", "baseline_sd", "difference"),
         *("low", "high", "level", "test", "statistic", "df", "p", "p_holm", "family", "verdict", "word", "likely"),
         *("margin", "margin_low", "margin_high", "margin_level", "rank_p"),
-        *("permutation_p", "improvement", "cliffs_delta", "hedges_g", "order", "better", "why", "sentence"),
+        *("permutation_p", "improvement", "cliffs_delta", "hedges_g", "order", "better", "why", "flags", "sentence"),
     )
 
     metric: str
@@ -97,6 +108,8 @@ class Difference(Struct, frozen=True):
     """Almost stochastic order: below 0.5 the system is almost always better. None unless asked for."""
     better: Better = "higher"
     why: str | None = None
+    flags: tuple[Flagged, ...] = ()
+    """Flags of the values of both systems, with the number of lifetimes."""
     sentence: str = ""
     """The result in words."""
 
@@ -123,7 +136,45 @@ class Summary(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """A system compared with a baseline over all metrics they share."""
+    """A system compared with a baseline over all metrics they share.
+
+    Attributes
+    ----------
+    system
+        Name of the system.
+    baseline
+        Name of the baseline.
+    scenario_type
+        Scenario type of the lifetimes.
+    measure
+        Measure that was scored.
+    pairing
+        The lifetimes of both, in pairs if they are paired.
+    differences
+        Metric that is shown → the difference, with its interval, p-value and verdict.
+    alone
+        Metric → the summary of each system over all its lifetimes, with or without a partner.
+    only_in
+        System → metrics without a value in the other.
+    notes
+        Remarks about the comparison.
+    tested
+        Metric of the family, shown or not → its difference; also metrics that lack a value.
+    learner
+        Learner whose scenario types are the systems, if they are.
+    primary
+        Metric that a protocol named beforehand. It is tested alone, before the others.
+    unit
+        Unit of differences, such as ` points`.
+    section
+        Scenario type, measure or learner that tells this comparison from others.
+
+    Examples
+    --------
+    >>> comparison = perdure.compare("logs", baseline="naive").comparisons[0]
+    >>> comparison.system, comparison.baseline
+    ('replay', 'naive')
+    """
 
     JSON: ClassVar = (
         *("system", "baseline", "learner", "scenario_type", "measure", "paired:pairing.paired", "pairing:pairing.told"),
@@ -137,27 +188,19 @@ class Comparison(Struct, frozen=True):
     measure: str | None
     pairing: Pairing
     differences: Mapping[str, Difference]
-    """The metrics shown."""
     alone: Mapping[str, tuple[Summary, Summary]] = {}
-    """Metric → the summary of each system over all its lifetimes, with or without a partner."""
     only_in: Mapping[str, tuple[str, ...]] = {}
-    """System → metrics without a value in the other."""
     notes: tuple[str, ...] = ()
     tested: Mapping[str, Difference] = {}
-    """The family, whichever of its metrics are shown."""
     learner: str | None = None
-    """The learner whose scenario types are the systems, if they are."""
     primary: str | None = None
-    """The metric that a protocol named beforehand. It is tested alone, before the others."""
     unit: str = ""
-    """Unit of differences, such as ` points`."""
     section: str = ""
-    """The scenario type, measure or learner that tells this comparison from others with it."""
 
     @property
     def family(self) -> tuple[str, ...]:
         """The metrics that are tested together."""
-        return tuple(self.tested)
+        return tuple(name for name, difference in self.tested.items() if difference.difference is not None)
 
     @property
     def level_reached(self) -> Difference | None:
@@ -224,7 +267,8 @@ def compare_lives(
         has = [any(lifetime.value(metric) is not None for lifetime in side) for side in (ours, theirs)]
         if has[0] != has[1]:
             only_in[names[0] if has[0] else names[1]].append(metric)
-        if all(has):
+        # A metric that only comparisons test is undecided, with the reason, if the logs give no value.
+        if all(has) or (metric in judged and not bar.headline and _reason(lifetimes, metric) not in ("", NO_CURVES)):
             rng = np.random.default_rng([seed, place])
             tests[metric] = _test(pairing, bar, metric, metric in judged, level, order, rng)
     blocked = _different_tasks(ours, theirs, names)
@@ -306,9 +350,12 @@ def _test(
     lifetimes = (*ours, *theirs)
     mine, other = _with_values(ours, theirs, metric, paired=paired)
     notes = _missing((len(ours), len(theirs)), (len(mine), len(other)), paired)
-    difference = Difference(metric, len(mine), len(other), paired, level=level, better=bar.better, why=notes)
+    flags = flags_of_scores((*mine, *other), metric)
+    difference = Difference(
+        metric, len(mine), len(other), paired, level=level, better=bar.better, why=notes, flags=flags
+    )
     if not mine or not other:
-        return _Test(replace(difference, why="no pair has both values" if paired else "a system has no value"))
+        return _Test(replace(difference, why=_reason(lifetimes, metric) or "a system has no value"))
     values, logs = _scaled(bar, lifetimes, values_of(mine, metric), values_of(other, metric))
     first, second = values[: len(mine)], values[len(mine) :]
     none = rounding(replace(bar, headline=compared_as(metric, bar).of) if judged else bar, lifetimes, values, logs=logs)
@@ -412,6 +459,11 @@ def _missing(given: tuple[int, int], used: tuple[int, int], paired: bool) -> str
     return f"{noun} without a value {'is' if lost == 1 else 'are'} left out" if lost else None
 
 
+def _reason(lifetimes: Sequence[Score], metric: str) -> str:
+    """Return the reason that a lifetime which practises a task gives for a missing value; empty if none does."""
+    return next(filter(None, (lifetime.why.get(metric) for lifetime in lifetimes if lifetime.order)), "")
+
+
 def _joined(*reasons: str | None) -> str | None:
     return "; ".join(reason for reason in reasons if reason) or None
 
@@ -426,7 +478,7 @@ def _judged(tests: Mapping[str, _Test], primary: str | None, blocked: str | None
     it differs.
     """
     if blocked:
-        return {name: _worded(test, replace(test.difference, verdict="undecided")) for name, test in tests.items()}
+        return {name: _worded(test, _not_tested(test.difference, blocked)) for name, test in tests.items()}
     tested = [name for name, test in tests.items() if test.difference.p is not None and name != primary]
     p_values = dict(zip(tested, holm([tests[name].difference.p or 0.0 for name in tested]), strict=True))
     judged: dict[str, Difference] = {}
@@ -440,10 +492,15 @@ def _judged(tests: Mapping[str, _Test], primary: str | None, blocked: str | None
         if counts:
             judged[name] = _verdict(test, p_values.get(name), len(tested))
         else:
-            lacking = "has no value" if first is None else "does not differ"
+            lacking = "has no value" if first is None or first.difference.difference is None else "does not differ"
             why = _joined(f"not tested: the primary metric, {primary}, {lacking}", test.difference.why)
             judged[name] = replace(test.difference, family=len(tested), why=why)
     return {name: judged[name] for name in tests}
+
+
+def _not_tested(difference: Difference, why: str) -> Difference:
+    untested = replace(difference, test=None, statistic=None, df=None, p=None)
+    return replace(untested, verdict="undecided", why=_joined(why, difference.why))
 
 
 def _verdict(test: _Test, p_holm: float | None, family: int) -> Difference:

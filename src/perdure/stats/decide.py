@@ -356,6 +356,9 @@ def _lifetimes_needed(sample: Sample, gap: float, level: float) -> int | None:
 
 
 def _decide_one(life: Score, metric: str, bar: Threshold, start: Decision, level: float) -> Decision:
+    interval = within_life(life, metric, level)
+    if not isinstance(interval, str) and life.metrics[metric].over_items is not None:
+        start = replace(start, low=interval.low, high=interval.high, level=level, over="items")
     if start.verdict is None:
         return start
     assert bar.threshold is not None
@@ -367,14 +370,14 @@ def _decide_one(life: Score, metric: str, bar: Threshold, start: Decision, level
     made = replace(
         start, against=bar.threshold, margin=0.0, above=float(beyond), above_count=beyond, remarks=("one lifetime",)
     )
-    interval = within_life(life, metric, level)
     if isinstance(interval, str):
         return replace(made, notes=(interval, _ONE))
     if interval.side(none) > 0 and ahead > 0:
         return replace(made, verdict="met", notes=(_ONE,))
     if interval.side(-none) < 0 and ahead < 0:
         return replace(made, verdict="not met", notes=(_ONE,))
-    return replace(made, notes=("its own evaluations vary too much to rule out chance", _ONE))
+    source = "items" if made.over == "items" else "own evaluations"
+    return replace(made, notes=(f"its {source} vary too much to rule out chance", _ONE))
 
 
 ENOUGH_FOR_BOOTSTRAP = 10

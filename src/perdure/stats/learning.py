@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 from perdure.curves.arrays import LOWEST, Array, clamp, mean, near, scale, smooth, start, terminal
 from perdure.curves.experts import CLOSE
-from perdure.metrics.arithmetic import floored
+from perdure.metrics.arithmetic import Aggregate, floored, over_tasks
 from perdure.metrics.efficiency import NEVER_REACHED
 from perdure.metrics.learning import learning_performance, learning_speed
 from perdure.metrics.measure import Flag, Measured
 from perdure.metrics.score import Score, deciding_settings, is_scaled
 
 LEARNING_PERFORMANCE, LEARNING_SPEED = learning_performance.name, learning_speed.name
-_NO_CURVES = "learning curves are not in a score file; compare the logs"
+NO_CURVES = "learning curves are not in a score file; compare the logs"
 _NOTHING_LEARNED = "needs a task learned while awake"
 _CONSTANT = "all its values are the same, so it carries no information"
 _NOTEWORTHY = 1.1  # ratio of the longest to the shortest curve from which the common length is reported
@@ -138,10 +138,10 @@ def _combined(
     measured: Callable[[_TaskCurves, Score], tuple[float, tuple[str, ...]]],
     why: str = "",
 ) -> Measured:
-    """Return the geometric mean of a lifetime's values over its tasks."""
+    """Return the geometric mean, or median, of a lifetime's values over its tasks."""
     tasks = [task for task in score.learning if task in curves and not _is_constant(score, task)]
     if not tasks:
-        practised = _NO_CURVES if score.order else _NOTHING_LEARNED
+        practised = NO_CURVES if score.order else _NOTHING_LEARNED
         return Measured(None, why=_CONSTANT if score.learning else practised)
     if why:
         return Measured(None, why=why)
@@ -154,7 +154,12 @@ def _combined(
         Flag(flag) if found.count(flag) == len(tasks) else Flag.of_some(flag, found.count(flag), len(tasks))
         for flag in dict.fromkeys(found)
     )
+<<<<<<< HEAD
     value = math.exp(score.mean_over_tasks({task: math.log(value) for task, (value, _) in values.items()}))
+=======
+    aggregate: Aggregate = deciding_settings(score.how).get("aggregate", "mean")
+    value = math.exp(over_tasks([[math.log(value)] for value, _ in values.values()], aggregate))
+>>>>>>> main
     return Measured(value, {task: (value,) for task, (value, _) in values.items()}, flags=tuple(flags))
 
 

@@ -17,7 +17,7 @@ from perdure.metrics.declare import AveragedAs, Threshold
 from perdure.metrics.score import DEFINITIONS
 from perdure.results import LeftOutLifetime, Tabular
 from perdure.settings.presets import STANDARD
-from perdure.text import plural
+from perdure.text import percent, plural
 
 Array = npt.NDArray[np.float64]
 Verdict = Literal["met", "not met", "undecided"]
@@ -56,6 +56,8 @@ class Decision(Struct, frozen=True):
     high: float | None = None
     level: float = LEVEL
     """Of the interval."""
+    over: Literal["lifetimes", "items"] = "lifetimes"
+    """The source of the spread behind the interval: for one lifetime, the items of its evaluations."""
     sd: float | None = None
     """Over lifetimes, with ddof 1; of logarithms if `scale` is log."""
     scale: AveragedAs = "linear"
@@ -97,6 +99,11 @@ class Decision(Struct, frozen=True):
         return None if self.low is None or self.high is None else self.high - self.low
 
     @property
+    def interval_name(self) -> str:
+        """The level of the interval, and its source if that is not lifetimes."""
+        return f"{percent(self.level)} interval" + (" over items, one seed" if self.over == "items" else "")
+
+    @property
     def note(self) -> str | None:
         """Notes and remarks in one text."""
         return "; ".join((*self.notes, *self.remarks)) or None
@@ -123,10 +130,52 @@ class InterquartileMean(Struct, frozen=True):
 
 
 class Estimate(Decision, frozen=True, kw_only=True):
-    """The decision about one metric of a group, with robust means and the reasons for missing values."""
+    """The decision about one metric of a group, with robust means and the reasons for missing values.
+
+    Attributes
+    ----------
+    metric
+        Id of the metric.
+    group
+        Name of the group.
+    n
+        Number of lifetimes with a value.
+    missing
+        Number of lifetimes without a value.
+    median
+        Median over lifetimes.
+    iqm
+        Interquartile mean over lifetimes, with its interval.
+    bar
+        Threshold of the metric.
+    absent
+        Reason that most lifetimes without a value give.
+    flags
+        Flags of the lifetimes' values, with the number of lifetimes.
+
+    Examples
+    --------
+    >>> (group, *_) = perdure.groups(perdure.survey("logs"))
+    >>> estimate = group.estimates["performance_maintenance"]
+    >>> estimate.n, estimate.low <= estimate.mean <= estimate.high
+    (4, True)
+    """
 
     JSON: ClassVar = (
-        *("n", "missing", "mean", "sd", "scale", "low", "high", "level", "median", "iqm", "threshold:bar.threshold"),
+        *(
+            "n",
+            "missing",
+            "mean",
+            "sd",
+            "scale",
+            "low",
+            "high",
+            "level",
+            "over",
+            "median",
+            "iqm",
+            "threshold:bar.threshold",
+        ),
         *("margin", "t", "df", "p", "tails", "against", "above", "above_count", "sign_p", "rank_p", "verdict"),
         *("word", "says", "lifetimes_for_90_percent", "why", "flags"),
     )
@@ -134,16 +183,12 @@ class Estimate(Decision, frozen=True, kw_only=True):
     metric: str
     group: str
     n: int
-    """Lifetimes with a value."""
     missing: int
-    """Lifetimes without one."""
     median: float | None = None
     iqm: InterquartileMean | None = None
     bar: Threshold = field(default_factory=Threshold)
     absent: str | None = None
-    """The reason that most lifetimes without a value give."""
     flags: tuple[Flagged, ...] = ()
-    """Flags of the lifetimes' values, with the number of lifetimes."""
 
     @property
     def why(self) -> str | None:

@@ -9,6 +9,7 @@ from itertools import chain
 from operator import mul
 
 from perdure.metrics import METRICS
+from perdure.metrics.measure import OverItems
 from perdure.metrics.score import BlockSummary, Score
 from perdure.scenario import sites
 from perdure.scenario.model import Block, Scenario
@@ -17,6 +18,8 @@ from perdure.stats.model import LEVEL
 
 FEWEST_EVALUATIONS = 10
 """In each evaluation block, below which one lifetime decides nothing."""
+_MANY = 1e9
+"""Degrees of freedom if the number of items is unknown."""
 MOST_ALIKE = 0.8
 """Correlation of neighbouring evaluations, from which one lifetime decides nothing."""
 
@@ -24,11 +27,18 @@ MOST_ALIKE = 0.8
 def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | str:
     """Return the difference in points behind the metric, by the spread within blocks; or the reason for none.
 
+    A matrix whose evaluations have standard errors gives the interval of its value over their items.
     Each evaluation block counts once, with its summed weight. Evaluations that follow one another resemble
     each other, so the standard error grows by √((1 + ρ)/(1 − ρ)), with `neighbour_correlation` as ρ.
     """
+<<<<<<< HEAD
     if metric in life.measure_for:
         return f"the spread of its evaluations is known for {life.measure} only"
+=======
+    measured = life.metrics.get(metric)
+    if measured is not None and measured.over_items is not None and measured.value is not None:
+        return _over_items(measured.value, measured.over_items, level)
+>>>>>>> main
     compared = METRICS.get(metric).compares if metric in METRICS else None
     if compared is None:
         return "one lifetime has no spread to judge it by"
@@ -60,6 +70,14 @@ def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | st
         for weight, square, count in zip(weights.values(), squares, counts, strict=True)
     ]
     return interval_of(sum(map(mul, weights.values(), means)), parts, level)
+
+
+def _over_items(value: float, spread: OverItems, level: float) -> Interval | str:
+    if spread.items is not None and spread.items < FEWEST_EVALUATIONS:
+        return f"an evaluation has fewer than {FEWEST_EVALUATIONS} items"
+    if spread.error <= 0:
+        return "no item varies"
+    return interval_of(value, [(spread.error**2, spread.df or _MANY)], level)
 
 
 def neighbour_correlation(observed: float, counts: Sequence[int]) -> float:

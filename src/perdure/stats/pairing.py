@@ -35,7 +35,7 @@ class Pairing(Struct, frozen=True):
 
 
 def pair(ours: Sequence[Score], theirs: Sequence[Score], want: Want = "auto") -> Pairing:
-    """Match lifetimes by seed and task order if every lifetime has exactly one partner.
+    """Match lifetimes by seed and task order if every lifetime has exactly one partner, and seeds occur once per side.
 
     No lifetime is left out to make pairs. `yes` matches by id if no lifetime states a seed, and raises an error if
     that fails; `no` never pairs.
@@ -51,6 +51,9 @@ def pair(ours: Sequence[Score], theirs: Sequence[Score], want: Want = "auto") ->
     def key(lifetime: Score) -> object:
         return lifetime.id if by_id else (lifetime.seed, lifetime.order)
 
+    def unique(lifetime: Score) -> object:
+        return lifetime.id if by_id else lifetime.seed
+
     partners = {key(lifetime): lifetime for lifetime in theirs}
     matched = [lifetime for lifetime in ours if key(lifetime) in partners]
     problem = ""
@@ -58,9 +61,8 @@ def pair(ours: Sequence[Score], theirs: Sequence[Score], want: Want = "auto") ->
         without = sum(lifetime.seed is None for lifetime in lifetimes)
         advice = " (--paired yes pairs by id)" if want == "auto" and without == len(lifetimes) else ""
         problem = f"{without} of {len(lifetimes)} lifetimes state no seed{advice}"
-    elif repeated := [keys for side in (ours, theirs) for keys, n in Counter(map(key, side)).items() if n > 1]:
-        name = f"id {repeated[0]!r}" if by_id else f"seed {repeated[0][0]!r} with the same order"  # type: ignore[index]
-        problem = f"{name} occurs twice on one side"
+    elif repeated := [name for side in (ours, theirs) for name, n in Counter(map(unique, side)).items() if n > 1]:
+        problem = f"{'id' if by_id else 'seed'} {repeated[0]!r} occurs twice on one side"
     elif not len(matched) == len(ours) == len(theirs):
         problem = f"{len(matched)} of {len(ours)} and {len(theirs)} lifetimes match by {ground}"
     if not problem:

@@ -19,11 +19,13 @@ from perdure.errors import PerdureError
 from perdure.metrics.declare import METRICS, AveragedAs, Threshold
 from perdure.metrics.efficiency import relative_performance, sample_efficiency
 from perdure.metrics.maintenance import performance_maintenance
+from perdure.metrics.presets import compared
 from perdure.metrics.score import Score
 from perdure.metrics.transfer import backward_transfer, forward_transfer
 from perdure.settings.presets import STANDARD
-from perdure.stats.crossing import FEW_EXPERTS, Crossing, crossed, expert_noise, one_set
-from perdure.stats.decide import is_judged, leads, margin_of, on_scale, sampled
+from perdure.stats.compare import is_compared
+from perdure.stats.crossing import FEW_EXPERTS, Crossing, expert_noise
+from perdure.stats.decide import is_judged, margin_of, on_scale, sampled
 from perdure.stats.interval import constant
 from perdure.stats.model import Array, Tails
 from perdure.stats.pairing import pair
@@ -141,8 +143,8 @@ class _Pilot(Struct, frozen=True):
 
     sides: tuple[Array, ...]
     scale: AveragedAs
-    experts: tuple[Crossing, ...] = ()
-    """Of each side that has a set of its own, shared by its lifetimes."""
+    experts: Crossing | None = None
+    """Those that its lifetimes share."""
     own_experts: float | None = None
     """The part of the variance that is due to each lifetime's own experts."""
     why: str | None = None
@@ -182,17 +184,15 @@ def pilot_metrics(
     `other` is the second learner's pilot; unpaired, the first's spread can replace it. `each`: experts per task.
     """
     every = (*lives, *other)
-    is_planned = is_judged if design.question == "threshold" else leads
-    shown = [name for name, bar in bars.items() if is_planned(bar, every)]
+    one = design.question == "threshold"
+    shown = [name for name, bar in bars.items() if (is_judged(bar, every) if one else is_compared(name, bar, every))]
     if not shown:
         raise PerdureError(
             "the pilot has no headline metric with a verdict to plan for", "score it with metrics that have thresholds"
         )
     wanted = {METRICS.canonical(name): effect for name, effect in (detect or {}).items()}
     if unknown := set(wanted) - set(shown):
-        raise PerdureError(
-            f"not among the pilot's headline metrics: {', '.join(sorted(unknown))}", f"choose of {', '.join(shown)}"
-        )
+        raise PerdureError(f"the plan does not test {', '.join(sorted(unknown))}", f"choose of {', '.join(shown)}")
     design, rng = replace(design, tails=tails_of(every, design.question)), rng or np.random.default_rng(0)
     pilots = [side for side in (tuple(lives), tuple(other)) if side]
     return {
@@ -234,13 +234,19 @@ def _from_pilot(
         return replace(made, sd=0.0, why="the pilot has no spread (sd 0), so nothing can be planned from it")
     bound = spread_bound(pilot.freedom)
     made = replace(made, sd_upper=bound * pilot.sd)
-    if any(held.fewest < 2 for held in pilot.experts):
+    if pilot.experts and pilot.experts.fewest < 2:
         return replace(made, why="one expert per task does not show how much experts differ; run 3")
+<<<<<<< HEAD
     tables = [table for held in pilot.experts for table in held.tables]
     shares = [share for held in pilot.experts for share in held.shares]
     # On the scale of a mean over tasks.
     spreads = [share * float(table.mean(axis=0).std(ddof=1)) for share, table in zip(shares, tables, strict=True)]
     tasks = max((len(held.tables) for held in pilot.experts), default=0)
+=======
+    tables = pilot.experts.tables if pilot.experts else ()
+    spreads = [float(table.mean(axis=0).std(ddof=1)) for table in tables]
+    tasks = len(tables)
+>>>>>>> main
     plain = upper = design
     experts_bound = 1.0
     if spreads:
@@ -266,8 +272,12 @@ def _from_pilot(
         bar.sign * (values - values.mean()) * bound * math.sqrt(len(values) / (len(values) - 1))
         for values in pilot.sides
     ]
+<<<<<<< HEAD
     repeats = 2 if design.question != "threshold" and len(pilot.experts) == 1 else 1
     experts = [(experts_bound * spread, each) for spread in spreads] * repeats
+=======
+    experts = [(experts_bound * spread / tasks, each) for spread in spreads]
+>>>>>>> main
     stream = int(rng.integers(2**32))
 
     def redrawn(count: int) -> float:
@@ -306,22 +316,14 @@ def _noise(of_sides: Sequence[float | None], question: Question) -> float | None
     return sum(known) / (1 if question == "paired" else len(known))
 
 
-def _own_experts(held_by: Sequence[Crossing], name: str, scale: AveragedAs, question: Question) -> float | None:
-    if all(held.sharing != "own" for held in held_by):
-        return None
-    return _noise(
-        [expert_noise(held.lives, name, scale) if held.sharing == "own" else 0.0 for held in held_by], question
-    )
-
-
 def _read_pilot(name: str, bar: Threshold, valued: Sequence[Sequence[Score]], question: Question) -> _Pilot:
     papers = any(life.preset != STANDARD for side in valued for life in side)
     if question == "threshold":
         sample = sampled(valued[0], name, bar, judged=True, papers=papers)
         held = sample.crossing
         if held is not None and held.sharing == "shared":
-            return _Pilot((sample.values,), sample.scale, (held,))
-        own = _own_experts([held] if held else [], name, sample.scale, question)
+            return _Pilot((sample.values,), sample.scale, held)
+        own = expert_noise(held.lives, name, sample.scale) if held and held.sharing == "own" else None
         withheld = f"{sample.withheld}; planned as if experts did not vary" if sample.withheld else None
         return _Pilot((sample.values,), sample.scale, own_experts=own, why=withheld)
     if question == "paired":
@@ -333,14 +335,7 @@ def _read_pilot(name: str, bar: Threshold, valued: Sequence[Sequence[Score]], qu
     scaled, scale = on_scale(replace(bar, scale="linear") if papers else bar, together)
     values = np.split(scaled, np.cumsum([len(side) for side in valued])[:-1])
     sides = (values[0] - values[1],) if question == "paired" else (values[0], values[-1])
-    held_by = [crossed(side, name, scale) for side in valued] if bar.expert and not papers else []
-    if len(held_by) > 1 and one_set(held_by[0], held_by[1], paired=question == "paired"):
-        held_by = []
-    experts = tuple(held for held in held_by if held.sharing == "shared")
-    known = all(held.sharing in ("shared", "own") for held in held_by)
-    own = _own_experts(held_by, name, scale, question)
-    why = None if known else "the spread between experts is unknown; planned without it"
-    return _Pilot(sides, scale, experts, own, why)
+    return _Pilot(sides, scale)
 
 
 # --- from a study, without a pilot ----------------------------------------------------------------
@@ -379,10 +374,11 @@ def prior_metrics(
     for given, wanted in detect.items():
         name = METRICS.canonical(given)
         declared = METRICS.get(name)
-        if name not in PRIORS:
+        known = PRIORS if design.question == "threshold" else [metric for metric in PRIORS if metric in compared()]
+        if name not in known:
             raise PerdureError(
                 "no prior spread of this metric is known",
-                f"add a pilot, or choose {join_words(PRIORS, 'or')}",
+                f"add a pilot, or choose {join_words(known, 'or')}",
                 where=given,
             )
         prior = PRIORS[name]

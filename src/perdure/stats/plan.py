@@ -16,7 +16,7 @@ from perdure.errors import PerdureError
 from perdure.lazy import pl
 from perdure.log.model import TIMESTAMP_FORMAT, Lifetime
 from perdure.log.read import find, read
-from perdure.metrics.presets import headline
+from perdure.metrics.presets import compared
 from perdure.sample_size import lifetimes_by_rule
 from perdure.stats.model import Document, Tails
 from perdure.stats.pilot import PilotMetric
@@ -79,7 +79,7 @@ class Plan(Document, frozen=True):
     exact
         Number by the noncentral t, for the test that decides. None if no number suffices with so few experts.
     after_holm
-        For two learners, the number if only one headline metric differs.
+        For two learners, the number if only one of the metrics tested together differs.
     power_at
         Power of the rule's number, or of the given number.
     curve
@@ -128,16 +128,17 @@ class Plan(Document, frozen=True):
         return self.pilot or self.prior or {}
 
     def table(self) -> pl.DataFrame:
-        """Return one row per metric of the pilot or the study, without either the power curve."""
+        """Return one row per metric of the pilot or the study, without nested values; otherwise the power curve."""
         if not self.metrics:
             return pl.DataFrame(to_builtins(self.curve), schema={"lifetimes": pl.Int64(), "power": pl.Float64()})
-        rows = ({"metric": name, **to_builtins(one)} for name, one in self.metrics.items())
-        return pl.DataFrame([{name: value for name, value in row.items() if name != "dial"} for row in rows])
+        rows = ({"metric": name, **to_builtins(metric)} for name, metric in self.metrics.items())
+        nested = ("dial", "narrower")
+        return pl.DataFrame([{name: value for name, value in row.items() if name not in nested} for row in rows])
 
 
 def family() -> int:
-    """Return the number of headline metrics of a comparison, over which Holm's adjustment runs."""
-    return len(headline())
+    """Return the number of metrics that a comparison tests, over which Holm's adjustment runs."""
+    return len(compared())
 
 
 def make_plan(k: float = 1.0, design: Design = DESIGN, *, lifetimes: int | None = None) -> Plan:

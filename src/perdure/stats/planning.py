@@ -12,9 +12,11 @@ from perdure.gather.model import Survey
 from perdure.metrics.score import Score
 from perdure.settings import Settings
 from perdure.stats.groups import check_comparable, check_poolable, split, usable
+from perdure.stats.learning import Systems
 from perdure.stats.pilot import PilotMetric, pilot_metrics, prior_metrics, tails_of
 from perdure.stats.plan import Plan, family, make_plan
 from perdure.stats.power import Design, Question
+from perdure.stats.systems import on_common_references
 from perdure.text import plural
 
 _WITHOUT_PILOT = (
@@ -46,16 +48,18 @@ def plan_from_pilot(
     seed: int,
 ) -> Plan:
     """Return the plan for the effects in `detect`, metric by metric, from the spread of a pilot's lifetimes."""
+    sides, bars = _pilot_sides(pilot, settings, scenario, design.question), pilot.bars
+    if design.question != "threshold":
+        sides, bars, _ = on_common_references(sides, bars)
     for metric in settings.ids:
-        if metric not in pilot.bars:
-            raise UnknownNameError("metric of the pilot", metric, pilot.bars)
-    sides = _pilot_sides(pilot, settings, scenario, design.question)
+        if metric not in bars:
+            raise UnknownNameError("metric of the pilot", metric, bars)
     first, *others = sides.values()
     design = replace(design, tails=tails_of(first, design.question))
     plan = make_plan(1.0, design, lifetimes=lifetimes)
     metrics = pilot_metrics(
         first,
-        {name: bar for name, bar in pilot.bars.items() if not settings.ids or name in settings.ids},
+        {name: bar for name, bar in bars.items() if not settings.ids or name in settings.ids},
         plan.power_at.lifetimes,
         design,
         other=others[0] if others else (),
@@ -66,9 +70,7 @@ def plan_from_pilot(
     return replace(plan, pilot=metrics, notes=tuple(_notes(sides, metrics, detect, design)))
 
 
-def _pilot_sides(
-    pilot: Survey, settings: Settings, scenario: str | None, question: Question
-) -> dict[str, tuple[Score, ...]]:
+def _pilot_sides(pilot: Survey, settings: Settings, scenario: str | None, question: Question) -> Systems:
     """Return the complete lifetimes of one learner, or of the two that are compared, in one scenario type."""
     lives, _ = usable(pilot.scores)
     types = dict.fromkeys(str(life.scenario_type) for life in lives)
@@ -119,7 +121,7 @@ def _notes(
         yield f"Planned for the test of {first[0].preset}: one-tailed, without a margin, experts as constants."
     if design.question != "threshold":
         yield (
-            f"With Holm's adjustment over {family()} headline metrics, a metric that differs alone is tested at "
+            f"With Holm's adjustment over {family()} metrics, a metric that differs alone is tested at "
             f"α / {family()}; set it with --alpha."
         )
     spread = [metric for metric in metrics.values() if metric.sd and metric.sd_upper]

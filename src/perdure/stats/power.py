@@ -56,8 +56,8 @@ DESIGN = Design()
 def power(lifetimes: int, k: float, design: Design = DESIGN) -> float:
     """Return the chance that an effect of `k` sd is decided, by the noncentral t; of two learners each has `lifetimes`.
 
-    k counts in sd of lifetimes, of paired learners in sd of differences. Experts add their part to the variance, for
-    each learner its own. With fewer than three experts of a task nothing is decided.
+    k counts in sd of lifetimes, of paired learners in sd of differences. Experts add their part to the variance. With
+    fewer than three experts of a task nothing is decided.
     """
     experts = design.experts
     if lifetimes < 2 or (experts is not None and experts.each < TOO_FEW_EXPERTS):
@@ -81,7 +81,7 @@ def _planned_interval(
     one = design.question == "threshold"
     parts: list[Part] = [(share / lifetimes, lifetimes - 1.0)] * (2 if design.question == "unpaired" else 1)
     if design.experts is not None:
-        parts += [design.experts.part] * (design.experts.tasks * (1 if one else 2))
+        parts += [design.experts.part] * design.experts.tasks
     return (group_interval_of if one else interval_of)(mean, parts, level)
 
 

@@ -137,7 +137,7 @@ def sentence(difference: Difference, system: str, baseline: str) -> str:
     """Return the sentence of a comparison about one metric."""
     name = difference.metric.replace("_", " ")
     if difference.difference is None:
-        return f"{name}: not compared ({difference.why or 'no values'})."
+        return f"{name}: {difference.verdict or 'not compared'} ({difference.why or 'no values'})."
     kind = "ratio" if difference.scale == "ratio" else "difference"
     facts = [f"{kind} {number(difference.difference, difference.width)}"]
     if difference.low is not None:
@@ -146,16 +146,17 @@ def sentence(difference: Difference, system: str, baseline: str) -> str:
     facts.append(_tested(difference))
     if difference.verdict in ("better", "worse"):
         size = "" if difference.hedges_g is None else f"g = {number(difference.hedges_g)}"
-        facts += [size, _shares(difference), difference.why or ""]
+        facts += [size, _shares(difference), difference.why or "", *_flags(difference)]
         by = f"by a factor of {_factor(difference)}" if kind == "ratio" else f"by {_size(difference)}"
         does = "does " if difference.word in ("better", "worse") else ""
         result = f"{system} {does}{difference.word} than {baseline}, {by}"
     elif difference.verdict in ("no worse", "no better", "as good"):
-        facts += [_ruled_out(difference), difference.why or ""]
+        facts += [_ruled_out(difference), difference.why or "", *_flags(difference)]
         result = f"{system} is {_no_worse_than(difference, baseline)}{_likely(difference)}"
     elif difference.verdict == "undecided":
         counts = f"{difference.n} and {plural(difference.baseline_n, 'lifetime')}"
         facts += [plural(difference.n, "pair") if difference.paired else counts, difference.why or ""]
+        facts += _flags(difference)
         result = f"no difference shown between {system} and {baseline}{_likely(difference)}"
     else:
         result, *facts = (*facts, difference.why or "exploratory, not tested")
@@ -169,8 +170,11 @@ def lead(comparison: Comparison) -> tuple[str, str]:
     Both are empty without a value of the level that the systems reach.
     """
     reached, system, baseline = comparison.level_reached, comparison.system, comparison.baseline
-    if reached is None or reached.difference is None:
+    if reached is None:
         return "", ""
+    question = f"Which one ends up better, {system} or {baseline}"
+    if reached.difference is None:
+        return f"{question}, is undecided", f": {reached.why}.{_others(comparison, reached)}"
     ahead = reached.ahead >= 0
     first, second = (system, baseline) if ahead else (baseline, system)
     by = f"{number(abs(reached.difference), reached.width)}{comparison.unit}"
@@ -182,31 +186,38 @@ def lead(comparison: Comparison) -> tuple[str, str]:
     spread = "" if low is None or low == high else f"{percent(reached.level)} interval {interval(low, high, ' to ')}"
     facts = "; ".join(part for part in (spread, _tested(reached), reached.why) if part)
     facts = f" ({facts})" if facts else ""
-    others = _others(comparison, reached, by)
     if reached.verdict in ("undecided", None):
         leader = f"{first} is ahead by {by}" if reached.difference else "both are equal"
         likely = _likely(replace(reached, likely="better")) if reached.likely else ""
         word = "undecided" if reached.verdict else "not tested"
-        return f"Which one ends up better, {system} or {baseline}, is {word}", f": {leader}{likely}{facts}.{others}"
-    before, _, after = _caution(comparison, reached).partition("|")
+        return f"{question}, is {word}", f": {leader}{likely}{facts}.{_others(comparison, reached)}"
+    favoured = _favoured(comparison, reached)
+    before, _, after = _with_caution("|", comparison, reached, favoured).partition("|")
+    others = _others(comparison, reached, by, favoured)
     if reached.verdict in ("better", "worse"):
         return f"{before}{first} ends {by} better than {second}", f"{facts}{after}.{others}"
     answer = f"{before}{system} ends up {_no_worse_than(reached, baseline)}"
     return answer, f": {_ruled_out(reached)}{_likely(reached)}{facts}{after}.{others}"
 
 
-def _caution(comparison: Comparison, reached: Difference) -> str:
-    """Return the share of the favoured system's lifetimes that may collapse, with `|` in place of the answer."""
-    sides = {comparison.system: reached.n, comparison.baseline: reached.baseline_n}
-    favoured = {
-        **dict.fromkeys(("better", "no worse"), comparison.system),
-        **dict.fromkeys(("worse", "no better"), comparison.baseline),
-    }.get(reached.verdict or "", min(sides, key=lambda name: sides[name]))
-    return with_collapse_share("|", sides[favoured], favoured)
+def _favoured(comparison: Comparison, reached: Difference) -> str:
+    """Return the system that the verdict favours; if it favours both, the one with fewer lifetimes."""
+    if reached.verdict == "as good":
+        return comparison.system if reached.n <= reached.baseline_n else comparison.baseline
+    return comparison.system if reached.verdict in ("better", "no worse") else comparison.baseline
 
 
-def _others(comparison: Comparison, reached: Difference, by: str) -> str:
-    """Return the other metrics in which the systems differ, seen from the system that ends up better."""
+def _with_caution(text: str, comparison: Comparison, reached: Difference, favoured: str) -> str:
+    """Return favourable words with the share of the favoured system's lifetimes that may collapse."""
+    counted = comparison.pairing if reached.difference is None else reached
+    return with_collapse_share(text, counted.n if favoured == comparison.system else counted.baseline_n, favoured)
+
+
+def _others(comparison: Comparison, reached: Difference, by: str = "", cautioned: str = "") -> str:
+    """Return the other metrics in which the systems differ, seen from the system that ends up better.
+
+    Favourable words come with the share of lifetimes that may collapse, except those of a system `cautioned` before.
+    """
     from perdure.stats.compare import compared_as
 
     ahead = reached.ahead >= 0
@@ -227,8 +238,16 @@ def _others(comparison: Comparison, reached: Difference, by: str) -> str:
             worse.append(words.worse)
     parts = [join_words(better)] if better else []
     parts += [f"but {join_words(worse)}" if better else join_words(worse)] if worse else []
-    answer = f" {first} {', '.join(parts)}." if parts else ""
+    told = f"{first} {', '.join(parts)}" if parts else ""
+    if better and first != cautioned:
+        told = _with_caution(told, comparison, reached, first)
+    answer = f" {told}." if told else ""
     return answer + (f" {second} {join_words(kept)}, but of less: it ends {by} worse." if kept else "")
+
+
+def _flags(difference: Difference) -> list[str]:
+    lifetimes = difference.n + difference.baseline_n
+    return [f"{found.flag}: {found.n} of {plural(lifetimes, 'lifetime')}" for found in difference.flags]
 
 
 def _no_worse_than(difference: Difference, baseline: str) -> str:

@@ -14,9 +14,11 @@ from msgspec.structs import replace
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Survey
 from perdure.lazy import pl
-from perdure.metrics.declare import METRICS, ComparedAs, Threshold
+from perdure.metrics.declare import METRICS, Threshold
+from perdure.metrics.presets import compared
 from perdure.metrics.score import Score, stated_settings, told_words
 from perdure.results import LeftOut
+from perdure.scenario.model import FACTS
 from perdure.settings.presets import STANDARD
 from perdure.stats.compare import Comparison, compare_lives, name_sections
 from perdure.stats.groups import (
@@ -29,7 +31,7 @@ from perdure.stats.groups import (
     usable,
 )
 from perdure.stats.interval import holm
-from perdure.stats.learning import add_learning_metrics
+from perdure.stats.learning import Systems, add_learning_metrics
 from perdure.stats.model import LEVEL, Document
 from perdure.stats.pairing import Want
 from perdure.stats.tally import Tally, tally_of_systems
@@ -253,7 +255,7 @@ def compare_systems(
 
 
 def compare_with_baseline(
-    systems: Mapping[str, Sequence[Score]],
+    systems: Systems,
     baseline: str,
     bars: Mapping[str, Threshold],
     *,
@@ -266,14 +268,8 @@ def compare_with_baseline(
 
     Return the comparisons and, for three systems or more, the letters of all pairs. `how` goes to `compare_lives`.
     """
+    systems, bars, notes = on_common_references(systems, bars)
     lifetimes = [lifetime for own in systems.values() for lifetime in own]
-    notes: tuple[str, ...] = ()
-    if all(lifetime.preset == STANDARD and not lifetime.identity.unit for lifetime in lifetimes):
-        systems, notes = add_learning_metrics(systems)
-        known = {metric.name: metric.criterion for metric in METRICS if metric.compared and metric.compared.of == "log"}
-        # The level reached answers which one is better, so it comes first.
-        known = dict(sorted(known.items(), key=lambda item: item[1].compared != ComparedAs()))
-        bars = {name: bars.get(name, bar) for name, bar in known.items()} | dict(bars)
     primary = _primary(lifetimes)
     unknown = next((name for name in (*metrics, *([primary] if primary else [])) if name not in bars), None)
     if unknown:
@@ -303,9 +299,22 @@ def compare_with_baseline(
 def _told_differently(systems: Sequence[System]) -> Iterator[str]:
     """Yield a note if learners were told different facts, which helps some of them."""
     told = {system.name: system.lives[0].told for system in systems if system.lives}
-    if len(set(told.values())) > 1:
+    if len(set(told.values())) > 1 and any(facts is not None and len(facts) < len(FACTS) for facts in told.values()):
         texts = (f"{name} {'does not record it' if facts is None else told_words(facts)}" for name, facts in told.items())
         yield f"learners were told different things: {'; '.join(texts)}"
+
+
+def on_common_references(
+    systems: Systems, bars: Mapping[str, Threshold]
+) -> tuple[Systems, dict[str, Threshold], tuple[str, ...]]:
+    """Return the systems with the metrics that only comparisons compute, all thresholds, and notes."""
+    lifetimes = [lifetime for own in systems.values() for lifetime in own]
+    if any(lifetime.preset != STANDARD or lifetime.identity.unit for lifetime in lifetimes):
+        return systems, dict(bars), ()
+    systems, notes = add_learning_metrics(systems)
+    if len(systems) > 2:
+        notes = (*notes, f"all {len(systems)} systems share ranges, lengths and target: without one, values change")
+    return systems, {name: bars.get(name, METRICS.get(name).criterion) for name in compared()} | dict(bars), notes
 
 
 def _primary(lifetimes: Sequence[Score]) -> str | None:

@@ -1,8 +1,6 @@
 __all__: list[str]
 
 from .catalogue import kind_of as kind_of
-from .catalogue import parameter_table as parameter_table
-from .catalogue import task_table as task_table
 from .datasets import Dataset as Dataset
 from .episodes import Episodes as Episodes
 from .interface import TASKS as TASKS

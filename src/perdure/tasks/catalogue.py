@@ -18,11 +18,11 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from perdure.errors import MissingExtraError, PerdureError, UnknownNameError, closest, nearest
+from perdure.errors import MissingExtraError, PerdureError, TaskError, UnknownNameError, closest, nearest
 from perdure.scenario.model import Task
 from perdure.tasks.arcade import GAMES, ArcadeTask
 from perdure.tasks.digits import PAIRS
-from perdure.tasks.interface import TASKS, BatchTask, EpisodeTask, TaskError, TaskKind, settled
+from perdure.tasks.interface import TASKS, BatchTask, EpisodeTask, TaskKind, settled
 from perdure.tasks.minigrid import EmptyRoom
 from perdure.tasks.streams import Gaussians, drawn_digits, sklearn_digits
 
@@ -180,21 +180,3 @@ for _place, _pair in enumerate(PAIRS):
         TASKS.add(_name, drawn_digits(_name, (2 * _place, 2 * _place + 1)))
 TASKS.add("gaussians", Gaussians())
 TASKS.add("sklearn-digits", sklearn_digits())
-
-
-def task_table() -> str:
-    """Return a Markdown table of all registered tasks."""
-    rows = (f"| `{name}` | {TASKS.get(name).summary} |" for name in TASKS.names())
-    return "\n".join(("| task | what is to be learned |", "|---|---|", *rows))
-
-
-def parameter_table(name: str) -> str:
-    """Return a Markdown table of the parameters of a task."""
-    parameters = kind_named(name).parameters
-    if parameters is None:
-        return f"What `{name}` takes, its environment decides."
-    rows = (
-        f"| `{parameter.name}` | {parameter.default!r} | {parameter.form} | {parameter.meaning} |"
-        for parameter in parameters
-    )
-    return "\n".join(("| parameter | default | may be | meaning |", "|---|---|---|---|", *rows))

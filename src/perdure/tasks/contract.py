@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from perdure.errors import PerdureError
+from perdure.log.contract import require
 from perdure.scenario.model import Task
 from perdure.tasks.catalogue import kind_of, task_kind
 from perdure.tasks.interface import BatchTask, EpisodeTask, Parameter, TaskKind, settled
@@ -33,32 +34,32 @@ def check_task(
 
 
 def _check_declarations(kind: TaskKind) -> None:
-    _require(isinstance(kind.name, str) and bool(kind.name.strip()), f"{kind!r}: needs a name; found {kind.name!r}")
-    _require(
+    require(isinstance(kind.name, str) and bool(kind.name.strip()), f"{kind!r}: needs a name; found {kind.name!r}")
+    require(
         isinstance(kind.summary, str) and bool(kind.summary.strip()) and "\n" not in kind.summary,
         f"{kind.name}: needs a summary, one line of text; found {kind.summary!r}",
     )
-    _require(
+    require(
         isinstance(kind.measures, Mapping) and len(kind.measures) > 0,
         f"{kind.name}: measures is {kind.measures!r}; expected a mapping such as {{'reward': 'higher'}}",
     )
     for measure, direction in kind.measures.items():
-        _require(
+        require(
             direction in ("higher", "lower"),
             f"{kind.name}: the measure {measure!r} is {direction!r}; expected 'higher' or 'lower'",
         )
     if kind.parameters is None:
         return
     names = [parameter.name for parameter in kind.parameters if isinstance(parameter, Parameter)]
-    _require(len(names) == len(kind.parameters), f"{kind.name}: parameters holds what is no perdure.tasks.Parameter")
-    _require(len(set(names)) == len(names), f"{kind.name}: a parameter is declared twice among {', '.join(names)}")
+    require(len(names) == len(kind.parameters), f"{kind.name}: parameters holds what is no perdure.tasks.Parameter")
+    require(len(set(names)) == len(names), f"{kind.name}: a parameter is declared twice among {', '.join(names)}")
     for parameter in kind.parameters:
-        _require(
+        require(
             parameter.takes(parameter.default),
             f"{kind.name}: {parameter.name!r} is {parameter.default!r} by default, which it does not take "
             f"({parameter.form})",
         )
-        _require(bool(parameter.meaning.strip()), f"{kind.name}: {parameter.name!r} does not say what it means")
+        require(bool(parameter.meaning.strip()), f"{kind.name}: {parameter.name!r} does not say what it means")
 
 
 def _check_episodes(kind: EpisodeTask, task: Task, seed: int, step_limit: int) -> None:
@@ -76,7 +77,7 @@ def _check_episodes(kind: EpisodeTask, task: Task, seed: int, step_limit: int) -
                 while not episode.ended:
                     observation, reward, *_ = episode.step(episode.action_space.sample())
                     traces += [_copy(observation), float(reward)]
-                _require(
+                require(
                     "step_limit" not in episode.end.info,
                     f"{kind.name}: an episode of random actions did not end within {step_limit} steps; "
                     "end it by truncated=True",
@@ -86,7 +87,7 @@ def _check_episodes(kind: EpisodeTask, task: Task, seed: int, step_limit: int) -
 
     first, values = _as_assertion(kind, lived)
     second, _ = _as_assertion(kind, lived)
-    _require(
+    require(
         len(first) == len(second) and all(map(_same, first, second)),
         f"{kind.name}: the same seeds and actions gave two different courses; draw all chance from self.np_random, "
         "and call super().reset(seed=seed) in reset",
@@ -115,16 +116,16 @@ def _check_batches(kind: BatchTask, task: Task, seed: int) -> None:
             done = False
             while not done:
                 batch, done, info = dataset.next_batch()
-                _require(isinstance(info, dict), f"{kind.name}: info gave {type(info).__name__}; expected a mapping")
+                require(isinstance(info, dict), f"{kind.name}: info gave {type(info).__name__}; expected a mapping")
                 observations.append(np.array(batch["inputs"]))
                 labels = dataset.get_labels(batch["id"], np.zeros(len(batch["inputs"]), dtype=np.int64))
-                _require(
+                require(
                     (labels is None) == (mode == "evaluate"), f"{kind.name}: labels are {labels!r} in mode {mode!r}"
                 )
             return observations
 
         first, second = _as_assertion(kind, lived), _as_assertion(kind, lived)
-        _require(
+        require(
             all(map(_same, first, second)),
             f"{kind.name}: the same seed gave two different batches; draw all chance from the rng given to examples",
         )
@@ -140,7 +141,7 @@ def _check_batches(kind: BatchTask, task: Task, seed: int) -> None:
     wrong = kind.get_batch_log_info(np.asarray(labels), np.full(64, -1))
     for measure, direction in kind.measures.items():
         better = right[measure] > wrong[measure] if direction == "higher" else right[measure] < wrong[measure]
-        _require(
+        require(
             better,
             f"{kind.name}: {measure} is {right[measure]} for right answers and {wrong[measure]} for wrong ones, "
             f"and {direction} is said to be better",
@@ -150,7 +151,7 @@ def _check_batches(kind: BatchTask, task: Task, seed: int) -> None:
 def _check_values(kind: TaskKind, values: Mapping[str, float], method: str) -> None:
     for name, value in values.items():
         number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        _require(
+        require(
             name not in kind.measures or (number and math.isfinite(value)),
             f"{kind.name}: {method} gave {name} = {value!r}; a measure is a finite number",
         )
@@ -175,8 +176,3 @@ def _same(first: Any, second: Any) -> bool:
     if isinstance(first, dict):
         return first.keys() == second.keys() and all(_same(first[key], second[key]) for key in first)
     return bool(np.array_equal(first, second)) if isinstance(first, np.ndarray) else bool(first == second)
-
-
-def _require(truth: bool, message: str) -> None:
-    if not truth:
-        raise AssertionError(message)

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from perdure.errors import TaskError
 from perdure.scenario.model import Mode, Task
 from perdure.scenario.parameters import draw_parameters
 from perdure.tasks.catalogue import task_kind
-from perdure.tasks.interface import BatchTask, Parameter, TaskError, guarded, settled
+from perdure.tasks.interface import BatchTask, Parameter, guarded, settled
 
 BATCH_SIZE = Parameter("batch/size", 32, "examples in a batch", low=1, high=100_000)
 """A parameter of every batch task."""

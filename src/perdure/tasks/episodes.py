@@ -14,11 +14,11 @@ from typing import Any, Self, SupportsFloat
 import gymnasium
 import numpy as np
 
-from perdure.errors import PerdureError
+from perdure.errors import PerdureError, TaskError
 from perdure.scenario.model import Task
 from perdure.scenario.parameters import draw_parameters
 from perdure.tasks.catalogue import task_kind
-from perdure.tasks.interface import EpisodeEnd, EpisodeTask, TaskError, guarded, settled
+from perdure.tasks.interface import EpisodeEnd, EpisodeTask, guarded, settled
 
 STEP_LIMIT = 10_000
 """Default number of steps after which an episode is truncated."""

@@ -14,10 +14,10 @@ import gymnasium
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from perdure.errors import nearest
+from perdure.errors import TaskError, nearest
 from perdure.scenario.model import Task
 from perdure.scenario.parameters import draw_parameters
-from perdure.tasks.interface import Direction, EpisodeEnd, EpisodeTask, Parameter, TaskError
+from perdure.tasks.interface import Direction, EpisodeEnd, EpisodeTask, Parameter
 
 Env = gymnasium.Env[Any, Any]
 

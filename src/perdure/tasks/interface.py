@@ -16,25 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_check
 
 from msgspec import Struct
 
-from perdure.errors import PerdureError, TaskError, nearest
+from perdure.errors import PerdureError, nearest
+from perdure.errors import TaskError as TaskError  # noqa: PLC0414 - perdure.tasks exports it
 from perdure.registry import Registry
 from perdure.scenario.model import Mode, Task
 
 if TYPE_CHECKING:
     import gymnasium
     import numpy as np
-
-__all__ = [
-    "TASKS",
-    "BatchTask",
-    "EpisodeEnd",
-    "EpisodeTask",
-    "Parameter",
-    "TaskError",
-    "TaskKind",
-    "guarded",
-    "settled",
-]
 
 Direction = Literal["higher", "lower"]
 T = TypeVar("T")

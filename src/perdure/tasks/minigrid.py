@@ -7,10 +7,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from perdure.errors import MissingExtraError
+from perdure.errors import MissingExtraError, TaskError
 from perdure.scenario.model import Task
 from perdure.scenario.parameters import draw_parameters
-from perdure.tasks.interface import Direction, EpisodeEnd, Parameter, TaskError, settled
+from perdure.tasks.interface import Direction, EpisodeEnd, Parameter, settled
 
 if TYPE_CHECKING:
     import gymnasium

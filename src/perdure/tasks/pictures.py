@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from perdure import files
-from perdure.tasks.interface import TaskError
+from perdure.errors import TaskError
 from perdure.tasks.streams import ImageStream, KeptImages
 
 Labelled = tuple[np.ndarray, np.ndarray]

@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from perdure.errors import MissingExtraError
+from perdure.errors import MissingExtraError, TaskError
 from perdure.scenario.model import Mode, Task
 from perdure.tasks.digits import draw_digits
-from perdure.tasks.interface import Direction, Parameter, TaskError
+from perdure.tasks.interface import Direction, Parameter
 
 VARIATIONS = (
     Parameter("rotation", 0.0, "degrees, clockwise", low=-180, high=180),

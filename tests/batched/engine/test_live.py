@@ -130,7 +130,7 @@ def test_a_lifetime_that_becomes_nan_ends_alone(tmp_path: Path) -> None:
 
 
 def test_an_untraceable_learner_is_named_by_its_line(tmp_path: Path) -> None:
-    program = Program(plan(learner={"use": "tests.batched.engine.test_live:asking"}))
+    program = Program(plan(learner={"use": "tests.batched.engine.test_live:untraceable"}))
     with pytest.raises(LearnerError, match=r"test_live.py:\d+: if weights\[\"w\"\] > 0.*TracerBool.*jnp.where"):
         live(program, program.plan.lives[:1], tmp_path)
 
@@ -147,7 +147,7 @@ def untraceable_family(name: str, several: Any) -> Family:
 
 
 def test_a_task_that_cannot_be_traced_is_named_by_its_line(tmp_path: Path) -> None:
-    tasks = {"asked": {"env": "tests.batched.engine.test_live:asking_family", "bounds": [0, 1]}}
+    tasks = {"asked": {"env": "tests.batched.engine.test_live:untraceable_family", "bounds": [0, 1]}}
     scenarios = [{"layout": "condensed", "tasks": ["asked"], "learn": 2, "evaluate": 1}]
     program = Program(plan(tasks=tasks, scenarios=scenarios, experts=0))
     with pytest.raises(LearnerError, match=r"test_live.py:\d+: if action > 0.*TracerBool.*jnp.where"):

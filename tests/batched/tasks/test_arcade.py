@@ -13,9 +13,10 @@ import jax.numpy as jnp  # noqa: E402
 
 from perdure.batched.tasks.arcade import arcade  # noqa: E402
 from perdure.batched.tasks.chance import uniform  # noqa: E402
+from perdure.errors import TaskError  # noqa: E402
 from perdure.tasks.arcade import GAMES  # noqa: E402
 from perdure.tasks.arcade.game import MANY  # noqa: E402
-from perdure.tasks.interface import TaskError, settled  # noqa: E402
+from perdure.tasks.interface import settled  # noqa: E402
 
 CHANGED: dict[str, dict[str, Any]] = {
     "pong": {"bot/paddle/width": 0.33, "opponent/error": 0.9, "points": 2, "controls/inverted": True, "steps": 80},

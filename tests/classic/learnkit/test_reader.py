@@ -17,7 +17,8 @@ from tests.classic.learnkit.trees import CLASS, EPISODE, FIGURE, REWARDS, STEPS,
 
 from perdure.classic.learnkit import LEARNKIT
 from perdure.errors import LogError
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.testing import check_reader
 
 

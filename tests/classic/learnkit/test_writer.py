@@ -20,7 +20,8 @@ from perdure.classic.learnkit_writer import write_learnkit
 from perdure.errors import LogError
 from perdure.log import cells
 from perdure.log.blocks import in_order
-from perdure.log.model import STANDARD_COLUMNS, Lifetime, Role
+from perdure.log.model import Lifetime, Role
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.scenario.model import VariantMode
 
 LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perdure.errors import MissingExtraError
+from perdure.errors import LearnerError, MissingExtraError
 from perdure.learners import find
 from perdure.learners.find import find_maker, make_learner, torch_learners
-from perdure.learners.interface import Answer, LearnerError, Situation
+from perdure.learners.interface import Answer, Situation
 from perdure.learners.torch import METHODS
 from perdure.runner.contract import check_learner
 from perdure.scenario.model import Task

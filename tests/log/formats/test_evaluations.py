@@ -77,7 +77,7 @@ def test_a_named_measure_is_used_and_a_missing_one_is_refused(tmp_path: Path) ->
     place = sequence(tmp_path / "llama", "lm-eval")
     scores = perdure.score(place, settings=perdure.Settings(measure="f1"))
     assert scores.values["average_accuracy"] == 0.0
-    with pytest.raises(LogError, match="gsm8k has no score 'bleu'; it has acc, f1"):
+    with pytest.raises(LogError, match="gsm8k has no score 'bleu'; it has acc; f1"):
         perdure.score(place, settings=perdure.Settings(measure="bleu"))
 
 

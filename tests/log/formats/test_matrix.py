@@ -20,8 +20,8 @@ from perdure.log.formats.matrix import (
     read_matrix,
     ways_round,
 )
-from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options, ReaderOfMany, lifetimes, parts, read
+from perdure.log.rules import STANDARD_COLUMNS
 
 
 def test_the_reader_gives_a_lifetime_whose_scenario_is_the_matrix() -> None:
@@ -169,7 +169,7 @@ def test_check_names_the_wrong_cell(tmp_path: Path) -> None:
     path = write_file(tmp_path, as_text(FULL))
     (undecided,) = check_log(path).problems
     assert undecided.fix.startswith("say --rows evaluated")
-    assert check_log(path, rows="learned").ok
+    assert check_log(path, Options(rows="learned")).ok
 
 
 def test_a_matrix_is_read_as_papers_print_it(tmp_path: Path) -> None:

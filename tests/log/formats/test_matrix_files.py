@@ -15,11 +15,8 @@ from hypothesis.extra import numpy as hnp
 from tests.log.formats.matrices import EXAMPLE, FULL, S002, accuracy_matrix, as_file, as_text, write_file
 
 from perdure.errors import LogError, NotALogError, PerdureError, UnknownNameError
-from perdure.log.formats.matrix import (
-    looks_like_matrix,
-    read_baseline,
-    read_matrix,
-)
+from perdure.log.formats.matrix import read_matrix
+from perdure.log.formats.matrix_files import looks_like_matrix, read_baseline
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "npz", "npy"])

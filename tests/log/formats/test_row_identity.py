@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from perdure.errors import LogError
 from perdure.log.formats import table as table_module
 from perdure.log.formats.table import TABLE
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
 from perdure.log.read import Options, ReaderOfFiles, ReaderOfMany, parts
 from perdure.log.read import lifetimes as lifetimes_at
+from perdure.log.rules import STANDARD_COLUMNS
 
 HEADER = "method,seed,task_name,block_type,reward"
 BLOCKS = [("a", "train"), ("a", "test"), ("b", "train"), ("a", "test")]

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from perdure.errors import LogError
 from perdure.log import rows as delimited_text
 from perdure.log.formats.table import TABLE, frame_lifetimes
-from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.model import Direction, Lifetime
 from perdure.log.places import Source
 from perdure.log.read import Options
 from perdure.log.rows import tables
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.log.write.export import WRITERS as EXPORTS
 from perdure.log.write.export import export
 from perdure.testing import check_reader

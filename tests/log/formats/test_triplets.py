@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure.errors import LogError
-from perdure.log.formats.matrix import MatrixLifetime
+from perdure.log.accuracy_matrix import MatrixLifetime
 from perdure.log.formats.table import TABLE
 from perdure.log.read import Options
 from perdure.testing import check_reader
@@ -120,3 +120,58 @@ def test_a_column_other_than_the_accuracy_can_be_named(tmp_path: Path) -> None:
     np.testing.assert_array_equal(lifetime.matrix.values, [[2, 1, 1], [np.nan, 3, 1]])
     assert lifetime.passage("eval_loss").measure == "eval_loss"
     assert lifetime.matrix.unit == "raw"
+
+
+STAGED = """task,stage,accuracy,stderr
+gsm8k,0-base,0.2,0.011
+mbpp,0-base,0.3,0.02
+mmlu,0-base,0.6,0.004
+gsm8k,1-gsm8k,0.7,0.012
+mbpp,1-gsm8k,0.28,0.02
+mmlu,1-gsm8k,0.58,
+gsm8k,2-mbpp,0.55,0.013
+mbpp,2-mbpp,0.8,0.018
+mmlu,2-mbpp,0.55,0.004
+"""
+
+
+def staged(folder: Path, text: str = STAGED) -> MatrixLifetime:
+    file = folder / "accuracy.csv"
+    file.write_text(text)
+    return read_triplets(file)
+
+
+def test_tasks_by_stages_are_triplets_too(tmp_path: Path) -> None:
+    matrix = staged(tmp_path).matrix
+    assert matrix.tasks == ("gsm8k", "mbpp")
+    np.testing.assert_array_equal(matrix.values, [[0.2, 0.7, 0.55], [0.3, 0.28, 0.8]])
+    np.testing.assert_array_equal(matrix.others["mmlu"], [0.6, 0.58, 0.55])
+    named = staged(tmp_path, STAGED.replace("0-", "").replace("1-", "").replace("2-", "")).matrix
+    np.testing.assert_array_equal(named.values, matrix.values)
+
+
+def test_a_column_of_standard_errors_is_not_a_measure_but_its_uncertainty(tmp_path: Path) -> None:
+    errors = staged(tmp_path).matrix.errors
+    np.testing.assert_allclose(np.sqrt(np.diag(errors["gsm8k"].covariance)), [0.011, 0.012, 0.013])
+    assert np.isnan(errors["mmlu"].covariance[1, 1])
+    assert np.count_nonzero(errors["gsm8k"].covariance) == 3
+    named = staged(tmp_path, STAGED.replace("stderr", "accuracy_stderr")).matrix.errors
+    np.testing.assert_array_equal(named["gsm8k"].covariance, errors["gsm8k"].covariance)
+
+
+@pytest.mark.parametrize(("unit", "whole"), [("fraction", 1), ("percent", 100)])
+def test_a_number_of_items_or_an_sd_with_it_gives_the_standard_error(tmp_path: Path, unit: str, whole: int) -> None:
+    lines = [line.split(",") for line in STAGED.splitlines()[1:]]
+    counted = "".join(f"{task},{stage},{whole * float(value)},400\n" for task, stage, value, _ in lines)
+    matrix = staged(tmp_path, f"task,stage,accuracy,n\n{counted}").matrix
+    assert matrix.unit == unit
+    expected = whole * np.sqrt(matrix.values[0] / whole * (1 - matrix.values[0] / whole) / 399)
+    np.testing.assert_allclose(np.sqrt(np.diag(matrix.errors["gsm8k"].covariance)), expected)
+    assert matrix.errors["gsm8k"].items == 400
+    spread = "".join(f"{task},{stage},{value},400,0.4\n" for task, stage, value, _ in lines)
+    errors = staged(tmp_path, f"task,stage,accuracy,n,sd\n{spread}").matrix.errors
+    np.testing.assert_allclose(np.sqrt(np.diag(errors["gsm8k"].covariance)), 0.4 / 20)
+
+
+def test_an_sd_without_a_number_of_items_says_nothing_of_the_mean(tmp_path: Path) -> None:
+    assert not staged(tmp_path, STAGED.replace("stderr", "sd")).matrix.errors

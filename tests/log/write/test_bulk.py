@@ -12,7 +12,8 @@ from tests.log.formats.bulk_lifetimes import LENGTH, SCENARIO, array, make_lifet
 
 import perdure
 from perdure.errors import LogError, PerdureError
-from perdure.log.model import STANDARD_COLUMNS, Lifetime
+from perdure.log.model import Lifetime
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.log.write import bulk
 from perdure.scenario.model import Block, Scenario
 

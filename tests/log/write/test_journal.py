@@ -15,7 +15,7 @@ from tests.log.write.records import RECORD
 import perdure
 from perdure.errors import LogError, PerdureError, RecordError, WriteError
 from perdure.log.check import check_l2logger
-from perdure.log.model import STANDARD_COLUMNS
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.log.write.stream import Stream
 
 

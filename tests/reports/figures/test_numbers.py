@@ -185,7 +185,8 @@ def test_the_accuracy_matrix_counts_the_lifetimes_of_its_order(material: Grouped
     for group in material.groups:
         result = mean_matrix(material, FigureView(group=group.group))
         known = [matrix for life in material.of_group(group) if (matrix := thinned_lifetime(life).matrix) is not None]
-        same = [matrix.after for matrix in known if matrix.tasks == result.tasks]
+        same = [matrix.values for matrix in known if matrix.tasks == result.tasks]
+        same = [values[:, -len(result.columns) :] for values in same]
         np.testing.assert_array_equal(result.counts, (~np.isnan(same)).sum(axis=0))
         np.testing.assert_array_equal(np.isnan(result.cells), result.counts == 0)
         assert numbers(result.caption) == ends(result.counts)
@@ -197,8 +198,9 @@ def test_what_a_task_lost_is_what_bwt_says_it_lost(material: GroupedSurvey) -> N
         if drawing is None:
             continue
         result = drawing.data
-        assert numbers(result["caption"]) == ends(result["counts"])
-        for task, lost, count in zip(result["tasks"], result["lost"], result["counts"], strict=True):
+        (means,) = (item["lost"] for item in result["groups"])
+        assert numbers(result["caption"]) == ends(means.counts)
+        for task, lost, count in zip(result["tasks"], means.mean, means.counts, strict=True):
             measured = [item.score.metrics["bwt"].by.get(task, ()) for item in material.of_group(group)]
             known = [values[0] for values in measured if values]
             assert count >= len(known)
@@ -208,9 +210,9 @@ def test_what_a_task_lost_is_what_bwt_says_it_lost(material: GroupedSurvey) -> N
 
 def test_just_learned_and_at_the_end_are_counted_task_by_task(material: GroupedSurvey) -> None:
     result = draw("learning-final", material).data
-    assert numbers(result["caption"]) == ends((*result["learned_counts"], *result["final_counts"]))
+    assert numbers(result["caption"]) == ends((*result["learned"].counts, *result["final"].counts))
     for name in ("learned", "final"):
-        assert [value is None for value in result[name]] == [count == 0 for count in result[f"{name}_counts"]]
+        assert (np.isnan(result[name].mean) == (result[name].counts == 0)).all()
 
 
 def test_one_experience_has_no_interval(gather_run: GatherRun) -> None:

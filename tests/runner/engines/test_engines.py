@@ -11,10 +11,11 @@ import pytest
 
 from perdure.cluster import code_for
 from perdure.errors import PerdureError, ProtocolError, UnknownNameError
+from perdure.runner.document import Resources
 from perdure.runner.engines import ENGINES, Event, Work, engine
 from perdure.runner.engines.ray import _check_room, _room
 from perdure.runner.folder import RunFolder
-from perdure.runner.protocol import Resources, read_protocol
+from perdure.runner.protocol import read_protocol
 from perdure.runner.runner import importable, run_learner
 
 WriteProtocol = Callable[..., Path]

@@ -11,9 +11,8 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from perdure.errors import UnknownNameError
+from perdure.errors import TaskError, UnknownNameError
 from perdure.tasks.arcade import GAMES, make_game, make_games
-from perdure.tasks.interface import TaskError
 
 NAMES = sorted(GAMES)
 CHANGED: dict[str, dict[str, Any]] = {

@@ -18,7 +18,7 @@ from perdure.curves.arrays import Array, smooth
 from perdure.curves.model import Curves
 from perdure.errors import MetricError
 from perdure.lazy import import_extra, pl
-from perdure.log.model import STANDARD_COLUMNS
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.metrics import declare
 from perdure.metrics.arithmetic import NoValue
 from perdure.metrics.measure import Context

@@ -6,7 +6,6 @@ begins and ends from blocks of learning. All randomness comes from the seed, thr
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from itertools import pairwise
@@ -20,7 +19,8 @@ from msgspec import Struct
 from torch import Tensor, nn
 from torch.nn import functional
 
-from perdure.learners.interface import Answer, ArrayLearner, Arrays, LearnerError, Situation
+from perdure.errors import LearnerError
+from perdure.learners.interface import Answer, ArrayLearner, Arrays, Situation
 
 ABSENT = -1e9
 """Score of an output that a narrower head does not have."""
@@ -178,17 +178,6 @@ class Classifier(ArrayLearner):
         self._built_as = (network, hidden, layers)
         self.network: TorchNetwork | None = None
         self._head = 0
-
-    def __init_subclass__(cls, **further: Any) -> None:
-        """Let the signature of a method name the parameters that it passes on, so that a misspelt one is refused."""
-        super().__init_subclass__(**further)
-        parameters = inspect.signature(cls.__init__).parameters
-        common = inspect.signature(Classifier.__init__).parameters
-        named = {
-            name: parameter for name, parameter in {**common, **parameters}.items() if name not in ("self", "common")
-        }
-        keyword = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in named.values()]
-        cls.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
 
     # -- hooks of a method --------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn import functional
 
-from perdure.learners.interface import Arrays, LearnerError, Situation
+from perdure.errors import LearnerError
+from perdure.learners.interface import Arrays, Situation
 from perdure.learners.torch.classifier import (
     ABSENT,
     Batch,

@@ -19,10 +19,11 @@ import msgspec
 from perdure import files
 from perdure.errors import LogError, nearest
 from perdure.lazy import pl
-from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime, Role
+from perdure.log.model import Direction, Lifetime, Role
 from perdure.log.places import as_text
 from perdure.log.read import Options, SeveralLifetimes
 from perdure.log.rows import unreadable
+from perdure.log.rules import STANDARD_COLUMNS
 
 KEY = "perdure.bulk"
 SUFFIX = ".parquet"

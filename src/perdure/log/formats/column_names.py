@@ -13,8 +13,8 @@ from typing import Literal
 import msgspec
 
 from perdure.errors import LogError, closest, nearest
-from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.read import Options
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.text import join_names
 
 Shape = Literal["long", "wide", "triplets", "tagged"]
@@ -107,7 +107,16 @@ _BOOKKEEPING = frozenset(
 # A row index that a spreadsheet or pandas wrote: a number per row, and no measure.
 _INDEX = re.compile(r"unnamed[_: ]+\d+|__index_level_\d+__", re.IGNORECASE)
 
-_TRIPLET = ("eval_exp", "training_exp")
+TRIPLET: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"eval_exp": ("eval_exp", "task"), "training_exp": ("training_exp", "stage")}
+)
+"""Our columns of a table of triplets, with the names that files may have for them."""
+ERRORS = ("stderr", "se", "standard_error", "sem")
+"""Names of the column with the standard error of a value over items."""
+COUNTS = ("n", "items", "n_items", "num_items", "samples", "n_samples")
+"""Names of the column with the number of items behind a value."""
+SPREADS = ("sd", "std", "stdev")
+"""Names of the column with the standard deviation over items."""
 NEEDED: Mapping[Shape, Mapping[str, str]] = MappingProxyType(
     {
         "long": {"task_name": "env", "block_type": "phase"},
@@ -158,7 +167,8 @@ def table_shape(header: Sequence[str], options: Options) -> Shape | None:
     """Return the shape of a table with this header, as declared or by its names; None if they do not determine it.
 
     A name of the long table (task_name, block_type, or a column mapped to one of the standard ones) makes it
-    long; eval_exp with training_exp, triplets; a column that names the active task, wide; tags of tasks, tagged.
+    long; eval_exp with training_exp, or task with stage, triplets; a column that names the active task, wide; tags
+    of tasks, tagged.
     """
     if options.shape is not None:
         return options.shape
@@ -166,7 +176,7 @@ def table_shape(header: Sequence[str], options: Options) -> Shape | None:
     if mapped & STANDARD_COLUMNS.keys() or not {"task_name", "block_type"}.isdisjoint(header):
         return "long"
     understood = {plain(name) for name in header} | mapped
-    if understood.issuperset(_TRIPLET):
+    if all(not understood.isdisjoint(names) for names in TRIPLET.values()):
         return "triplets"
     if not understood.isdisjoint(ACTIVE_TASK):
         return "wide"
@@ -188,7 +198,7 @@ def layout(header: Sequence[str], path: Path, options: Options) -> TableLayout:
     if shape == "wide":
         understood["active_task"] = ACTIVE_TASK
     elif shape == "triplets":
-        understood |= {name: (name,) for name in _TRIPLET}
+        understood |= TRIPLET
     for column, names in understood.items():
         if column not in mapping and (match := _understood(header, column, names, set(mapping.values()), notes)):
             mapping[column] = match

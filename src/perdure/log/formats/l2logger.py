@@ -14,12 +14,12 @@ from perdure.lazy import pl
 from perdure.log.blocks import in_order, is_complete
 from perdure.log.cells import folded, typed
 from perdure.log.manifest import manifest_in, measures_of, object_in, role_of
-from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.model import Direction, Lifetime
 from perdure.log.places import LOGGER_INFO, MANIFEST, SCENARIO_INFO, Source, as_text, sources
 from perdure.log.problem import Note, Problem
 from perdure.log.read import Options
 from perdure.log.rows import Checksums, UnparsedError, examine, parse, pieces
-from perdure.log.rules import FILLED_COLUMNS, MEASURE, OPTIONAL_COLUMNS, RULES, repeated
+from perdure.log.rules import FILLED_COLUMNS, MEASURE, OPTIONAL_COLUMNS, RULES, STANDARD_COLUMNS, repeated
 from perdure.log.verify import (
     Ledger,
     Seen,

@@ -21,10 +21,11 @@ from perdure.log import cells
 from perdure.log.blocks import in_order
 from perdure.log.formats.column_names import IDENTITY, is_bookkeeping, offer
 from perdure.log.manifest import ROLES
-from perdure.log.model import EXPERIENCE_STATUSES, STANDARD_COLUMNS, Direction, Lifetime, Role
+from perdure.log.model import Direction, Lifetime, Role
 from perdure.log.problem import Level, Note
 from perdure.log.read import Options
 from perdure.log.rows import TextTable
+from perdure.log.rules import EXPERIENCE_STATUSES, STANDARD_COLUMNS
 from perdure.text import join_names, plural
 
 Counts = npt.NDArray[np.int64]

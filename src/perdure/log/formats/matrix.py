@@ -26,32 +26,13 @@ from perdure.log.accuracy_matrix import (
     passage_of,
     with_baselines,
 )
-from perdure.log.formats.matrix_files import RawMatrix, fits, looks_like_matrix, raw_matrices, read_baseline
-from perdure.log.model import STANDARD_COLUMNS, Unit
+from perdure.log.formats.matrix_files import RawMatrix, fits, looks_like_matrix, raw_matrices
+from perdure.log.model import Unit
 from perdure.log.places import as_text
 from perdure.log.read import Options, SeveralLifetimes
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.scenario.model import LONGEST_NAME
 from perdure.text import join_names
-
-__all__ = [
-    "MATRIX",
-    "Cells",
-    "MatrixLifetime",
-    "Orientation",
-    "Rows",
-    "accuracy_matrices",
-    "as_numbers",
-    "lifetime_of",
-    "looks_like_matrix",
-    "matrix_lifetime",
-    "matrix_lifetimes",
-    "matrix_of_cells",
-    "orientation",
-    "orientations",
-    "read_baseline",
-    "read_matrix",
-    "ways_round",
-]
 
 Cells = npt.ArrayLike | Sequence[Sequence[float | None]]
 """Lists or an array of numbers, None or NaN where nothing was evaluated."""

@@ -15,7 +15,7 @@ from typing import IO, cast
 from perdure import files
 from perdure.errors import LogError
 from perdure.log.places import Source
-from perdure.log.rows import TextTable, bytes_of, cells, reading, tables
+from perdure.log.rows import TextTable, bytes_of, cells, tables
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 BINARY = (".parquet", ".arrow", ".feather", ".ipc")
@@ -129,7 +129,7 @@ def table(path: Path, notes: list[str], limit: float) -> TextTable | None:
         with _open(source.path) as (file, _):
             yield cast("IO[bytes]", _Bounded(source.path, file, limit))
 
-    with _unpacking(path) if packed else reading(path):
+    with _unpacking(path) if packed else files.reading(path):
         # Rows take several times as much memory as their text: a file that is too large is refused before it is parsed.
         if packed:
             with stream(Source(str(path), path.name, sys.maxsize)) as unpacked:

@@ -15,6 +15,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -24,14 +25,11 @@ import numpy.typing as npt
 from perdure.errors import LogError
 from perdure.log.rows import bytes_of
 
-Bytes = npt.NDArray[np.uint8]
-
 _WORD = "tfevents"
 _LARGEST = 1 << 16  # bytes: larger records hold pictures, graphs, histograms, and no scalar
 _TENSORS = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8"}  # the numbers of tensor.proto's types
 _LISTS = {5: "<f4", 6: "<f8"}  # float_val and double_val, packed; the whole numbers below
 _WHOLE = (7, 10)
-_STEP_BYTES = 6  # a step is padded to this length, so that all records of one kind are equally long
 _VERSION = b"brain.Event:2"
 _CASTAGNOLI = 0x82F63B78  # bits in reverse
 
@@ -263,9 +261,8 @@ class EventFile:
         name = f"events.out.tfevents.{time.time_ns() // 10**9}.{socket.gethostname()}.{os.getpid()}"
         number = len(list(folder.glob(f"{name}*")))
         self.path = folder / f"{name}.{number}"
-        moment = b"\x09" + struct.pack("<d", time.time())
         with self.path.open("xb") as file:
-            file.write(_frame_records(np.frombuffer(moment + _field(3, _VERSION), np.uint8)[None, :]).tobytes())
+            file.write(_frame_records([b"\x09" + struct.pack("<d", time.time()) + _field(3, _VERSION)]))
 
     def append(self, content: bytes) -> None:
         """Add whole records at the end."""
@@ -281,54 +278,29 @@ def event_records(
     values: npt.NDArray[np.float64],
 ) -> bytes:
     """Return one event per row; `tags[which[row]]` name the columns of `values`, which are written as doubles."""
-    kinds = {
-        kind: _events(tags[kind], *(column[which == kind] for column in (steps, moments, values)))
-        for kind in np.unique(which).tolist()
-    }
-    widths = np.array([kinds[kind].shape[1] if kind in kinds else 0 for kind in range(len(tags))], np.int64)
-    begins = np.concatenate([[0], np.cumsum(widths[which])])
-    content = np.empty(int(begins[-1]), np.uint8)
-    for kind, rows in kinds.items():
-        content[begins[:-1][which == kind][:, None] + np.arange(rows.shape[1])] = rows
-    return content.tobytes()
+    columns = (column.tolist() for column in (which, steps, moments, values))
+    return _frame_records([_event(tags[kind], *event) for kind, *event in zip(*columns, strict=True)])
 
 
-def _events(
-    tags: Sequence[str],
-    steps: npt.NDArray[np.int64],
-    moments: npt.NDArray[np.float64],
-    values: npt.NDArray[np.float64],
-) -> Bytes:
-    """Return records with the same tags, which are copies of one pattern with moment, step and values filled in."""
-    metadata = _field(9, _field(1, b"\x0a\x07scalars") + b"\x20\x01")  # plugin_name, and the data class of scalars
-    tensor = b"\x08\x02\x12\x00" + _field(6, bytes(8))  # a double, without dimensions
-    messages = [_field(1, _field(1, tag.encode()) + _field(8, tensor) + metadata) for tag in tags]
-    head = b"\x09" + bytes(8) + b"\x10" + bytes(_STEP_BYTES)
-    pattern = np.frombuffer(head + _field(5, b"".join(messages)), np.uint8)
-    rows = np.repeat(pattern[None, :], len(steps), axis=0)
-    rows[:, 1:9] = _as_bytes(moments)
-    septets = steps[:, None] >> (7 * np.arange(_STEP_BYTES)) & 0x7F
-    rows[:, 10 : 10 + _STEP_BYTES] = septets | np.where(np.arange(_STEP_BYTES) < _STEP_BYTES - 1, 0x80, 0)
-    end = len(pattern) - sum(map(len, messages))
-    for column, message in enumerate(messages):
-        end += len(message)
-        rows[:, end - len(metadata) - 8 : end - len(metadata)] = _as_bytes(values[:, column])
-    return _frame_records(rows)
+def _event(tags: Sequence[str], step: int, moment: float, values: Sequence[float]) -> bytes:
+    scalars = (
+        _field(1, tag.encode()) + _field(8, _DOUBLE + _field(6, struct.pack("<d", value))) + _METADATA
+        for tag, value in zip(tags, values, strict=True)
+    )
+    summary = b"".join(_field(1, scalar) for scalar in scalars)
+    return b"\x09" + struct.pack("<d", moment) + b"\x10" + _varint(step) + _field(5, summary)
 
 
-def _as_bytes(numbers: npt.NDArray[np.float64]) -> Bytes:
-    return np.ascontiguousarray(numbers, "<f8").view(np.uint8).reshape(-1, 8)
-
-
-def _frame_records(rows: Bytes) -> Bytes:
+def _frame_records(events: Sequence[bytes]) -> bytes:
     """Return records with their length in front and the two checksums."""
-    count, width = rows.shape
-    length = struct.pack("<Q", width)
-    head = np.frombuffer(length + checksums(length, [0], [8]).astype("<u4").tobytes(), np.uint8)
-    content = np.ascontiguousarray(rows)
-    sums = checksums(content.tobytes(), (np.arange(count) * width).tolist(), [width] * count)
-    tail = sums.astype("<u4").view(np.uint8).reshape(-1, 4)
-    return np.concatenate([np.repeat(head[None, :], count, axis=0), content, tail], axis=1)
+    sizes = [len(event) for event in events]
+    lengths = struct.pack(f"<{len(events)}Q", *sizes)
+    heads = checksums(lengths, range(0, 8 * len(events), 8), [8] * len(events))
+    tails = checksums(b"".join(events), [*accumulate(sizes, initial=0)][:-1], sizes)
+    parts = zip(sizes, heads.tolist(), events, tails.tolist(), strict=True)
+    return b"".join(
+        struct.pack("<QI", size, head) + event + struct.pack("<I", tail) for size, head, event, tail in parts
+    )
 
 
 def _field(number: int, content: bytes) -> bytes:
@@ -341,3 +313,7 @@ def _varint(value: int) -> bytes:
         encoded += bytes([value & 0x7F | 0x80])
         value >>= 7
     return encoded + bytes([value])
+
+
+_DOUBLE = b"\x08\x02\x12\x00"  # the type of a tensor, and no dimensions
+_METADATA = _field(9, _field(1, b"\x0a\x07scalars") + b"\x20\x01")  # plugin_name, and the data class of scalars

@@ -23,10 +23,10 @@ from msgspec.structs import replace
 from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log import cells
-from perdure.log.accuracy_matrix import AccuracyMatrix
-from perdure.log.formats.column_names import STEPS, Tag, is_bookkeeping, plain, tags_of
+from perdure.log.accuracy_matrix import LIMITS, AccuracyMatrix, MatrixLifetime, binomial_error, errors_of_means
+from perdure.log.formats.column_names import COUNTS, ERRORS, SPREADS, STEPS, Tag, is_bookkeeping, plain, tags_of
 from perdure.log.formats.long import Counts, Owners, measures_of, stacked_lifetimes
-from perdure.log.formats.matrix import MatrixLifetime, lifetime_of, matrix_of_cells
+from perdure.log.formats.matrix import lifetime_of, matrix_of_cells
 from perdure.log.model import Direction, Lifetime
 from perdure.log.places import as_text
 from perdure.log.read import Options
@@ -375,6 +375,8 @@ def _learning_order(
 # --- triplets ------------------------------------------------------------------------------------
 
 _ACCURACY = ("accuracy", "acc")
+_BASE = ("base", "before", "initial", "pretrained")
+_STAGE = re.compile(r"\d{1,6}[-_. ]+(.+)")
 _DERIVED = ("forgetting", "bwt", "fwt", "loss")  # computed from the accuracies, or not a score
 
 
@@ -384,9 +386,17 @@ def triplet_lifetimes(table: TextTable, owners: Owners, options: Options) -> Ite
     evaluated = cells.labels(table, "eval_exp")
     cells.refuse(table, "eval_exp", evaluated.is_null(), "the experience that was evaluated")
     trained = cells.labels(table, "training_exp")
-    trained = trained.set(trained.str.to_lowercase().is_in(_BEFORE), None)
+    trained = trained.replace(_stage_tasks(trained, set(evaluated)))
+    trained = trained.set(trained.str.to_lowercase().is_in((*_BEFORE, *_BASE)), None)
     measure = _measure_column(table, options, owners.columns)
-    rows = pl.DataFrame({"evaluated": evaluated, "trained": trained, "value": cells.numbers(table, measure)})
+    rows = pl.DataFrame(
+        {
+            "evaluated": evaluated,
+            "trained": trained,
+            "value": cells.numbers(table, measure),
+            **_item_columns(table, measure),
+        }
+    )
     by_lifetime = rows.with_columns(of=owners.of_row).partition_by("of", maintain_order=True, include_key=False)
     for owner, part in zip(owners.each, by_lifetime, strict=True):
         name = owner.inside or path.stem
@@ -401,10 +411,21 @@ def triplet_lifetimes(table: TextTable, owners: Owners, options: Options) -> Ite
         )
 
 
+def _stage_tasks(trained: pl.Series, evaluated: set[str]) -> dict[str, str]:
+    """Return the task of each stage called NUMBER-TASK, unless an evaluated task has that name."""
+    matches = {name: _STAGE.fullmatch(name) for name in trained.unique().to_list() if name and name not in evaluated}
+    return {name: match[1] for name, match in matches.items() if match and match[1] in (*evaluated, *_BASE)}
+
+
 def _measure_column(table: TextTable, options: Options, identity: tuple[str, ...]) -> str:
     """Return the measure that was named, else the accuracy, else the only measure."""
     others = TextTable(table.rows.drop("eval_exp", "training_exp"), table.parts, table.called)
-    measures = list(measures_of(others, table.parts[0].path, options, identity))
+    about_items = {plain(name) for name in (*ERRORS, *COUNTS, *SPREADS)}
+    measures = [
+        name
+        for name in measures_of(others, table.parts[0].path, options, identity)
+        if plain(name) not in about_items and not plain(name).endswith(tuple(f"_{error}" for error in ERRORS))
+    ]
     if options.measure in measures:
         return options.measure
     accuracies = [name for name in measures if plain(name).endswith(_ACCURACY)]
@@ -428,6 +449,8 @@ def _triplet_matrix(rows: pl.DataFrame, options: Options, source: str, measure: 
     notes = (f"{repeats} cells were evaluated again; the last value of each counts",) if repeats else ()
     values = np.full((len(numbers), len(tasks) + 1), np.nan)
     values[row, column] = rows["value"].to_numpy()  # NumPy keeps the last of several
+    errors, counts = np.full_like(values, np.nan), np.full_like(values, np.nan)
+    errors[row, column], counts[row, column] = rows["error"].to_numpy(), rows["items"].to_numpy()
     unit = options.unit or (None if plain(measure).endswith(_ACCURACY) else "raw")
     if all(task.isdecimal() and len(task) < 10 for task in tasks):
         first = 1 if min(map(int, tasks)) >= 1 else 0
@@ -435,4 +458,27 @@ def _triplet_matrix(rows: pl.DataFrame, options: Options, source: str, measure: 
         notes = (*notes, f"experience {first} is task1")
     never = dict(zip(others, values[len(tasks) :], strict=True))
     matrix = matrix_of_cells(values[: len(tasks)], tasks, unit, source, never)
-    return replace(matrix, notes=(*notes, *matrix.notes))
+    if matrix.unit != "raw":  # the largest error that a mean of values between two limits can have
+        errors = np.where(np.isnan(errors), binomial_error(values, counts, LIMITS[matrix.unit]), errors)
+    by_task = zip((*matrix.tasks, *matrix.others), map(errors_of_means, errors, counts), strict=True)
+    known = {task: found for task, found in by_task if found.known}
+    return replace(matrix, notes=(*notes, *matrix.notes), errors=known)
+
+
+def _item_columns(table: TextTable, measure: str) -> dict[str, pl.Series]:
+    """Return the standard error of each value over its items and their number, null if the table has none."""
+    named = {plain(name): name for name in table.rows.columns}
+    wanted = {
+        "error": (*(f"{plain(measure)}_{error}" for error in ERRORS), *ERRORS),
+        "items": COUNTS,
+        "spread": SPREADS,
+    }
+    columns = {
+        key: cells.numbers(table, found)
+        for key, names in wanted.items()
+        if (found := next((named[name] for name in names if name in named and named[name] != measure), None))
+    }
+    if "error" not in columns and "spread" in columns and "items" in columns:
+        columns["error"] = columns["spread"] / columns["items"].sqrt()
+    nothing = pl.repeat(None, table.rows.height, dtype=pl.Float64, eager=True)
+    return {key: columns.get(key, nothing) for key in ("error", "items")}

@@ -14,11 +14,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from perdure.errors import LogError, RecordError
+from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log.formats.bulk import IDENTITY, KEY, ROW_GROUP, SUFFIX, BulkHeader, BulkLifetime, part_name, seal
-from perdure.log.manifest import described, provenance, written_role
-from perdure.log.model import STANDARD_COLUMNS, Direction, Lifetime
+from perdure.log.manifest import described, json_bytes, provenance, written_role
+from perdure.log.model import Direction, Lifetime
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.log.write.record import DEFAULT_WORKER, declared_measures
 from perdure.scenario.model import Scenario
 
@@ -173,7 +174,7 @@ def _lifetimes(
     produced_by = provenance()
     for cohort in cohorts:
         scenario = cohort.scenario
-        rows = _scenario_rows(scenario)
+        rows = scenario_rows(scenario)
         complete = {"scenario": described(scenario), "protocol": cohort.protocol, **manifest, **produced_by}
         kinds = {name: pl.Float64() if name in measures else pl.Int64() for name in (*measures, *cohort.values)}
         for number, (name, seed) in enumerate(zip(cohort.ids, cohort.seeds, strict=True)):
@@ -191,7 +192,7 @@ def _lifetimes(
             )
 
 
-def _scenario_rows(scenario: Scenario) -> pl.DataFrame:
+def scenario_rows(scenario: Scenario) -> pl.DataFrame:
     """Return the standard columns of a lifetime through `scenario`."""
     blocks = scenario.blocks
     facts = pl.DataFrame(
@@ -200,7 +201,7 @@ def _scenario_rows(scenario: Scenario) -> pl.DataFrame:
             "block_type": [_TYPES[block.mode] for block in blocks],
             "block_subtype": [block.subtype for block in blocks],
             "task_name": [block.task for block in blocks],
-            "task_params": [_as_json(dict(block.params), scenario.name).decode() for block in blocks],
+            "task_params": [json_bytes(dict(block.params), scenario.name).decode() for block in blocks],
             "worker_id": DEFAULT_WORKER,
             "exp_status": "complete",
             "timestamp": None,
@@ -332,7 +333,7 @@ def _describe(group: Sequence[Lifetime], values: dict[bytes, int]) -> list[BulkL
     """Return the metadata of lifetimes; add the parts of their manifests to `values`, each once."""
 
     def position(value: Any, name: str) -> int:
-        return values.setdefault(_as_json(value, name), len(values))
+        return values.setdefault(json_bytes(value, name), len(values))
 
     return [
         BulkLifetime(
@@ -373,12 +374,3 @@ def _rows(group: Sequence[Lifetime]) -> pl.DataFrame:
     )
     lifetime_index = np.repeat(np.arange(len(group)), [lifetime.height for lifetime in group])
     return identity[lifetime_index].hstack(pl.concat([lifetime.experiences for lifetime in group]))
-
-
-def _as_json(content: Any, name: str) -> bytes:
-    try:
-        return msgspec.json.encode(content)
-    except (TypeError, ValueError, RecursionError) as problem:
-        raise RecordError(
-            f"{name} cannot be written as JSON: {problem}", "use text, numbers, lists, objects"
-        ) from problem

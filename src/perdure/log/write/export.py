@@ -133,12 +133,10 @@ def _moments(rows: pl.DataFrame) -> npt.NDArray[np.float64]:
 class _TensorBoard:
     def __init__(self, where: str, run: str, facts: Mapping[str, Any]) -> None:  # noqa: ARG002  (it keeps no settings)
         folder = Path(where).expanduser() / run
-        try:
+        with files.writing(folder, "choose another folder", LogError):
             if any(folder.glob("events.out.tfevents.*")):
                 raise LogError("holds a run already", "choose another folder", file=folder)
             self._file = EventFile(folder)
-        except OSError as problem:
-            raise LogError(f"cannot be written: {problem.strerror}", "choose another folder", file=folder) from problem
 
     def put(self, scalars: Scalars) -> None:
         self._file.append(event_records(scalars.tags, scalars.which, scalars.steps, scalars.moments, scalars.values))
@@ -288,19 +286,6 @@ class Mirror:
         self._step += 1
         if len(self._waiting) >= _AT_ONCE or time.monotonic() - self._sent > _MIRROR_EVERY_S:
             self.send()
-
-    def add_many(self, block_type: Any, task: Any, exp_status: Any, values: Mapping[str, Any]) -> None:
-        """Take records from columns, or single values for all of them."""
-        columns = [block_type, task, exp_status, *values.values()]
-        size = max(
-            (len(column) for column in columns if not isinstance(column, str) and hasattr(column, "__len__")), default=1
-        )
-        each = [
-            [column] * size if isinstance(column, str) or not hasattr(column, "__len__") else list(column)
-            for column in columns
-        ]
-        for kind, name, status, *numbers in zip(*each, strict=True):
-            self.add(kind, name, status, dict(zip(values, numbers, strict=True)))
 
     def send(self) -> None:
         """Send the waiting records."""

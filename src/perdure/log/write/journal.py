@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -15,18 +16,20 @@ from typing import TYPE_CHECKING, Any, Self
 from perdure import files
 from perdure.errors import LogError, PerdureError, RecordError, message_of
 from perdure.log.manifest import describe, described, measures_of, object_in, object_text, provenance, write_text
-from perdure.log.model import STANDARD_COLUMNS, Direction, Role
+from perdure.log.model import Direction, Role
 from perdure.log.places import BLOCKS_FILE, DATA_FILE, LOGGER_INFO, MANIFEST, SCENARIO_INFO
 from perdure.log.rows import header_of
-from perdure.log.rules import BEYOND
+from perdure.log.rules import BEYOND, STANDARD_COLUMNS
 from perdure.log.write.record import (
     DEFAULT_WORKER,
+    Record,
     cell,
     changed_columns,
     checked_words,
     declared_measures,
     measure_cell,
     params_json,
+    records_of,
     validate,
     value_columns,
     whole_number,
@@ -198,41 +201,24 @@ class Journal:
             If the record breaks a rule. Nothing is written then.
         """
         with self._lock:
-            if self._refusal is not None:
-                raise self._refusal.with_place()
-            if type(block_num) is not int or not 0 <= block_num < BEYOND:
-                block_num = whole_number("block_num", block_num)
-            if type(exp_num) is not int or not 0 <= exp_num < BEYOND:
-                exp_num = whole_number("exp_num", exp_num)
-            # Most records differ from the one before only in their numbers, so words are checked
-            # and encoded only when they change.
-            words = (worker_id, block_type, block_subtype, task_name, exp_status)
-            bare = task_params is None or (not task_params and type(task_params) is dict)
-            params = b"{}" if bare else params_json(task_params)
-            if words != self._words or params != self._params:
-                self._words_text = checked_words(*words, task_params)
-                self._words, self._params = words, params
-            columns = self._columns
-            if columns is None:
-                columns = value_columns(values, self.measures)
-            elif values.keys() != self._column_set:
-                raise changed_columns(columns, values)
-            cells = ""
-            for name in columns:
-                value = values[name]
-                # Most measures are finite floats or plain ints, which need no further check.
-                if type(value) is float and value - value == 0.0:
-                    cells += f"\t{value!r}"
-                elif type(value) is int and -BEYOND < value < BEYOND:
-                    cells += f"\t{value}"
-                else:
-                    cells += "\t" + (measure_cell(name, value) if name in self.measures else cell(name, value))
+            columns = self._columns_of(values)
+            record = self._record(
+                columns,
+                block_num,
+                exp_num,
+                worker_id,
+                block_type,
+                block_subtype,
+                task_name,
+                task_params,
+                exp_status,
+                *map(values.__getitem__, columns),
+            )
             stream = self._streams.get(worker_id) or self._stream(worker_id)
-            stream.follow(block_num, exp_num, block_type)
+            stream.follow(record, stream.last)
             if self._columns is None:
                 self._fix(columns)
-            line = f"{block_num}\t{exp_num}\t{self._words_text}\t{self._now()}{cells}\n"
-            stream.write(line.encode(), block_num, exp_num, block_type)
+            stream.write([record])
             if self._mirror is not None:
                 self._mirror.add(block_type, task_name, exp_status, values)
 
@@ -253,34 +239,36 @@ class Journal:
 
         The rules are those of `log`, and all are checked before anything is written.
         """
-        from perdure.log.write.record import parts
-
+        fields = (block_num, exp_num, worker_id, block_type, block_subtype, task_name, task_params, exp_status)
         with self._lock:
-            if self._refusal is not None:
-                raise self._refusal.with_place()
-            columns = self._columns or value_columns(values, self.measures)
-            if values.keys() != set(columns):
-                raise changed_columns(columns, values)
-            fields = {
-                "block_num": block_num,
-                "exp_num": exp_num,
-                "worker_id": worker_id,
-                "block_type": block_type,
-                "block_subtype": block_subtype,
-                "task_name": task_name,
-                "task_params": {} if task_params is None else task_params,
-                "exp_status": exp_status,
-                "timestamp": self._now(),
-            }
-            pieces = parts(fields, {name: values[name] for name in columns}, self.measures)
-            for piece in pieces:
-                stream = self._streams.get(piece.worker) or self._stream(piece.worker)
-                stream.follow(piece.block_num, piece.first, piece.block_type)
-            self._fix(columns)
-            for piece in pieces:
-                self._streams[piece.worker].write_many(piece)
+            columns = self._columns_of(values)
+            rows = [*records_of((*fields, *map(values.__getitem__, columns)))]
+            records: list[tuple[Stream, Record]] = []
+            last: dict[str, tuple[Stream, Record]] = {}
+            for number, row in enumerate(rows):
+                worker = row[2]
+                try:
+                    record = self._record(columns, *row)
+                    if worker in last:
+                        stream, previous = last[worker]
+                    else:
+                        stream = self._streams.get(worker) or self._stream(worker)
+                        previous = stream.last
+                    stream.follow(record, previous)
+                except RecordError as problem:
+                    raise problem.with_place(where=f"record {number}") from problem
+                last[worker] = stream, record
+                records.append(last[worker])
+            if records and self._columns is None:
+                self._fix(columns)
+            for (stream, _, _), block in groupby(
+                records, lambda pair: (pair[0], pair[1].block_num, pair[1].block_type)
+            ):
+                stream.write([record for _, record in block])
             if self._mirror is not None:
-                self._mirror.add_many(block_type, task_name, exp_status, values)
+                for row in rows:
+                    cells = row[len(fields) :]
+                    self._mirror.add(row[3], row[5], row[7], dict(zip(columns, cells, strict=True)))
 
     def sync(self) -> None:
         """Write everything to disk now."""
@@ -369,6 +357,53 @@ class Journal:
             self._fix(tuple(name for name in header_of(written)[0] if name not in STANDARD_COLUMNS))
 
     # -- inside -------------------------------------------------------------------------------
+
+    def _columns_of(self, values: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the columns of a record after the standard ones; raise RecordError if it cannot be written."""
+        if self._refusal is not None:
+            raise self._refusal.with_place()
+        if self._columns is None:
+            return value_columns(values, self.measures)
+        if values.keys() != self._column_set:
+            raise changed_columns(self._columns, values)
+        return self._columns
+
+    def _record(
+        self,
+        columns: tuple[str, ...],
+        block_num: int,
+        exp_num: int,
+        worker_id: str,
+        block_type: str,
+        block_subtype: str,
+        task_name: str,
+        task_params: Mapping[str, Any] | None,
+        exp_status: str,
+        *cells: Any,
+    ) -> Record:
+        """Return a record as a line; raise RecordError if it breaks a rule."""
+        if type(block_num) is not int or not 0 <= block_num < BEYOND:
+            block_num = whole_number("block_num", block_num)
+        if type(exp_num) is not int or not 0 <= exp_num < BEYOND:
+            exp_num = whole_number("exp_num", exp_num)
+        # Most records differ from the one before only in their numbers, so words are checked
+        # and encoded only when they change.
+        words = (worker_id, block_type, block_subtype, task_name, exp_status)
+        bare = task_params is None or (not task_params and type(task_params) is dict)
+        params = b"{}" if bare else params_json(task_params)
+        if words != self._words or params != self._params:
+            self._words_text = checked_words(*words, task_params)
+            self._words, self._params = words, params
+        text = f"{block_num}\t{exp_num}\t{self._words_text}\t{self._now()}"
+        for name, value in zip(columns, cells, strict=True):
+            # Most measures are finite floats or plain ints, which need no further check.
+            if type(value) is float and value - value == 0.0:
+                text += f"\t{value!r}"
+            elif type(value) is int and -BEYOND < value < BEYOND:
+                text += f"\t{value}"
+            else:
+                text += "\t" + (measure_cell(name, value) if name in self.measures else cell(name, value))
+        return Record(block_num, exp_num, block_type, f"{text}\n".encode())
 
     def _fix(self, columns: tuple[str, ...]) -> None:
         self._columns = columns

@@ -1,15 +1,14 @@
-"""Encode records as text by the rules of L2Logger 1.1, one by one or as columns."""
+"""Encode records as text by the rules of L2Logger 1.1."""
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import operator
 import re
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import repeat
 from typing import Any
 
 import msgspec
@@ -21,6 +20,16 @@ from perdure.log.model import Direction
 from perdure.log.rules import BEYOND, CONTROL, RULES, STANDARD_COLUMNS
 
 DEFAULT_WORKER = "worker-default"
+
+
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """One record as a line of its file, and its place."""
+
+    block_num: int
+    exp_num: int
+    block_type: str
+    line: bytes
+
 
 _UNREADABLE = re.compile(r"[\x00\ud800-\udfff]")
 _MUST_QUOTE = re.compile(r'[\t\n\r"]')
@@ -178,178 +187,24 @@ def changed_columns(columns: Sequence[str], values: Mapping[str, Any]) -> Record
     )
 
 
-_ROWS_AT_ONCE = 1 << 14
+def records_of(columns: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """Return the records in columns. A single value is the same in every record."""
+    lists = [_as_list(column) for column in columns]
+    lengths = {len(values) for values in lists if values is not None}
+    if len(lengths) > 1:
+        what = f"the columns differ in length ({', '.join(map(str, sorted(lengths)))})"
+        raise RecordError(what, "give as many values of each, or one for all")
+    count = next(iter(lengths), 1)
+    pairs = zip(columns, lists, strict=True)
+    return zip(*(repeat(column, count) if values is None else values for column, values in pairs), strict=True)
 
 
-class BlockRecords(msgspec.Struct, frozen=True, eq=False):
-    """Records for one file: consecutive ones of one worker, block and mode."""
-
-    worker: str
-    block_num: int
-    block_type: str
-    first: int
-    last: int
-    table: pl.DataFrame
-
-    def texts(self) -> Iterator[memoryview]:
-        """Yield the records as TSV, a few megabytes at a time."""
-        for start in range(0, self.table.height, _ROWS_AT_ONCE):
-            text = io.BytesIO()
-            self.table[start : start + _ROWS_AT_ONCE].write_csv(
-                text, separator="\t", include_header=False, null_value="", quote_style="never"
-            )
-            yield text.getbuffer()
-
-
-def parts(
-    fields: Mapping[str, Any], values: Mapping[str, Any], measures: Mapping[str, Any]
-) -> tuple[BlockRecords, ...]:
-    """Return the records as text, cut at changes of worker, block or mode; raise RecordError for an invalid one."""
-    length = _length({**fields, **values})
-    numbers = [_numbers(name, fields[name], length) for name in ("block_num", "exp_num")]
-    words = {name: _words(name, value) for name, value in fields.items() if name not in ("block_num", "exp_num")}
-    columns = [_values(name, value, length, name in measures) for name, value in values.items()]
-    if not length:
-        return ()
-    # Words that are the same in every record are joined once into one column.
-    if all(isinstance(word, str) for word in words.values()):
-        joined = pl.repeat("\t".join(map(quoted, words.values())), length, eager=True)  # type: ignore[arg-type]
-    else:
-        joined = pl.select(pl.concat_str([_quote(word) for word in words.values()], separator="\t")).to_series()
-    table = pl.DataFrame([*numbers, joined.alias("words"), *columns])
-    if not any(_many(fields[name]) for name in ("block_num", "worker_id", "block_type")):
-        # Usually the records are one block, in one file.
-        block, experiences = numbers
-        _refuse_fall(experiences)
-        return (
-            BlockRecords(fields["worker_id"], block[0], fields["block_type"], experiences[0], experiences[-1], table),
-        )
-    keys = pl.DataFrame([*numbers, *(_fill(words[name], length).alias(name) for name in ("worker_id", "block_type"))])
-    _check_order(keys)
-    cuts = _cuts(keys)
-    return tuple(_part(keys[start:stop], table[start:stop]) for start, stop in pairwise(cuts))
-
-
-def _part(keys: pl.DataFrame, table: pl.DataFrame) -> BlockRecords:
-    head = keys.row(0, named=True)
-    return BlockRecords(
-        head["worker_id"], head["block_num"], head["block_type"], head["exp_num"], keys["exp_num"][-1], table
-    )
-
-
-def _length(columns: Mapping[str, Any]) -> int:
-    lengths = {name: len(value) for name, value in columns.items() if _many(value)}
-    if len(set(lengths.values())) > 1:
-        lengths_text = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise RecordError(
-            f"the columns differ in length ({lengths_text})", "give as many values of each, or one for all"
-        )
-    return next(iter(lengths.values()), 1)
-
-
-def _many(value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        if value.ndim > 1:
-            raise RecordError(f"a column has the shape {value.shape}", "expected one dimension")
-        return value.ndim == 1
-    return isinstance(value, (Sequence, pl.Series)) and not isinstance(value, (str, bytes))
-
-
-def _words(name: str, value: Any) -> str | pl.Series:
-    """Return a standard column of text, after checks: one text for all records, or one for each."""
-    if not _many(value):
-        if name == "task_params":
-            return params_text(value)
-        validate(name, value)
-        return str(value)
-    if name == "task_params":
-        return pl.Series(name, [params_text(item) for item in value], dtype=pl.String)
-    words = value.to_list() if isinstance(value, pl.Series) else list(value)
-    for word in dict.fromkeys(words):
-        validate(name, word)
-    return pl.Series(name, words, dtype=pl.String)
-
-
-def _fill(words: str | pl.Series, length: int) -> pl.Series:
-    return pl.repeat(words, length, dtype=pl.String, eager=True) if isinstance(words, str) else words
-
-
-def _quote(words: str | pl.Series) -> pl.Expr:
-    if isinstance(words, str):
-        return pl.lit(quoted(words))
-    column = pl.lit(words)
-    must = column.str.contains(r'[\t\n\r"]')
-    return pl.when(must).then('"' + column.str.replace_all('"', '""', literal=True) + '"').otherwise(column)
-
-
-def _numbers(name: str, value: Any, length: int) -> pl.Series:
-    if not _many(value):
-        return pl.repeat(whole_number(name, value), length, dtype=pl.Int64, eager=True).alias(name)
-    array = np.asarray(value)
-    if array.dtype.kind not in "iu":
-        if array.size == 0:
-            return pl.Series(name, [], dtype=pl.Int64)
-        for item in array.tolist():
-            whole_number(name, item)
-        raise RecordError(f"{name} holds {array.dtype} values", "expected whole numbers")
-    if array.size and int(array.min()) < 0:
-        whole_number(name, int(array.min()))
-    if array.size and int(array.max()) >= BEYOND:
-        whole_number(name, int(array.max()))
-    return pl.Series(name, array.astype(np.int64))
-
-
-def _values(name: str, value: Any, length: int, measure: bool) -> pl.Series:
-    """Return another column: numbers unchanged with NaN blank, everything else as `log` writes it."""
-    if not _many(value):
-        text = measure_cell(name, value) if measure else cell(name, value)
-        return pl.repeat(text or None, length, dtype=pl.String, eager=True).alias(name)
-    column = _series(name, value)
-    if column is None or not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-        write = measure_cell if measure else cell
-        return pl.Series(name, [write(name, item) or None for item in value], dtype=pl.String)
-    if column.dtype == pl.Boolean:
-        return column.cast(pl.Int8) if measure else column.cast(pl.String).str.to_titlecase()
-    if column.dtype.is_float():
-        if column.is_infinite().any():
-            index = int(column.is_infinite().arg_max() or 0)
-            raise RecordError(f"{name}[{index}] is {column[index]}", "an infinite value says nothing about performance")
-        return column.fill_nan(None)
-    return column
-
-
-def _series(name: str, value: Any) -> pl.Series | None:
-    try:
-        return value.alias(name) if isinstance(value, pl.Series) else pl.Series(name, value)
-    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
-        return None  # mixed kinds: written cell by cell
-
-
-def _check_order(table: pl.DataFrame) -> None:
-    """Raise RecordError if numbers fall for some worker, or if a block has two modes."""
-    for group in table.partition_by("worker_id", maintain_order=True) if _several(table) else (table,):
-        _refuse_fall(group["block_num"])
-        _refuse_fall(group["exp_num"])
-        modes = group.select("block_num", "block_type").unique()
-        if modes["block_num"].is_duplicated().any():
-            number = modes.filter(pl.col("block_num").is_duplicated())["block_num"][0]
-            raise RecordError(f"block {number} is both train and test", "a new mode needs a new block_num")
-
-
-def _refuse_fall(numbers: pl.Series) -> None:
-    falls = np.flatnonzero(np.diff(numbers.to_numpy()) < 0)
-    if falls.size:
-        before, after = numbers[int(falls[0])], numbers[int(falls[0]) + 1]
-        raise RecordError(f"{numbers.name} falls from {before} to {after}", "it must never decrease")
-
-
-def _several(table: pl.DataFrame) -> bool:
-    return table["worker_id"].n_unique() > 1
-
-
-def _cuts(table: pl.DataFrame) -> list[int]:
-    changed = table.select(
-        pl.any_horizontal(pl.col(name) != pl.col(name).shift() for name in ("worker_id", "block_num", "block_type"))
-    ).to_series()
-    starts: list[int] = np.flatnonzero(changed.fill_null(True).to_numpy()).tolist()
-    return [*starts, table.height]
+def _as_list(column: Any) -> Sequence[Any] | None:
+    """Return the values of a column, None if it is a single value."""
+    if isinstance(column, np.ndarray):
+        if column.ndim > 1:
+            raise RecordError(f"a column has the shape {column.shape}", "expected one dimension")
+        return column.tolist() if column.ndim else None
+    if isinstance(column, pl.Series):
+        return column.to_list()
+    return column if isinstance(column, Sequence) and not isinstance(column, (str, bytes)) else None

@@ -6,27 +6,21 @@ import errno
 import os
 import time
 import zlib
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from perdure import files
 from perdure.errors import LogError, RecordError, WriteError
-from perdure.log.model import STANDARD_COLUMNS
 from perdure.log.places import DATA_FILE
 from perdure.log.rows import end_of_records, header_of, records_in
+from perdure.log.rules import STANDARD_COLUMNS
 from perdure.log.verify import append_event, ledger_of
-from perdure.log.write.record import BlockRecords, quoted
+from perdure.log.write.record import Record, quoted
 
 try:
     import fcntl
 except ImportError:  # Windows has no flock; there two writers of one worker go unnoticed
     fcntl = None  # type: ignore[assignment]
-
-
-T = TypeVar("T")
 
 
 class Stream:
@@ -47,9 +41,8 @@ class Stream:
         self._unnoted: dict[str, object] | None = None
         """The line on the last file that the ledger does not have yet."""
         self._block: tuple[int, str] | None = None
-        self._last_block = -1
-        self._last_type = ""
-        self._last_experience = -1
+        self.last = Record(-1, -1, "", b"")
+        """The last record of this worker."""
         self._rows = 0
         self._size = 0
         self._checksum = 0
@@ -58,61 +51,45 @@ class Stream:
 
     # -- rules that need memory -----------------------------------------------------------------
 
-    def follow(self, block_num: int, exp_num: int, block_type: str) -> None:
-        """Raise RecordError if a record does not follow the earlier ones of this worker."""
-        if block_num < self._last_block:
-            raise RecordError(f"block_num falls from {self._last_block} to {block_num}", "it must never decrease")
-        if exp_num < self._last_experience:
+    def follow(self, record: Record, previous: Record) -> None:
+        """Raise RecordError if a record does not follow the previous one of this worker."""
+        block_num, exp_num = record.block_num, record.exp_num
+        if block_num < previous.block_num:
+            raise RecordError(f"block_num falls from {previous.block_num} to {block_num}", "it must never decrease")
+        if exp_num < previous.exp_num:
+            what = f"exp_num falls from {previous.exp_num} to {exp_num} (block {block_num})"
+            raise RecordError(what, "it must never decrease")
+        if self._one_type_per_block and block_num == previous.block_num and record.block_type != previous.block_type:
             raise RecordError(
-                f"exp_num falls from {self._last_experience} to {exp_num} (block {block_num})", "it must never decrease"
-            )
-        if self._one_type_per_block and block_num == self._last_block and block_type != self._last_type:
-            raise RecordError(
-                f"block {block_num} is a {self._last_type} block, and this record says {block_type}",
+                f"block {block_num} is a {previous.block_type} block, and this record says {record.block_type}",
                 "a new mode needs a new block_num",
             )
 
     # -- writing --------------------------------------------------------------------------------
 
-    def write(self, record: bytes, block_num: int, exp_num: int, block_type: str) -> None:
-        """Append one record, whole or not at all."""
-        if self._block != (block_num, block_type):
-            self._turn(block_num, block_type)
+    def write(self, records: Sequence[Record]) -> None:
+        """Append records of one block, all of them or none."""
+        first, last = records[0], records[-1]
+        if self._block != (last.block_num, last.block_type):
+            self._turn(last.block_num, last.block_type)
+        text = first.line if len(records) == 1 else b"".join(record.line for record in records)
         if not self._size:
             # One write for header and record, so that a killed process leaves both or none.
-            record = self._header() + record
+            text = self._header() + text
         try:
-            if os.write(self._descriptor, record) != len(record):
+            written = os.write(self._descriptor, text)
+            while 0 < written < len(text):  # the system writes 2 GB at most at once
+                more = os.write(self._descriptor, memoryview(text)[written:])
+                written = written + more if more else 0
+            if not written:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as problem:
-            raise self._undone(f"experience {exp_num} of block {block_num}", problem) from problem
-        self._size += len(record)
-        self._checksum = zlib.crc32(record, self._checksum)
-        self._rows += 1
-        self._last_block, self._last_type, self._last_experience = block_num, block_type, exp_num
-        self.dirty = True
-
-    def write_many(self, part: BlockRecords) -> None:
-        """Append all records of `part`, or none of them."""
-        with ThreadPoolExecutor(1) as maker:
-            # The next text is formatted while the last block is synced and the last text is written.
-            coming = _ahead(maker, part.texts())
-            if self._block != (part.block_num, part.block_type):
-                self._turn(part.block_num, part.block_type)
-            size, checksum = self._size, self._checksum
-            try:
-                for text in chain([] if size else [memoryview(self._header())], coming):
-                    written = 0
-                    while written < len(text):
-                        written += os.write(self._descriptor, text[written:])
-                    size += len(text)
-                    checksum = zlib.crc32(text, checksum)
-            except OSError as problem:
-                span = f"experiences {part.first} to {part.last} of block {part.block_num}"
-                raise self._undone(span, problem) from problem
-        self._size, self._checksum = size, checksum
-        self._rows += part.table.height
-        self._last_block, self._last_type, self._last_experience = part.block_num, part.block_type, part.last
+            span = f"experience {first.exp_num}" if first is last else f"experiences {first.exp_num} to {last.exp_num}"
+            raise self._undone(f"{span} of block {last.block_num}", problem) from problem
+        self._size += len(text)
+        self._checksum = zlib.crc32(text, self._checksum)
+        self._rows += len(records)
+        self.last = last
         self.dirty = True
 
     def sync(self) -> None:
@@ -262,9 +239,8 @@ class Stream:
         body = files.read_bytes(file)[start:]
         complete = body[: end_of_records(body)]  # without a torn last line
         last = complete[end_of_records(complete[:-1]) :].split(b"\t")
-        if len(last) > 1 and last[1].isdigit():
-            self._last_experience = int(last[1])
-        self._last_block, self._last_type = block_num, kind
+        number = int(last[1]) if len(last) > 1 and last[1].isdigit() else -1
+        self.last = Record(block_num, number, kind, b"")
 
     def _note(self, event: dict[str, object]) -> None:
         """Append one line to the ledger that all workers share."""
@@ -315,16 +291,3 @@ def _size_of(file: Path) -> int:
         return file.stat().st_size
     except OSError:
         return -1
-
-
-def _ahead(maker: ThreadPoolExecutor, items: Iterator[T]) -> Iterator[T]:
-    """Yield the same items; each is computed in the background while the one before it is used."""
-    first = maker.submit(next, items, None)
-
-    def rest() -> Iterator[T]:
-        coming = first
-        while (item := coming.result()) is not None:
-            coming = maker.submit(next, items, None)
-            yield item
-
-    return rest()

@@ -12,6 +12,7 @@ from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import ScoredLifetime
 from perdure.metrics.declare import METRICS
 from perdure.reports.axes import Looks
+from perdure.reports.data import group_names
 from perdure.reports.palette import looks
 from perdure.reports.svg import Canvas, Figure
 from perdure.stats.decide import flags_of_scores
@@ -123,17 +124,25 @@ def first_life(data: GroupedSurvey, view: FigureView, why: str = "there is no li
     return lives[0]
 
 
-def figure_metrics(data: GroupedSurvey, view: FigureView) -> tuple[str, ...]:
-    """Return the metrics of the view; default: the headline metrics, or else those with a threshold."""
+def figure_metrics(data: GroupedSurvey, view: FigureView, *, judged: bool = True) -> tuple[str, ...]:
+    """Return the metrics of the view; default: the headline metrics, or else those with a threshold.
+
+    Headline metrics of matrices without a threshold count unless metrics must be `judged`.
+    """
     known = data.survey.metrics
     names = tuple(METRICS.canonical(name) for name in view.metrics)
     for name in names:
         if name not in known:
             raise UnknownNameError("metric", name, known)
-    judged = [name for name, metric in known.items() if metric.threshold is not None]
+    with_threshold = [name for name, metric in known.items() if metric.threshold is not None]
     kind = "matrix" if any(score.identity.unit for score in data.survey.scores) else "log"
-    leading = tuple(name for name in judged if known[name].headline == kind)
-    return names or leading or tuple(name for name in judged if not known[name].headline)
+    leading = tuple(name for name in (with_threshold if judged else known) if known[name].headline == kind)
+    return names or leading or tuple(name for name in with_threshold if not known[name].headline)
+
+
+def display_names(data: GroupedSurvey) -> dict[str, str]:
+    """Return group → its name in legends: the learner if it has one group."""
+    return {group: names[0] for group, names in group_names(data.groups, data).items()}
 
 
 def task_looks(data: GroupedSurvey) -> Looks:

@@ -29,6 +29,7 @@ from perdure.reports.figures.declare import (
     FigureView,
     NothingToDrawError,
     Numbers,
+    display_names,
     figure,
     figure_metrics,
     flags_of,
@@ -66,7 +67,7 @@ def metrics(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """Plot each metric's mean with its interval, group by group, against its threshold."""
     groups, declared = data.groups, data.survey.metrics
     panels: list[Numbers] = []
-    for name in figure_metrics(data, view):
+    for name in figure_metrics(data, view, judged=False):
         estimates = [_estimate(group, name) for group in groups]
         if any(estimate.mean is not None for estimate in estimates):
             metric = declared[name]
@@ -83,28 +84,31 @@ def metrics(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
             )
     if not panels:
         raise NothingToDrawError(data.apart or "no group of lifetimes has a value of a metric with a threshold")
-    names = _names(data)
+    names = display_names(data)
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
         em, row = inner.size, inner.size * 2.2
-        name_width = min(inner.width * 0.3, max(text_width(name, inner.small) for name in names)) + em
+        longest = max(text_width(name, inner.small) for name in names.values())
+        room = min(inner.width * 0.3, longest * inner.enlargement)
         deep = em * 3.2 + row * len(names)
-        places, bottom = grid(len(panels), inner, least=name_width + em * 12, height=deep, gap=em * 1.5, most=3)
+        places, bottom = grid(len(panels), inner, least=room + em * 13, height=deep, gap=em * 1.5, most=3)
         parts = [
             _metric_panel(
-                panel, inner, left + name_width, top + above + em * 1.8, left + wide - em * 0.4, row, name_width - em
+                panel, names, inner, left + room + em, top + above + em * 1.8, left + wide - em * 0.4, row, room
             )
             for panel, (left, above, wide) in zip(panels, places, strict=True)
         ]
         return "".join(parts), top + bottom
 
-    note = "Ticks: lifetimes; dashed: the threshold; shaded: what its margin allows."
+    note = "Ticks: lifetimes"
+    note += "; dashed: the threshold" if any(panel["threshold"] is not None for panel in panels) else ""
+    note += "; shaded: what its margin allows." if any(panel["margin"] for panel in panels) else "."
     note += (
         " †: some values are flagged." if any(value["flags"] for panel in panels for value in panel["values"]) else ""
     )
-    entries = [Entry(verdict, kind, "both") for verdict, (kind, _) in VERDICTS.items()]
+    entries = [Entry(verdict, kind, "both", shape=shape) for verdict, (kind, shape) in VERDICTS.items()]
     label = "Means and intervals of metrics against their thresholds"
-    return compose(canvas, "", label, draw, entries, note, {"groups": names, "panels": panels})
+    return compose(canvas, "", label, draw, entries, note, {"groups": _names(data), "panels": panels})
 
 
 def _group_value(data: GroupedSurvey, group: Group, name: str) -> Numbers:
@@ -126,7 +130,14 @@ def _group_value(data: GroupedSurvey, group: Group, name: str) -> Numbers:
 
 
 def _metric_panel(
-    panel: Numbers, canvas: Canvas, left: float, top: float, right: float, row: float, room: float
+    panel: Numbers,
+    names: Mapping[str, str],
+    canvas: Canvas,
+    left: float,
+    top: float,
+    right: float,
+    row: float,
+    room: float,
 ) -> str:
     """Return one metric; the groups' names have `room` on its left."""
     threshold, values, small = panel["threshold"], panel["values"], canvas.small
@@ -145,7 +156,7 @@ def _metric_panel(
         parts.append(rule(x(threshold), top, x(threshold), bottom, "axis", 1, _DASH))
     for index, item in enumerate(values):
         middle, mean = top + (index + 0.5) * row, item["mean"]
-        name = ellipsize(item["group"], small, room)
+        name = ellipsize(names[item["group"]], small * canvas.enlargement, room)
         parts.append(text(left - canvas.size * 0.8, middle + small * 0.34, name, small, anchor="end"))
         if mean is None:
             parts.append(text((left + right) / 2, middle + small * 0.34, "no value", small, "soft", anchor="middle"))
@@ -234,7 +245,7 @@ def _scatter(data: GroupedSurvey, canvas: Canvas, x_metric: str, y_metric: str) 
     entries = []
     for cloud in clouds:
         without = f" ({cloud['missing']} without both)" if cloud["missing"] else ""
-        entries.append(Entry(cloud["group"] + without, look_of[cloud["group"]], "marker"))
+        entries.append(Entry(display_names(data)[cloud["group"]] + without, look_of[cloud["group"]], "marker"))
     label = f"{y_name} against {x_name}, a point per lifetime, the mean larger"
     axes = {"x": x_metric, "y": y_metric, "x_threshold": x_bar, "y_threshold": y_bar, "groups": names}
     return compose(canvas, "", label, draw, entries, data={**axes, "clouds": clouds})
@@ -290,7 +301,7 @@ def shares(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
                 )
         return "".join(parts), top + deep + small * 3.1
 
-    entries = [Entry(name, look_of[name], "area") for name in names]
+    entries = [Entry(name, look_of[group], "area") for group, name in display_names(data).items()]
     described = [
         {"metric": name, "condition": declared[name].condition, "bar": declared[name].bar} for name in names_shown
     ]
@@ -340,7 +351,8 @@ def profiles(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
     entries = []
     for line in lines:
         look = look_of[line["group"]]
-        entries.append(Entry(f"{line['group']} (n = {line['n']})", look, dash=look.dash))
+        name = display_names(data)[line["group"]]
+        entries.append(Entry(f"{name} (n = {line['n']})", look, dash=look.dash))
     label = "Performance profiles: the share of lifetimes and tasks that end above each level"
     numbers = {"groups": names, "levels": _LEVELS, "profiles": lines}
     return compose(canvas, "", label, draw, entries, data=numbers)

@@ -1,8 +1,8 @@
-"""Figures of one lifetime: learning curves, evaluations, experts, and the order of its blocks."""
+"""Figures of a lifetime, or of the mean of a group: learning curves, evaluations, experts, and the order of blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -24,27 +24,26 @@ from perdure.reports.axes import (
 )
 from perdure.reports.figures.curves import (
     MANY_TASKS,
+    MOST_FAINT,
     EvaluatedBlock,
     LearningCurve,
     LifetimeCurves,
     Points,
     Span,
-    evaluated_blocks,
     evaluation_range,
     group_by_task,
-    lifetime_curves,
+    group_curves,
     measured_label,
     span_of,
-    uses_scaled,
     value_range,
     x_label,
-    y_label,
 )
 from perdure.reports.figures.declare import FigureView, NothingToDrawError, Numbers, figure, first_life, task_looks
 from perdure.reports.palette import Look
 from perdure.reports.svg import (
     Canvas,
     Figure,
+    area,
     colour_marks,
     ellipsize,
     marker,
@@ -59,6 +58,7 @@ from perdure.reports.thinned import ThinnedCurve, thinned_lifetime
 from perdure.stats.groups import GroupedSurvey
 from perdure.text import number
 
+SCENARIO_NOTE = "High bars: learned; low bars: evaluated."
 _MOST_TOOLTIPS = 240  # evaluations; with more of them, dots have no tooltips
 _MOST_DOTS = 1500  # evaluations with a dot; more are lines only
 _MOST_EVALUATIONS = 6000
@@ -69,19 +69,20 @@ _MOST_ROWS = 60  # tasks of a scenario
 
 @figure
 def lifetime(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """Plot one lifetime: learning curves in the colour of their task, evaluations as dots with 95 % intervals."""
-    return draw_lifetime(lifetime_curves(first_life(data, view), view), task_looks(data), canvas)
+    """Plot learning curves and evaluations with 95 % intervals: of one lifetime, or the mean of a group with a band."""
+    return draw_lifetime(group_curves(data, view), task_looks(data), canvas)
 
 
 def draw_lifetime(curves: LifetimeCurves, looks: Looks, canvas: Canvas) -> Figure:
-    """Draw the learning curves and evaluations of a lifetime."""
+    """Draw the learning curves and evaluations of a lifetime, or of the mean of several."""
     label = f"Learning curves and evaluations of {curves.id}: {len(curves.tasks)} tasks over {len(curves.spans)} blocks"
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
         body, bottom, _ = lifetime_panel(curves, looks, inner, top)
         return body, bottom
 
-    return compose(canvas, curves.id, label, draw, task_entries(curves.tasks, looks), data=structs.asdict(curves))
+    entries, note = task_entries(curves.tasks, looks), curves.note if canvas.legend else ""
+    return compose(canvas, curves.id, label, draw, entries, note, structs.asdict(curves))
 
 
 def lifetime_panel(curves: LifetimeCurves, looks: Looks, canvas: Canvas, top: float) -> tuple[str, float, Panel]:
@@ -102,11 +103,20 @@ def lifetime_panel(curves: LifetimeCurves, looks: Looks, canvas: Canvas, top: fl
     evaluated = group_by_task(evaluation for evaluation in curves.evaluations if evaluation.task in listed)
     learning, count = group_by_task(curves.learning), sum(map(len, evaluated.values()))
     many = len(curves.tasks) > MANY_TASKS
+    faint = [group_by_task(single.learning) for single in curves.each[:MOST_FAINT]]
+    smoothed = f"mean of {len(curves.each)} lifetimes" if curves.each else "smoothed"
     body = ""
     for task in curves.tasks:
         learned = learning.get(task, ())
         lines = _lines([curve.measured for curve in learned], panel, em * 0.07, 0.35, "as logged")
-        lines += _lines([curve.smoothed for curve in learned], panel, em * 0.17, words="smoothed")
+        for single in faint:
+            lines += _lines([curve.smoothed for curve in single.get(task, ())], panel, em * 0.06, 0.3)
+        lines += "".join(
+            area(panel.x(curve.smoothed.x), panel.y(curve.low), panel.y(curve.high), 0.25)
+            for curve in learned
+            if curve.low is not None and curve.high is not None
+        )
+        lines += _lines([curve.smoothed for curve in learned], panel, em * 0.17, words=smoothed)
         dots = _evaluation_marks(evaluated.get(task, ()), panel, looks[task], em, count, many=many)
         body += colour_marks(looks[task], lines + dots, task=looks[task].position)
     parts.append(panel.plot_area(body))
@@ -132,14 +142,9 @@ def raw(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
             panels.append((task, curves, stops[:-1]))
     if not panels:
         raise NothingToDrawError(why)
-    one_axis, label_y = not uses_scaled(thinned, view), measured_label(life, thinned)
-    every = [curve.measured.y for _, curves, _ in panels for curve in curves]
+    label_y = measured_label(life, thinned)
     specs = [
-        PanelSpec(
-            task,
-            [curve.measured.x for curve in curves],
-            every if one_axis else [curve.measured.y for curve in curves],
-        )
+        PanelSpec(task, [curve.measured.x for curve in curves], [curve.measured.y for curve in curves])
         for task, curves, _ in panels
     ]
 
@@ -162,25 +167,22 @@ def raw(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
             "id": life.id,
             "y": label_y,
             "panels": [dict(zip(("task", "learning", "boundaries"), panel, strict=True)) for panel in panels],
-            "one_axis": one_axis,
         },
     )
 
 
 @figure
 def evaluations(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """Plot every evaluation of a lifetime with its 95 % interval, one panel per task."""
+    """Plot every evaluation with its 95 % interval, one panel per task: of one lifetime, or the mean of a group."""
     why = "no lifetime with evaluations"
-    life = first_life(data, view, why)
-    thinned, looks = thinned_lifetime(life), task_looks(data)
-    by_task = group_by_task(evaluated_blocks(thinned, view))
+    # Each panel has its own axis, so that tasks with different units need no scaling.
+    curves = group_curves(data, structs.replace(view, values=view.values.replace("auto", "measured")), why)
+    looks, by_task = task_looks(data), group_by_task(curves.evaluations)
     if not by_task:
         raise NothingToDrawError(why)
-    spans = group_by_task(span_of(block, view) for block in thinned.blocks if block.block.mode == "learn")
-    panels = [(task, spans.get(task, []), by_task[task]) for task in life.score.tasks if task in by_task]
-    # Scaled values share an axis; measured ones only if their ranges agree.
-    one_axis = uses_scaled(thinned, view) or thinned.ranges_agree
-    ranges = [evaluation_range(evaluated) for _, _, evaluated in panels]
+    spans = group_by_task(span for span in curves.spans if span.mode == "learn")
+    faint = [group_by_task(single.evaluations) for single in curves.each[:MOST_FAINT]]
+    panels = [(task, spans.get(task, []), by_task[task]) for task in curves.tasks if task in by_task]
     last = max(
         [
             *(max((span.last for span in learned), default=0.0) for _, learned, _ in panels),
@@ -188,8 +190,12 @@ def evaluations(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure
         ]
     )
     specs = [
-        PanelSpec(task, [np.array([0.0, last])], ranges if one_axis else [ranges[index]])
-        for index, (task, _, _) in enumerate(panels)
+        PanelSpec(
+            task,
+            [np.array([0.0, last])],
+            [evaluation_range(evaluated), *(evaluation_range(single.get(task, ()), ends=False) for single in faint)],
+        )
+        for task, _, evaluated in panels
     ]
 
     def draw(index: int, panel: Panel, inner: Canvas) -> str:
@@ -199,26 +205,28 @@ def evaluations(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure
             rect(panel.x(span.first), panel.top, panel.x(span.last) - panel.x(span.first), deep, opacity=0.14)
             for span in learned[:_MOST_SPANS]
         )
+        for single in faint:
+            shades += "".join(_joined(run, panel, 0.6, 0.3) for run in _runs(single.get(task, ())))
         return colour_marks(
             looks[task], shades + _evaluation_marks(evaluated, panel, looks[task], inner.size, len(evaluated))
         )
 
-    label_x, label_y = x_label(thinned, view), y_label(life, view)
     return multiples(
         specs,
         draw,
         canvas,
-        life.id,
-        f"Every evaluation of {life.id}, task by task",
-        x=label_x,
-        y=label_y,
+        curves.id,
+        f"Every evaluation of {curves.id}, task by task",
+        x=curves.x,
+        y=curves.y,
         key=[Entry("while it is learned", "soft", "area", opacity=0.25)],
+        note=curves.note,
         data={
-            "id": life.id,
-            "x": label_x,
-            "y": label_y,
+            "id": curves.id,
+            "x": curves.x,
+            "y": curves.y,
             "panels": [dict(zip(("task", "learning", "evaluations"), panel, strict=True)) for panel in panels],
-            "one_axis": one_axis,
+            "lifetimes": len(curves.each) or 1,
         },
     )
 
@@ -245,12 +253,9 @@ def experts(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
         for task in thinned.experts
     ]
     lines = [[panel["learner"], *(expert["line"] for expert in panel["experts"])] for panel in panels]
-    every = [line.y for line_group in lines for line in line_group]
-    one_axis, label_y = not uses_scaled(thinned, view), measured_label(life, thinned)
+    label_y = measured_label(life, thinned)
     specs = [
-        PanelSpec(
-            panel["task"], [line.x for line in line_group], every if one_axis else [line.y for line in line_group]
-        )
+        PanelSpec(panel["task"], [line.x for line in line_group], [line.y for line in line_group])
         for panel, line_group in zip(panels, lines, strict=True)
     ]
 
@@ -279,7 +284,7 @@ def experts(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
             Entry("experts", "soft", dash=(4, 1.5), width=1.2),
             Entry("a new block", "soft", dash=(1.5, 2), width=1),
         ],
-        data={"id": life.id, "y": label_y, "panels": panels, "one_axis": one_axis},
+        data={"id": life.id, "y": label_y, "panels": panels},
     )
 
 
@@ -308,8 +313,8 @@ def draw_scenario(life: ScoredLifetime, looks: Looks, canvas: Canvas, view: Figu
         raise NothingToDrawError("there is no lifetime")
     step = -(-len(every) // _MOST_ROWS)
     tasks = every[::step]
-    note = "High bars: learned; low bars: evaluated"
-    note += "; hollow bars: asleep." if any(span.asleep for span in spans) else "."
+    note = SCENARIO_NOTE if canvas.legend else ""
+    note += " Hollow bars: asleep." if any(span.asleep for span in spans) else ""
     note += f" One task of {step} is shown." if step > 1 else ""
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
@@ -379,11 +384,7 @@ def _evaluation_marks(
     """
     listed = [evaluation for evaluation in blocks if not (many and evaluation.ahead)]
     with_tooltips = count <= _MOST_TOOLTIPS
-    parts: list[str] = []
-    for _, group in groupby(listed, key=lambda evaluation: evaluation.run):
-        run = list(group)
-        line = path([panel.x(evaluation.x) for evaluation in run], [panel.y(evaluation.mean) for evaluation in run])
-        parts.append(stroke(line, em * 0.09, dash=look.dash or (2.5, 2), opacity=0.75))
+    parts = [_joined(run, panel, em * 0.09, 0.75, look.dash or (2.5, 2)) for run in _runs(listed)]
     bars = "".join(
         path([panel.x(evaluation.x)] * 2, [panel.y(evaluation.low), panel.y(evaluation.high)])
         for evaluation in listed
@@ -395,6 +396,18 @@ def _evaluation_marks(
         words = _evaluation_text(evaluation) if with_tooltips else ""
         parts.append(marker(look.shape, panel.x(evaluation.x), panel.y(evaluation.mean), radius, words, edge=not many))
     return "".join(parts)
+
+
+def _runs(blocks: Iterable[EvaluatedBlock]) -> Iterator[list[EvaluatedBlock]]:
+    """Yield the evaluations between two learning blocks of their task."""
+    return (list(run) for _, run in groupby(blocks, key=lambda evaluation: evaluation.run))
+
+
+def _joined(
+    run: Sequence[EvaluatedBlock], panel: Panel, width: float, opacity: float, dash: Sequence[float] = ()
+) -> str:
+    line = path([panel.x(evaluation.x) for evaluation in run], [panel.y(evaluation.mean) for evaluation in run])
+    return stroke(line, width, dash=dash, opacity=opacity)
 
 
 def _evaluation_text(evaluation: EvaluatedBlock) -> str:

@@ -17,29 +17,35 @@ from perdure.reports.axes import (
     Entry,
     Looks,
     Panel,
+    PanelSpec,
     Scale,
     compose,
+    ends_of,
     frame,
     lay_out_columns,
     legend,
     margin,
+    multiples,
     scale_over,
     task_entries,
 )
+from perdure.reports.figures.curves import MEAN_NOTE, MOST_FAINT, Means, means_over_lifetimes
 from perdure.reports.figures.declare import (
     FigureView,
     NothingToDrawError,
     Numbers,
     averaged_lives,
+    display_names,
     figure,
     lifetimes_text,
     task_looks,
 )
 from perdure.reports.figures.heatmap import MOST_TASKS, NUMBERED_TASKS, heatmap
-from perdure.reports.palette import mix
+from perdure.reports.palette import Look, looks, mix
 from perdure.reports.svg import (
     Canvas,
     Figure,
+    area,
     colour_marks,
     ellipsize,
     marker,
@@ -55,30 +61,49 @@ from perdure.reports.thinned import thinned_lifetime
 from perdure.stats.decide import flags_in
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Flagged
-from perdure.text import number
+from perdure.text import decimals_of, interval, number
 
 _PALEST, _DEEPEST = "#f1f5f9", "#0a4f86"
+_BEFORE = "before"
+"""Heading of the evaluations before any learning."""
+_INTERVALS = "Lines on bars: 95 % intervals over lifetimes."
 _NO_MATRIX = "no accuracy matrix: nothing was learned and evaluated"
 
 
 class MeanMatrix(msgspec.Struct, frozen=True, eq=False):
-    """Mean performance on each task (row) after each task (column) was learned."""
+    """Mean performance on each task (row) before learning and after each task (column) was learned."""
 
     name: str
     lifetimes: int
     tasks: tuple[str, ...]
+    """The learned tasks, in order."""
+    rows: tuple[str, ...]
+    """The learned tasks, and those that were only evaluated."""
+    columns: tuple[str, ...]
+    """`before` if a task was evaluated before any learning, and the learned tasks."""
     cells: Array
+    low: Array
+    """Lower ends of the cells' 95 % intervals over lifetimes; NaN for a single lifetime."""
+    high: Array
     counts: npt.NDArray[np.int64]
+    each: Array
+    """The cells of each lifetime."""
     y: str
     limits: tuple[float, float]
     """Values of the palest and of the deepest colour."""
     flags: tuple[Flagged, ...]
     caption: str
 
+    @property
+    def moments(self) -> tuple[str, ...]:
+        """Times of the columns: `before learning`, `after task1`."""
+        first = len(self.columns) - len(self.tasks)
+        return ("before learning",) * first + tuple(f"after {task}" for task in self.tasks)
+
 
 @figure
 def accuracy(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """Plot the performance on each task (row) after each task (column) was learned, in numbers once learned."""
+    """Plot the performance on each task (row) before learning and after each task (column) was learned, in numbers."""
     return draw_accuracy(mean_matrix(data, view), canvas)
 
 
@@ -90,23 +115,34 @@ def mean_matrix(data: GroupedSurvey, view: FigureView) -> MeanMatrix:
         raise NothingToDrawError(_NO_MATRIX)
     tasks = Counter(matrix.tasks for _, matrix in known).most_common(1)[0][0]
     same = [(life, matrix) for life, matrix in known if matrix.tasks == tasks]
-    stacked = np.stack([matrix.after for _, matrix in same])
-    is_known = ~np.isnan(stacked)
-    counts = is_known.sum(axis=0)
-    total = np.where(is_known, stacked, 0.0).sum(axis=0)
-    cells = np.divide(total, counts, out=np.full(total.shape, np.nan), where=counts > 0)
+    only_evaluated = tuple(dict.fromkeys(task for _, matrix in same for task in matrix.others))
+    unknown = np.full(len(tasks) + 1, np.nan)
+    each = np.stack(
+        [
+            np.vstack([matrix.values, *(matrix.others.get(task, unknown) for task in only_evaluated)])
+            for _, matrix in same
+        ]
+    )
+    with_before = len(tasks) < MOST_TASKS and not np.isnan(each[:, :, 0]).all()
+    each = each if with_before else each[:, :, 1:]
+    means = means_over_lifetimes(each)
     others = len(known) - len(same)
     unit = _unit([matrix for _, matrix in same])
     return MeanMatrix(
         name=name,
         lifetimes=len(lives),
         tasks=tasks,
-        cells=cells,
-        counts=counts,
+        rows=(*tasks, *only_evaluated),
+        columns=(_BEFORE, *tasks) if with_before else tasks,
+        cells=means.mean,
+        low=means.low,
+        high=means.high,
+        counts=means.counts,
+        each=each,
         y=_value_label(unit, [life for life, _ in same]),
-        limits=_limits(cells, unit),
+        limits=_limits(means.mean, unit),
         flags=flags_in(matrix.flags for _, matrix in same),
-        caption=lifetimes_text(lives, name, counts.ravel())
+        caption=lifetimes_text(lives, name, means.counts.ravel())
         + (f" ({others} with other tasks or orders left out)" if others else ""),
     )
 
@@ -118,27 +154,35 @@ def draw_accuracy(matrix: MeanMatrix, canvas: Canvas) -> Figure:
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
         return _accuracy_panel(matrix, inner, top)
 
-    return compose(canvas, title, title, draw, note=matrix.y, data=msgspec.structs.asdict(matrix))
+    note = matrix.y if canvas.legend else ""
+    return compose(canvas, title, title, draw, note=note, data=msgspec.structs.asdict(matrix))
 
 
 def _accuracy_panel(matrix: MeanMatrix, canvas: Canvas, top: float) -> tuple[str, float]:
     low, high = canvas.limits or matrix.limits
+    decimals = decimals_of(matrix.cells[np.isfinite(matrix.cells)].tolist())
 
-    def colour(value: float) -> tuple[str, float]:
-        part = min(1.0, max(0.0, (value - low) / max(high - low, 1e-12)))
-        return mix(_PALEST, _DEEPEST, part), part * 1.2
+    def colour(value: float) -> str:
+        return mix(_PALEST, _DEEPEST, min(1.0, max(0.0, (value - low) / max(high - low, 1e-12))))
 
-    narrow = canvas.with_width(min(canvas.width, canvas.size * (22 + 2.2 * len(matrix.tasks))))
+    def words(value: float) -> str:
+        return f"{value:.{decimals}f}".replace("-", "−")
+
     names = ("evaluated", "after learning")
-    return heatmap(matrix.tasks, matrix.cells, matrix.counts, narrow, top, names, colour, later=True)
+    return heatmap(matrix.rows, matrix.columns, matrix.cells, matrix.counts, canvas, top, names, colour, words)
 
 
 @figure
 def learning_final(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """Plot the performance on each task just after it was learned, and at the end."""
+    """Plot the performance on each task just after it was learned, and at the end, with 95 % intervals."""
     numbers = _learned_and_final(data, view)
     title = f"Just learned, and at the end · {numbers['caption']}"
-    return compose(canvas, title, title, lambda inner, top: _learned_and_final_panel(numbers, inner, top), data=numbers)
+    note = _INTERVALS if numbers["lifetimes"] > 1 else ""
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        return _learned_and_final_panel(numbers, inner, top)
+
+    return compose(canvas, title, title, draw, note=note, data=numbers)
 
 
 def _learned_and_final(data: GroupedSurvey, view: FigureView) -> Numbers:
@@ -149,93 +193,161 @@ def _learned_and_final(data: GroupedSurvey, view: FigureView) -> Numbers:
     tasks = [task for task in data.tasks if task in learned or task in final]
     if not tasks:
         raise NothingToDrawError(_NO_MATRIX)
-    counts = [[len(values.get(task, ())) for task in tasks] for values in (learned, final)]
+    numbers = {"learned": _means(learned, tasks), "final": _means(final, tasks)}
     return {
         "name": name,
         "lifetimes": len(lives),
         "tasks": tasks,
-        "learned": _means(learned, tasks),
-        "learned_counts": counts[0],
-        "final": _means(final, tasks),
-        "final_counts": counts[1],
+        **numbers,
         "y": _matrix_label(lives),
         "flags": _matrix_flags(lives),
-        "caption": lifetimes_text(lives, name, (*counts[0], *counts[1])),
+        "caption": lifetimes_text(lives, name, np.concatenate([means.counts for means in numbers.values()])),
     }
 
 
 def _learned_and_final_panel(numbers: Numbers, canvas: Canvas, top: float) -> tuple[str, float]:
     key = [Entry("just learned", "good", "area", opacity=0.45), Entry("at the end", "poor", "area")]
     names, top = legend(key, canvas, top)
-    series = (("good", numbers["learned"], 0.45, "just learned"), ("poor", numbers["final"], 1.0, "at the end"))
+    series = [
+        Bars(numbers["learned"], lambda _: "good", lambda _: "just learned", 0.45),
+        Bars(numbers["final"], lambda _: "poor", lambda _: "at the end"),
+    ]
     body, bottom = _bars(numbers["tasks"], series, numbers["y"], canvas, top)
     return names + body, bottom
 
 
 @figure
 def forgetting(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """Plot the loss per task: performance just after learning minus performance at the end; below 0: a gain."""
+    """Plot the loss per task and group with 95 % intervals: just after learning minus the end; below 0: a gain."""
     numbers = _losses(data, view)
     title = f"Forgetting by task · {numbers['caption']}"
-    return compose(canvas, title, title, lambda inner, top: _losses_panel(numbers, inner, top), data=numbers)
+    names = [group["name"] for group in numbers["groups"]]
+    shown = display_names(data)
+    entries = [Entry(shown.get(name, name), look, "area") for name, look in looks(names).items()]
+    note = _INTERVALS if any(group["lifetimes"] > 1 for group in numbers["groups"]) else ""
+
+    def draw(inner: Canvas, top: float) -> tuple[str, float]:
+        return _losses_panel(numbers, inner, top)
+
+    return compose(canvas, title, title, draw, entries if len(names) > 1 else [], note, numbers)
 
 
 def _losses(data: GroupedSurvey, view: FigureView) -> Numbers:
     """Return means over lifetimes of each task's evaluation after it was learned minus its last: −`bwt`, by task.
 
-    The metric `forgetting` takes the best evaluation instead, so that noise alone makes it positive.
+    Without a group or lifetime in the view, all groups with the same unit as the first have bars. The metric
+    `forgetting` takes the best evaluation instead, so that noise alone makes it positive.
     """
-    lives, name = averaged_lives(data, view)
+    views = [view]
+    if view.group is None and view.lifetime is None and len(data.groups) > 1:
+        views = [msgspec.structs.replace(view, group=group.group) for group in data.groups]
 
     def loss(after: Array, row: int) -> float:
         return float(after[row, row] - after[row, -1]) if row < len(after) - 1 else np.nan
 
-    lost = _values_by_task(lives, loss)
-    tasks = [task for task in data.tasks if task in lost]
+    groups: list[Numbers] = []
+    every: list[ScoredLifetime] = []
+    largest: Sequence[ScoredLifetime] = ()
+    label = ""
+    for chosen in views:
+        lives, name = averaged_lives(data, chosen)
+        lost = _values_by_task(lives, loss)
+        if lost and (not groups or _matrix_label(lives) == label):
+            label = label or _matrix_label(lives)
+            groups.append({"name": name, "lifetimes": len(lives), "lost": lost})
+            every += lives
+            largest = max(largest, lives, key=len)
+    tasks = [task for task in data.tasks if any(task in group["lost"] for group in groups)]
     if not tasks:
         raise NothingToDrawError("forgetting needs two learned tasks, the first evaluated once learned and at the end")
-    counts = [len(lost[task]) for task in tasks]
+    groups = [{**group, "lost": _means(group["lost"], tasks)} for group in groups]
+    counts = np.concatenate([group["lost"].counts for group in groups])
     return {
-        "name": name,
-        "lifetimes": len(lives),
         "tasks": tasks,
-        "lost": _means(lost, tasks),
-        "counts": counts,
-        "y": f"lost {_matrix_label(lives)}",
-        "flags": _matrix_flags(lives),
-        "caption": lifetimes_text(lives, name, counts),
+        "groups": groups,
+        "y": f"lost {label}",
+        "flags": _matrix_flags(every),
+        "caption": lifetimes_text(largest, f"{len(groups)} groups" if len(groups) > 1 else groups[0]["name"], counts),
     }
 
 
 def _losses_panel(numbers: Numbers, canvas: Canvas, top: float) -> tuple[str, float]:
-    values, counts = numbers["lost"], numbers["counts"]
-    lost = [value if value is not None and value >= 0 else None for value in values]
-    gained = [value if value is not None and value < 0 else None for value in values]
-    differ = len(set(counts)) > 1
-    names = [f"{task} ({count})" if differ else task for task, count in zip(numbers["tasks"], counts, strict=True)]
-    label = f"{numbers['y']}{' (in brackets: lifetimes)' if differ else ''}"
-    series = (("poor", lost, 1.0, "lost"), ("good", gained, 1.0, "gained"))
-    return _bars(names, series, label, canvas, top, [value is None for value in values], over=True)
+    tasks, groups = numbers["tasks"], numbers["groups"]
+    label, names = numbers["y"], tasks
+    counts = groups[0]["lost"].counts
+    if len(groups) == 1 and len(set(counts.tolist())) > 1:
+        names = [f"{task} ({count})" for task, count in zip(tasks, counts, strict=True)]
+        label += " (in brackets: lifetimes)"
+    of_group = looks(group["name"] for group in groups)
+    series = [
+        _loss_bars(group, of_group[group["name"]]) if len(groups) > 1 else _loss_bars(group, None) for group in groups
+    ]
+    return _bars(names, series, label, canvas, top)
+
+
+def _loss_bars(group: Numbers, look: Look | None) -> Bars:
+    """Return the bars of a group, in its colour, or else in those of losses and gains."""
+
+    def colour(value: float) -> Look | str:
+        return look or ("poor" if value >= 0 else "good")
+
+    def name(value: float) -> str:
+        return f"{group['name']}, " * bool(look) + ("lost" if value >= 0 else "gained")
+
+    return Bars(group["lost"], colour, name)
 
 
 @figure
 def trajectories(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
-    """Plot the performance on each task after it and each later task were learned."""
-    matrix, looks = mean_matrix(data, view), task_looks(data)
+    """Plot the performance on each task after each task was learned; a group's mean has a panel per task and a band."""
+    matrix, of_task = mean_matrix(data, view), task_looks(data)
     title = f"Trajectories · {matrix.caption}"
+    numbers = msgspec.structs.asdict(matrix)
+    if len(matrix.each) > 1 and len(matrix.rows) <= MOST_TASKS:
+        return _trajectories_by_task(matrix, of_task, canvas, title, numbers)
 
     def draw(inner: Canvas, top: float) -> tuple[str, float]:
-        return _trajectories_panel(matrix, looks, inner, top)
+        return _trajectories_panel(matrix, of_task, inner, top)
 
-    return compose(canvas, title, title, draw, task_entries(matrix.tasks, looks), data=msgspec.structs.asdict(matrix))
+    return compose(canvas, title, title, draw, task_entries(matrix.rows, of_task), data=numbers)
+
+
+def _trajectories_by_task(matrix: MeanMatrix, of_task: Looks, canvas: Canvas, title: str, numbers: Numbers) -> Figure:
+    """Draw a panel per task: the mean with its band, and single lifetimes."""
+    stages = np.arange(len(matrix.columns), dtype=np.float64) - (len(matrix.columns) - len(matrix.tasks)) + 1
+    faint = matrix.each[:MOST_FAINT]
+    specs = [
+        PanelSpec(task, [stages], [matrix.low[index], matrix.high[index], faint[:, index].ravel()])
+        for index, task in enumerate(matrix.rows)
+    ]
+
+    def draw(index: int, panel: Panel, inner: Canvas) -> str:
+        task, em, x = matrix.rows[index], inner.size, panel.x(stages)
+        look, mean = of_task[task], matrix.cells[index]
+        body = "".join(stroke(path(x, panel.y(cells[index])), 0.7, opacity=0.3) for cells in faint)
+        body += area(x, panel.y(matrix.low[index]), panel.y(matrix.high[index]), 0.2)
+        body += stroke(path(x, panel.y(mean)), em * 0.16, dash=look.dash)
+        for stage in np.flatnonzero(np.isfinite(mean)).tolist():
+            ends = _ends(matrix.low[index, stage], matrix.high[index, stage])
+            words = f"{task}, {matrix.moments[stage]}: {number(float(mean[stage]))}{ends}"
+            body += marker(look.shape, x[stage], panel.y(float(mean[stage])), em * 0.32, words)
+        learned = panel.x(float(index + 1))
+        when = rule(learned, panel.top, learned, panel.bottom, "axis", 0.7, "2 3") if index < len(matrix.tasks) else ""
+        return when + colour_marks(look, body, task=look.position)
+
+    key = [Entry("the task is learned", "soft", dash=(3, 3), width=1)]
+    return multiples(
+        specs, draw, canvas, title, title, x="tasks learned", y=matrix.y, key=key, note=MEAN_NOTE, data=numbers
+    )
 
 
 @figure
 def overview(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     """Plot the accuracy matrix, learned and final performance, forgetting, and trajectories in one figure."""
-    matrix, learned_final, looks = mean_matrix(data, view), _learned_and_final(data, view), task_looks(data)
+    matrix, learned_final, of_task = mean_matrix(data, view), _learned_and_final(data, view), task_looks(data)
+    group = data.groups[0].group if data.groups and view.lifetime is None else None
     try:
-        lost, why = _losses(data, view), ""
+        lost, why = _losses(data, msgspec.structs.replace(view, group=view.group or group)), ""
     except NothingToDrawError as problem:
         lost, why = {}, problem.why
 
@@ -251,7 +363,7 @@ def overview(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     panels: dict[str, Callable[[Canvas, float], tuple[str, float]]] = {
         "Accuracy matrix": lambda part, top: _accuracy_panel(matrix, part, top),
         "Just learned, and at the end": lambda part, top: _learned_and_final_panel(learned_final, part, top),
-        "Trajectories": lambda part, top: _trajectories_panel(matrix, looks, part, top),
+        "Trajectories": lambda part, top: _trajectories_panel(matrix, of_task, part, top),
         "Forgetting by task (below 0: gained)": lost_panel,
     }
 
@@ -271,23 +383,25 @@ def overview(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
 
     label = f"What an accuracy matrix shows · {matrix.caption}"
     numbers = {"accuracy": matrix, "learning_final": learned_final, "forgetting": lost or {"why": why}}
-    return compose(canvas, matrix.caption, label, draw, task_entries(matrix.tasks, looks), data=numbers)
+    return compose(canvas, matrix.caption, label, draw, task_entries(matrix.rows, of_task), data=numbers)
 
 
-def _trajectories_panel(matrix: MeanMatrix, looks: Looks, canvas: Canvas, top: float) -> tuple[str, float]:
+def _trajectories_panel(matrix: MeanMatrix, of_task: Looks, canvas: Canvas, top: float) -> tuple[str, float]:
     em, values = canvas.size, matrix.cells
-    stages = np.arange(len(matrix.tasks), dtype=np.float64)
-    y = scale_over(values[np.isfinite(values)].tolist(), top + em * 1.4 + em * 14 * canvas.tall, top + em * 1.4)
-    panel = Panel(Scale(-0.3, max(len(stages) - 0.7, 0.3), margin(y, canvas), canvas.width), y)
-    names, deep = _task_names(matrix.tasks, panel, canvas, "after learning")
-    parts = [frame(panel, canvas, y=matrix.y, x_ticks=False), names]
-    for index, task in enumerate(matrix.tasks):
-        x, line, look = panel.x(stages), panel.y(values[index]), looks[task]
-        body = stroke(path(x[: index + 1], line[: index + 1]), 1.0, dash=(1, 2.5), opacity=0.4)
-        body += stroke(path(x[index:], line[index:]), em * 0.16, dash=look.dash)
-        for stage in range(index, len(stages)):
+    stages = np.arange(len(matrix.columns), dtype=np.float64)
+    y = scale_over(ends_of([values]), top + em * 1.4 + em * 14 * canvas.tall, top + em * 1.4)
+    panel = Panel(Scale(-0.5, len(stages) - 0.5, margin(y, canvas), canvas.width), y)
+    names, deep = _task_names(matrix.columns, panel, canvas, "after learning")
+    parts, x = [frame(panel, canvas, y=matrix.y, x_ticks=False), names], panel.x(stages)
+    for index, task in enumerate(matrix.rows):
+        # The line is dotted before the task is learned, and never for tasks that are only evaluated.
+        first = len(stages) - len(matrix.tasks) + index if index < len(matrix.tasks) else 0
+        line, look = panel.y(values[index]), of_task[task]
+        body = stroke(path(x[: first + 1], line[: first + 1]), 1.0, dash=(1, 2.5), opacity=0.4)
+        body += stroke(path(x[first:], line[first:]), em * 0.16, dash=look.dash)
+        for stage in range(first, len(stages)):
             if np.isfinite(values[index, stage]) and len(matrix.tasks) <= MOST_TASKS:
-                words = f"{task}, after {matrix.tasks[stage]}: {number(values[index, stage])}"
+                words = f"{task}, {matrix.moments[stage]}: {number(float(values[index, stage]))}"
                 body += marker(look.shape, x[stage], line[stage], em * 0.36, words)
         parts.append(colour_marks(look, body, task=look.position))
     return "".join(parts), panel.bottom + deep
@@ -309,8 +423,17 @@ def _values_by_task(lives: Sequence[ScoredLifetime], pick: Callable[[Array, int]
     return by_task
 
 
-def _means(values: Mapping[str, Sequence[float]], tasks: Sequence[str]) -> list[float | None]:
-    return [float(np.mean(values[task])) if values.get(task) else None for task in tasks]
+def _means(values: Mapping[str, Sequence[float]], tasks: Sequence[str]) -> Means:
+    """Return means over lifetimes, task by task; lifetimes without a value of a task do not count for it."""
+    by_task = np.full((max(map(len, values.values())), len(tasks)), np.nan)
+    for column, task in enumerate(tasks):
+        known = values.get(task, ())
+        by_task[: len(known), column] = known
+    return means_over_lifetimes(by_task)
+
+
+def _ends(low: float, high: float) -> str:
+    return f", 95 % interval {interval(low, high, ' to ')}" if np.isfinite(low) else ""
 
 
 def _matrices_of(lives: Sequence[ScoredLifetime]) -> list[AccuracyMatrix]:
@@ -348,19 +471,19 @@ def _limits(values: Array, unit: Unit) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def _bars(
-    tasks: Sequence[str],
-    series: Sequence[tuple[str, Sequence[float | None], float, str]],
-    y: str,
-    canvas: Canvas,
-    top: float,
-    absent: Sequence[bool] | None = None,
-    *,
-    over: bool = False,
-) -> tuple[str, float]:
-    """Return bars from 0: one per task and series, in the same place if `over`. A missing value has a dash."""
+class Bars(msgspec.Struct, frozen=True, eq=False):
+    """One bar per task: the means with their intervals, and the colour and the name of a value."""
+
+    means: Means
+    look: Callable[[float], Look | str]
+    name: Callable[[float], str]
+    opacity: float = 1.0
+
+
+def _bars(tasks: Sequence[str], series: Sequence[Bars], y: str, canvas: Canvas, top: float) -> tuple[str, float]:
+    """Return bars from 0, side by side for each task. A missing value has a dash."""
     em, small = canvas.size, canvas.small
-    known = [value for _, values, _, _ in series for value in values if value is not None]
+    known = ends_of([values for bars in series for values in (bars.means.mean, bars.means.low, bars.means.high)])
     scale = scale_over([0.0, *known], top + em * 1.6 + em * 13 * canvas.tall, top + em * 1.6, room=0.06)
     low = scale.low if min([0.0, *known]) < 0 else 0.0
     # If nothing was lost or gained, the axis shows that.
@@ -368,20 +491,22 @@ def _bars(
     panel = Panel(Scale(-0.5, len(tasks) - 0.5, margin(scale, canvas), canvas.width), scale)
     names, deep = _task_names(tasks, panel, canvas)
     parts = [frame(panel, canvas, y=y, x_ticks=False), names]
-    slots = 1 if over else len(series)
-    wide = min(em * 3, (panel.right - panel.left) / len(tasks) * 0.8 / slots)
-    for index, (kind, values, opacity, name) in enumerate(series):
-        rects = list[str]()
-        for task, value in enumerate(values):
-            left = panel.x(task) + ((0 if over else index) - slots / 2) * wide
-            if value is not None:
-                ends = sorted((panel.y(0.0), panel.y(value)))
-                words = f"{tasks[task]}, {name}: {number(value)}"
-                height = max(0.8, ends[1] - ends[0])
-                rects.append(rect(left, ends[0], wide * 0.92, height, opacity=opacity, words=words))
-            elif absent[task] if absent is not None and index == 0 else absent is None:
-                parts.append(text(left + wide / 2, panel.y(0.0) - small * 0.3, "–", small, "soft", anchor="middle"))
-        parts.append(colour_marks(kind, "".join(rects)))
+    wide = min(em * 3, (panel.right - panel.left) / len(tasks) * 0.8 / len(series))
+    for index, bars in enumerate(series):
+        means = bars.means
+        for task, (value, least, most) in enumerate(zip(means.mean, means.low, means.high, strict=True)):
+            left = panel.x(task) + (index - len(series) / 2) * wide
+            middle = left + wide * 0.46
+            if not np.isfinite(value):
+                parts.append(text(middle, panel.y(0.0) - small * 0.3, "–", small, "soft", anchor="middle"))
+                continue
+            ends = sorted((panel.y(0.0), panel.y(float(value))))
+            words = f"{tasks[task]}, {bars.name(value)}: {number(float(value))}{_ends(least, most)}"
+            bar = rect(left, ends[0], wide * 0.92, max(0.8, ends[1] - ends[0]), opacity=bars.opacity, words=words)
+            parts.append(colour_marks(bars.look(value), bar))
+            if np.isfinite(least):
+                reach = path([middle, middle], [panel.y(float(least)), panel.y(float(most))])
+                parts.append(colour_marks("ink", stroke(reach, em * 0.11)))
     parts.append(rule(panel.left, panel.y(0.0), panel.right, panel.y(0.0), "axis"))
     return "".join(parts), panel.bottom + deep
 
@@ -394,11 +519,17 @@ def _task_names(tasks: Sequence[str], panel: Panel, canvas: Canvas, below: str =
         words = f"{len(tasks)} tasks in the order of learning"
         return text(middle, panel.bottom + small * 1.4, words, small, "soft", anchor="middle"), small * 2
     each = (panel.right - panel.left) / len(tasks)
-    widest = max(text_width(task, small) for task in tasks)
+    widest = max(text_width(task, small) for task in tasks) * canvas.enlargement
     slanted = each > small * 1.4
-    if widest <= each * 0.95:
+    if widest <= each * 0.95 or each > small * 10:
         parts = [
-            text(panel.x(index), panel.bottom + small * 1.3, task, small, anchor="middle")
+            text(
+                panel.x(index),
+                panel.bottom + small * 1.3,
+                ellipsize(task, small * canvas.enlargement, each * 0.95),
+                small,
+                anchor="middle",
+            )
             for index, task in enumerate(tasks)
         ]
         deep = small * 2

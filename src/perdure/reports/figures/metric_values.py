@@ -190,24 +190,33 @@ def _arrow(panel: Panel, mark: ComparedEvaluations, canvas: Canvas) -> str:
 
 
 def _value_labels(panel: Panel, places: Sequence[Sequence[ComparedEvaluations]], canvas: Canvas) -> str:
-    """Return the values next to their arrows; a value that would overlap another moves away from the arrow's head."""
-    small, parts = canvas.small, list[str]()
+    """Return the values next to their arrows, each where it covers no other; values without room are left out."""
+    size, parts = canvas.small * 0.9, list[str]()
     boxes: list[tuple[float, float, float, float]] = []
     for marks in places:
         x1, y1, y0 = panel.x(marks[0].after[0]), panel.y(marks[0].after[1]), panel.y(marks[0].before[1])
         lines = [f"{initials(mark.metric)} {mark.value:.3g}".replace("-", "−") for mark in marks]
-        wide, deep = max(text_width(line, small * 0.9) for line in lines), small * len(lines)
-        left, down = max(panel.left, x1 - small * 0.35 - wide), y1 <= y0
-        top = y0 + small * 0.2 if down else y0 - small * 0.3 - deep
-        for _ in range(_MOST_WORDS):
-            under = [
-                box for box in boxes if left < box[1] and box[0] < left + wide and top < box[3] and box[2] < top + deep
-            ]
-            if not under:
-                break
-            top = max(box[3] for box in under) + 1 if down else min(box[2] for box in under) - deep - 1
-        top = min(max(top, panel.top), panel.bottom - deep)
-        boxes.append((left, left + wide, top, top + deep))
-        parts.append(rect(left - 1, top, wide + 2, deep, fill="#ffffff", opacity=0.8, more=' class="paper"'))
-        parts += [text(left, top + small * (index + 0.82), line, small * 0.9) for index, line in enumerate(lines)]
+        wide, deep = max(text_width(line, size) for line in lines), size * 1.1 * len(lines)
+        first = y0 + size * 0.3 if y1 <= y0 else y0 - size * 0.4 - deep
+        tops = [first + sign * step * size / 2 for step in range(_MOST_WORDS) for sign in (1, -1)]
+        box = next(
+            (
+                (left, left + wide, top, top + deep)
+                for top in tops
+                for left in (x1 - size * 0.4 - wide, x1 + size * 0.4)
+                if panel.left <= left <= panel.right - wide
+                and panel.top <= top <= panel.bottom - deep
+                and not any(
+                    left < right and start < left + wide and top < below and above < top + deep
+                    for start, right, above, below in boxes
+                )
+            ),
+            None,
+        )
+        if box is None:
+            continue
+        boxes.append(box)
+        left, right, top, _ = box
+        parts.append(rect(left - 1, top, right - left + 2, deep, fill="#ffffff", opacity=0.8, more=' class="paper"'))
+        parts += [text(left, top + size * 1.1 * (index + 0.8), line, size) for index, line in enumerate(lines)]
     return "".join(parts)

@@ -106,7 +106,7 @@ def draw_transfer(
         columns = min(len(matrices), max(1, int(inner.width / (em * 25))))
         gap = em * 2
         wide = (inner.width - gap * (columns - 1)) / columns
-        paints = [_transfer_painter(matrix, inner.with_width(min(wide, em * 44))) for matrix in matrices]
+        paints = [_transfer_painter(matrix, inner.with_width(wide)) for matrix in matrices]
         return lay_out_columns(paints, columns, wide + gap, em, top)
 
     return compose(canvas, title, title, draw, data=data)
@@ -118,19 +118,23 @@ def _transfer_painter(matrix: TransferMatrix, canvas: Canvas) -> Callable[[float
         brackets = " (in brackets)" if counts_differ(matrix.counts) else ""
         caption = matrix.caption + brackets if matrix.caption else ""
         parts: list[str] = []
-        for words, style in ((f"{kind}: {matrix.meaning}", "strong"), (caption, "soft")):
+        heading = f"{kind}: {matrix.meaning}" if canvas.legend else ""
+        for words, style in ((heading, "strong"), (caption, "soft")):
             for line in wrap_text(words, canvas.small * canvas.enlargement, canvas.width):
                 top += canvas.small * 1.35 * canvas.enlargement
                 parts.append(text(0, top - canvas.small * 0.3, line, canvas.small, style))
         reach = max(place for place, _ in matrix.ticks)
 
-        def colour(value: float) -> tuple[str, float]:
+        def colour(value: float) -> str:
             deep = float(departures(np.array(value), matrix.threshold)) / reach
             # The ends of the scale are left out, because a number must be readable on every colour.
-            return mix("#f4f5f6", GOOD if deep > 0 else POOR, min(1.0, abs(deep)) * 0.9), abs(deep)
+            return mix("#f4f5f6", GOOD if deep > 0 else POOR, min(1.0, abs(deep)) * 0.9)
 
-        names = ("learned", "evaluated")
-        body, bottom = heatmap(matrix.tasks, matrix.cells, matrix.counts, canvas, top, names, colour)
+        def words(value: float) -> str:
+            return (f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}").replace("-", "−")
+
+        tasks, names = matrix.tasks, ("learned", "evaluated")
+        body, bottom = heatmap(tasks, tasks, matrix.cells, matrix.counts, canvas, top, names, colour, words)
         return "".join(parts) + body, bottom
 
     return draw

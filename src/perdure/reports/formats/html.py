@@ -17,7 +17,7 @@ from perdure import __version__
 from perdure.gather.model import ScoredLifetime
 from perdure.reports import tables
 from perdure.reports.figures.declare import task_looks
-from perdure.reports.formats.pictures import lifetime_pictures, opening_figures, sections
+from perdure.reports.formats.pictures import Picture, lifetime_pictures, opening_figures, sections
 from perdure.reports.grid import grids
 from perdure.reports.model import Report, given_settings
 from perdure.reports.palette import dark_colours
@@ -75,7 +75,10 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
     learners, looks = answers(data.groups), task_looks(data)
     # Until a lifetime has ended, the live page shows the running ones itself.
     ended = live is None or any(group.n for group in data.groups)
-    figures, first_figures = sections(data), opening_figures(data) if ended else []
+    figures, opening = sections(data), opening_figures(data) if ended else None
+    # These figures name no tasks themselves.
+    unnamed = [*([opening] if opening else []), *figures.get("recovery", ()), *figures.get("experts", ())]
+    coloured = any("data-task" in picture.svg for row in unnamed for picture in row.figures)
     pages, page_tables = _pages(data)
     counts = {"lives": plural(len(data.lifetimes), "lifetime"), "metrics": plural(len(report.valued), "metric")}
     always = {"curves", "statistics", "checklist", "definitions", "methods", "provenance"}
@@ -89,9 +92,9 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
         better=[(comparison, lead(comparison)) for comparison in report.comparisons if comparison.answer],
         grids=grids(data.groups, data.survey.metrics, report.comparisons),
         unmeasured=_unmeasured_text(report),
-        opening=first_figures,
-        legend=_legend(data, len(first_figures)),
-        tasks=[(task, look.colour, look.shade) for task, look in looks.items()],
+        opening=opening if opening and opening.figures else None,
+        legend=_legend(opening.figures if opening else ()),
+        tasks=[(task, look.colour, look.shade) for task, look in looks.items()] if coloured else [],
         so_far=live or "",
         warnings=_warnings(data, runs=live is not None),
         sections=[
@@ -206,12 +209,13 @@ def _unmeasured_text(report: Report) -> str:
     return f"Not measured: {'; '.join(texts)}." if texts else ""
 
 
-def _legend(data: GroupedSurvey, figures: int) -> str:
+def _legend(pictures: Sequence[Picture]) -> str:
     """Return the legend of the figures on the first screen."""
-    if not figures or (data.groups and all(group.unit for group in data.groups)):
+    lines = dict.fromkeys(picture.legend for picture in pictures if picture.legend)
+    if not lines:
         return ""
-    legend = "faint: as logged · strong: smoothed · dots: evaluations, 95 % intervals"
-    return f"{legend} · one scale" if figures > 1 else legend
+    scale = ["one scale"] if len(pictures) > 1 else []
+    return " · ".join([*lines, "dots: evaluations, 95 % intervals", *scale])
 
 
 def _warnings(data: GroupedSurvey, *, runs: bool = False) -> list[str]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
 from perdure.gather.model import ScoredLifetime
 from perdure.reports.axes import Looks
 from perdure.reports.figures import FIGURES, Canvas, Figure, FigureView, NothingToDrawError
-from perdure.reports.figures.curves import LifetimeCurves, lifetime_curves, uses_scaled, value_range
+from perdure.reports.figures.curves import (
+    LifetimeCurves,
+    group_curves,
+    lifetime_curves,
+    lifetimes_by_order,
+    uses_scaled,
+    value_range,
+)
 from perdure.reports.figures.declare import averaged_lives, flags_text, task_looks
-from perdure.reports.figures.lifetimes import draw_lifetime, draw_scenario
+from perdure.reports.figures.lifetimes import SCENARIO_NOTE, draw_lifetime, draw_scenario
 from perdure.reports.figures.matrices import draw_accuracy, mean_matrix
 from perdure.reports.figures.metric_values import recovery_metrics
 from perdure.reports.figures.transfer import draw_transfer, transfer_matrices
@@ -20,13 +26,15 @@ from perdure.reports.thinned import thinned_lifetime
 from perdure.stats.answer import keeping
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import Flagged, Group
-from perdure.text import plural
+from perdure.text import join_words, plural
 
 _CANVAS = Canvas(width=600, size=12, title="", legend=False, spread=1.5)
 """All figures of a page have one width, so that their text has one size, on phones too."""
 _MOST_OPENING = 3
 _MOST_GROUPS = 8
 _MOST_SCENARIOS = 4
+_ONE_LIFETIME = "faint: as logged · strong: smoothed"
+_MEAN = "strong: mean with its 95 % band · faint: single lifetimes"
 
 
 class Picture(msgspec.Struct, frozen=True):
@@ -34,33 +42,69 @@ class Picture(msgspec.Struct, frozen=True):
 
     svg: str
     caption: str = ""
+    legend: str = ""
+    """Meaning of its lines."""
+
+
+class Pictures(msgspec.Struct, frozen=True):
+    """Figures of one kind, side by side: a heading, and a note for all of them."""
+
+    heading: str
+    note: str
+    figures: tuple[Picture, ...]
+
+    def merged(self) -> Iterator[Picture]:
+        """Yield the figures with the note in their captions."""
+        for figure in self.figures:
+            yield msgspec.structs.replace(figure, caption=" ".join(filter(None, (self.note, figure.caption))))
 
 
 # --- the first screen ------------------------------------------------------------------------------
 
 
-def opening_figures(data: GroupedSurvey) -> list[Picture]:
-    """Return one figure per learner, all on one scale: the median lifetime of its group, or its accuracy matrix."""
-    chosen = _group_per_learner(data.groups)
-    chosen = chosen if len(chosen) <= _MOST_OPENING else _extremes(chosen)
+def opening_figures(data: GroupedSurvey) -> Pictures:
+    """Return one figure per learner, all on one scale: the mean of its group, or its accuracy matrix.
+
+    The median lifetime of a group is shown if each lifetime has its own order of blocks.
+    """
+    chosen = _opening_groups(data)
     if not chosen:
-        return [lifetime_picture(data, life) for life in data.lifetimes[:1] if thinned_lifetime(life).blocks]
+        first = [life for life in data.lifetimes[:1] if thinned_lifetime(life).blocks]
+        return Pictures("", "", tuple(lifetime_picture(data, life) for life in first))
     if all(group.unit for group in chosen):
-        return _shared_matrices(chosen, data)
-    medians = [(group, *_median_lifetime(data, group)) for group in chosen]
-    lives = [(group, life, note) for group, life, note in medians if life is not None and thinned_lifetime(life).blocks]
+        return msgspec.structs.replace(_shared_matrices(chosen, data), heading="")
     # Measured and scaled values are never side by side: one lifetime that must be scaled scales all.
-    scaled = any(uses_scaled(thinned_lifetime(life), FigureView()) for _, life, _ in lives)
+    lives = [life for group in chosen for life in data.of_group(group) or data.partial(group)]
+    scaled = any(uses_scaled(thinned_lifetime(life), FigureView()) for life in lives)
     view = FigureView(values="scaled" if scaled else "auto")
-    curves = [lifetime_curves(life, view) for _, life, _ in lives]
-    limits, looks = _shared_limits(curves), task_looks(data)
-    return [
+    drawn: list[tuple[LifetimeCurves, str]] = []
+    for group in chosen:
+        try:
+            curves = group_curves(data, msgspec.structs.replace(view, group=group.group))
+        except NothingToDrawError:
+            continue
+        caption = f"{curves.id}. {curves.left_out}".strip()
+        median, note = _median_lifetime(data, group)
+        if not curves.each and median is not None and thinned_lifetime(median).blocks:
+            curves = lifetime_curves(median, view)
+            title = _group_title(group)
+            caption = f"{median.id if median.id.startswith(title) else f'{title}: {median.id}'}{note}."
+        drawn.append((curves, caption))
+    limits, looks = _shared_limits(curves for curves, _ in drawn), task_looks(data)
+    figures = tuple(
         Picture(
-            draw_lifetime(curve, looks, _canvas_with_limits(limits.get(curve.y))).inline(),
-            f"{_group_title(group)}: {life.id}{note}.",
+            draw_lifetime(curves, looks, _canvas_with_limits(limits.get(curves.y))).inline(),
+            caption,
+            _MEAN if curves.each else _ONE_LIFETIME,
         )
-        for (group, life, note), curve in zip(lives, curves, strict=True)
-    ]
+        for curves, caption in drawn
+    )
+    return Pictures("", "", figures)
+
+
+def _opening_groups(data: GroupedSurvey) -> list[Group]:
+    chosen = _group_per_learner(data.groups)
+    return chosen if len(chosen) <= _MOST_OPENING else _extremes(chosen)
 
 
 def _group_per_learner(groups: Sequence[Group]) -> list[Group]:
@@ -104,22 +148,28 @@ def _median_lifetime(data: GroupedSurvey, group: Group) -> tuple[ScoredLifetime 
     return valued[(len(valued) - 1) // 2][1], note
 
 
-def _shared_matrices(groups: Sequence[Group], data: GroupedSurvey) -> list[Picture]:
-    """Return accuracy matrices on one scale of colours."""
+def _shared_matrices(groups: Sequence[Group], data: GroupedSurvey) -> Pictures:
+    """Return accuracy matrices, those with one unit on one scale of colours."""
     matrices = []
-    for group in groups:
+    for view in [FigureView(group=group.group) for group in groups] or [FigureView()]:
         try:
-            matrices.append(mean_matrix(data, FigureView(group=group.group)))
+            matrices.append(mean_matrix(data, view))
         except NothingToDrawError:
             continue
-    if not matrices:
-        return []
-    canvas = _canvas_with_limits(
-        (min(matrix.limits[0] for matrix in matrices), max(matrix.limits[1] for matrix in matrices))
+    limits = {
+        y: (min(matrix.limits[0] for matrix in same), max(matrix.limits[1] for matrix in same))
+        for y in {matrix.y for matrix in matrices}
+        if (same := [matrix for matrix in matrices if matrix.y == y])
+    }
+    figures = tuple(
+        Picture(
+            draw_accuracy(matrix, _canvas_with_limits(limits[matrix.y])).inline(),
+            f"{matrix.caption}{_flags(matrix.flags)}.",
+        )
+        for matrix in matrices
     )
-    pictures = [Picture(draw_accuracy(matrix, canvas).inline(), f"{matrix.caption}.") for matrix in matrices]
-    lead = f"How well each task is done after each task was learned: {matrices[0].y}; "
-    return [Picture(pictures[0].svg, lead + pictures[0].caption), *pictures[1:]]
+    about = f"How well each task is done after each task was learned: {join_words(limits)}."
+    return Pictures("Accuracy matrices", about, figures)
 
 
 # --- lifetimes -------------------------------------------------------------------------------------
@@ -147,7 +197,7 @@ def _lifetime_picture(life: ScoredLifetime, looks: Looks, limits: Mapping[str, t
     if not thinned_lifetime(life).blocks:
         return Picture("", "Its blocks are not known: these are scores alone.")
     curves = lifetime_curves(life)
-    return Picture(draw_lifetime(curves, looks, _canvas_with_limits(limits.get(curves.y))).inline())
+    return Picture(draw_lifetime(curves, looks, _canvas_with_limits(limits.get(curves.y))).inline(), "", _ONE_LIFETIME)
 
 
 def _shared_limits(curves: Iterable[LifetimeCurves]) -> dict[str, tuple[float, float]]:
@@ -177,83 +227,92 @@ _CAPTIONS = {
     "profiles": "The share of lifetimes and tasks that end above each level, with 95 % bands.",
     "metrics": "Means with intervals; dashed lines are thresholds.",
     "capabilities": "Core Capabilities: the mean ratio to experts over syllabi; 1 is as good as an expert.",
+    "forgetting": "Loss of each task: just learned minus the end.",
 }
 
 
-def sections(data: GroupedSurvey) -> dict[str, list[tuple[str, list[Picture]]]]:
-    """Return section → headings with their figures, without empty sections."""
+def sections(data: GroupedSurvey) -> dict[str, list[Pictures]]:
+    """Return section → rows of figures, without empty sections."""
     groups = [group for group in data.groups if data.of_group(group)][:_MOST_GROUPS]
-    views = [(_group_title(group) if len(groups) > 1 else "", FigureView(group=group.group)) for group in groups]
-    views = views or [("", FigureView())]
-    by_section: dict[str, list[tuple[str, list[Picture]]]] = {}
-
-    def add(section: str, name: str, pictures: Iterable[Picture]) -> None:
-        listed = list(pictures)
-        if listed:
-            by_section.setdefault(section, []).append((name, listed))
-
-    for name, view in views:
-        add("matrices", name, _matrices(data, view))
+    views = [FigureView(group=group.group) for group in groups] or [FigureView()]
     recovery = tuple(name for name in recovery_metrics() if name in data.survey.metrics)
-    for section, kind, metrics in (("recovery", "over-time", recovery), ("experts", "experts", ())):
-        section_pictures = [
-            _picture(data, kind, msgspec.structs.replace(view, metrics=metrics), name) for name, view in views
-        ]
-        add(section, "", (picture for pictures in section_pictures for picture in pictures))
-    add("experts", "", _pictures(data, "efficiency-maintenance", "performance-cost"))
-    add("scenario", "", _scenarios(data))
-    if len(data.lifetimes) > 1:
-        add("overall", "", _pictures(data, "metrics"))
-        add("overall", "", _pictures(data, "stability-plasticity", "profiles"))
-    add("overall", "", _pictures(data, "capabilities"))
-    return by_section
+    several = len(data.lifetimes) > 1
+    on_first_screen = groups == _opening_groups(data) and all(group.unit for group in groups)
+    matrices = [
+        Pictures("Forgetting", "", tuple(_pictures(data, "forgetting"))),
+        *([] if on_first_screen else [_shared_matrices(groups, data)]),
+        *_transfers(data, views),
+    ]
+    if all(len(row.figures) <= 1 for row in matrices):
+        matrices = [Pictures("", "", tuple(picture for row in matrices for picture in row.merged()))]
+    by_section = {
+        "matrices": matrices,
+        "recovery": [_by_group(data, "over-time", views, recovery)],
+        "experts": [
+            _by_group(data, "experts", views),
+            Pictures("", "", tuple(_pictures(data, "efficiency-maintenance", "performance-cost"))),
+        ],
+        "scenario": [Pictures("", SCENARIO_NOTE, tuple(_scenarios(data)))],
+        "overall": [
+            Pictures("", "", tuple(_pictures(data, "metrics"))) if several else Pictures("", "", ()),
+            Pictures("", "", tuple(_pictures(data, *("stability-plasticity", "profiles") * several, "capabilities"))),
+        ],
+    }
+    filled = {name: [row for row in rows if row.figures] for name, rows in by_section.items()}
+    return {name: rows for name, rows in filled.items() if rows}
 
 
 def _pictures(data: GroupedSurvey, *kinds: str) -> Iterator[Picture]:
+    """Yield a figure of each kind with its caption, if there is something to draw."""
     for kind in kinds:
-        yield from _picture(data, kind)
+        # Groups, unlike tasks, are named only in the figure.
+        figure = _figure(data, kind, FigureView(), msgspec.structs.replace(_CANVAS, legend=True))
+        if figure:
+            flags = figure.data["flags"] if kind == "forgetting" else ()
+            yield Picture(figure.inline(), f"{_CAPTIONS[kind].removesuffix('.')}{_flags(flags)}.")
 
 
-def _picture(data: GroupedSurvey, kind: str, view: FigureView | None = None, name: str = "") -> Iterator[Picture]:
-    """Yield one figure with its caption; nothing if there is nothing to draw."""
-    # Groups, unlike tasks, are named only in the figure.
-    canvas = msgspec.structs.replace(_CANVAS, legend=kind not in ("over-time", "experts"))
-    figure = _figure(data, kind, view, canvas)
-    if figure:
-        caption = _CAPTIONS[kind]
-        yield Picture(figure.inline(), f"{name}: {caption[0].lower()}{caption[1:]}" if name else caption)
+def _by_group(data: GroupedSurvey, kind: str, views: Sequence[FigureView], metrics: tuple[str, ...] = ()) -> Pictures:
+    """Return a figure of each group."""
+    figures = []
+    for view in views:
+        figure = _figure(data, kind, msgspec.structs.replace(view, metrics=metrics))
+        if figure:
+            name = _group_title(data.group(view.group)) if len(views) > 1 and view.group else ""
+            figures.append(Picture(figure.inline(), name))
+    return Pictures("", _CAPTIONS[kind], tuple(figures))
 
 
-def _figure(data: GroupedSurvey, kind: str, view: FigureView | None = None, canvas: Canvas = _CANVAS) -> Figure | None:
+def _figure(data: GroupedSurvey, kind: str, view: FigureView, canvas: Canvas = _CANVAS) -> Figure | None:
     try:
         return FIGURES[kind].draw(data, view, canvas)
     except NothingToDrawError:
         return None
 
 
-def _matrices(data: GroupedSurvey, view: FigureView) -> Iterator[Picture]:
-    """Yield forgetting, the accuracy matrix, and each kind of transfer."""
-    for kind, caption in (
-        ("forgetting", "Loss of each task: just learned minus the end"),
-        ("accuracy", "How well each task is done after each task was learned"),
-    ):
-        figure = _figure(data, kind, view)
-        if figure:
-            yield Picture(figure.inline(), f"{caption}; {figure.data['caption']}{_flags(figure.data['flags'])}.")
-    try:
-        matrices = transfer_matrices(data, view)
-    except NothingToDrawError:
-        return
-    _, name = averaged_lives(data, view)
-    for matrix in matrices:
-        how = "how learning a task (row) changes another (column)"
-        if data.survey.metrics[matrix.metric].expert:
-            how = "how well a task (column) is done after another (row) was learned"
-        title = matrix.metric.replace("_", " ").capitalize()
-        yield Picture(
-            draw_transfer([matrix], name, _CANVAS).inline(),
-            f"{title}: {how}; above {matrix.threshold:g}: helps{_flags(matrix.flags)}.",
-        )
+def _transfers(data: GroupedSurvey, views: Sequence[FigureView]) -> Iterator[Pictures]:
+    """Yield each kind of transfer, with a figure per group."""
+    by_metric: dict[str, list[Picture]] = {}
+    notes: dict[str, str] = {}
+    for view in views:
+        try:
+            matrices = transfer_matrices(data, view)
+        except NothingToDrawError:
+            continue
+        _, name = averaged_lives(data, view)
+        for matrix in matrices:
+            how = "how learning a task (row) changes another (column)"
+            if data.survey.metrics[matrix.metric].expert:
+                how = "how well a task (column) is done after another (row) was learned"
+            title = matrix.metric.replace("_", " ").capitalize()
+            notes[matrix.metric] = f"{title} {matrix.meaning}: {how}; above {matrix.threshold:g}: helps."
+            caption = name if len(views) > 1 else ""
+            svg = draw_transfer([matrix], name, _CANVAS).inline()
+            by_metric.setdefault(matrix.metric, []).append(
+                Picture(svg, f"{caption}{_flags(matrix.flags)}".lstrip(". "))
+            )
+    for metric, pictures in by_metric.items():
+        yield Pictures(metric.replace("_", " ").capitalize(), notes[metric], tuple(pictures))
 
 
 def _flags(flags: Sequence[Flagged]) -> str:
@@ -262,14 +321,8 @@ def _flags(flags: Sequence[Flagged]) -> str:
 
 def _scenarios(data: GroupedSurvey) -> Iterator[Picture]:
     """Yield each different order of blocks once."""
-    orders: dict[tuple[Any, ...], list[ScoredLifetime]] = {}
-    for life in data.lifetimes:
-        order = tuple(
-            (block.block.mode, block.block.task, block.block.subtype) for block in thinned_lifetime(life).blocks
-        )
-        orders.setdefault(order, []).append(life)
-    looks = task_looks(data)
-    for lives in list(orders.values())[:_MOST_SCENARIOS]:
+    orders, looks = list(lifetimes_by_order(data.lifetimes).values()), task_looks(data)
+    for lives in orders[:_MOST_SCENARIOS]:
         blocks = thinned_lifetime(lives[0]).blocks
         if blocks:
             figure = draw_scenario(lives[0], looks, _CANVAS)

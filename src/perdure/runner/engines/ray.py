@@ -25,12 +25,12 @@ from perdure import files
 from perdure.cluster import actor_starter, joined, line_of
 from perdure.errors import LogError, PerdureError, ProtocolError
 from perdure.log.manifest import write_object
+from perdure.runner.document import Resources
 from perdure.runner.engines import Event, Failures, Work
 from perdure.runner.engines.local import run_in_workers
 from perdure.runner.engines.shipping import Change, Inbox, Outbox, check_arrived, files_to_continue, write_files
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import Job, RunPlan
-from perdure.runner.protocol import Resources
 
 _TRIES = 6  # in which a lifetime gets no block further
 _BACK_OFF_S = (1, 2, 4, 8, 15)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from perdure.errors import UnknownNameError
+from perdure.errors import TaskError, UnknownNameError
 from perdure.scenario.model import Task
 from perdure.scenario.parameters import draw_parameters, is_drawn
 from perdure.tasks.arcade.freeway import Freeway
 from perdure.tasks.arcade.game import Game
 from perdure.tasks.arcade.paddle import Breakout, Pong
-from perdure.tasks.interface import Direction, EpisodeEnd, Parameter, TaskError
+from perdure.tasks.interface import Direction, EpisodeEnd, Parameter
 
 if TYPE_CHECKING:
     import gymnasium

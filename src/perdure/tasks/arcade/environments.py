@@ -11,8 +11,9 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from perdure.errors import TaskError
 from perdure.tasks.arcade.game import ACTIONS, FEATURES, MANY, ONE, SIDE, Game, settled_again
-from perdure.tasks.interface import TaskError, settled
+from perdure.tasks.interface import settled
 
 _ENLARGED = 16
 _SHADES = ((0.9, "o"), (0.7, "="), (0.5, "#"), (-1.0, " "))

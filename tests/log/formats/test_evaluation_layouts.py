@@ -1,0 +1,231 @@
+"""The folders that tools for language-model evaluations write: their stages, scores, standard errors and items."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.log.formats.language_models import (
+    BASE,
+    STAGES,
+    standard_error,
+    write_harness,
+    write_inspect,
+    write_models,
+    write_numbered,
+)
+
+import perdure
+from perdure import LogError
+from perdure.log.accuracy_matrix import MatrixLifetime
+from perdure.log.formats.evaluations import EVALUATIONS
+from perdure.log.read import Options
+from perdure.testing import check_reader
+
+
+def read(place: Path, options: Options | None = None) -> MatrixLifetime:
+    return EVALUATIONS.read(place, options or Options())
+
+
+def inspect_flat(place: Path) -> Path:
+    for day, (model, tasks) in enumerate(STAGES.items(), start=1):
+        write_inspect(place, model, day, tasks, packed=day == 2)
+    return place
+
+
+LAYOUTS = pytest.mark.parametrize("write", [write_models, write_numbered, inspect_flat])
+
+
+@LAYOUTS
+def test_each_tools_own_layout_is_the_same_matrix(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    place = write(tmp_path / "results")
+    check_reader(EVALUATIONS, place)
+    matrix = read(place).matrix
+    assert matrix.tasks == ("gsm8k", "mbpp")
+    np.testing.assert_allclose(matrix.values, [[0.25, 0.75, 0.5], [0.25, 0.25, 0.75]])
+    np.testing.assert_allclose(matrix.others["hellaswag"], [0.75, 0.5, 0.25])
+
+
+@LAYOUTS
+def test_items_are_paired_in_every_layout(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    errors = read(write(tmp_path / "results")).matrix.errors
+    assert errors.keys() == {"gsm8k", "mbpp", "hellaswag"}
+    each = [tasks["gsm8k"] for tasks in STAGES.values()]
+    np.testing.assert_allclose(np.sqrt(np.diag(errors["gsm8k"].covariance)), [standard_error(one) for one in each])
+    changed = [after - before for before, after in zip(each[1], each[2], strict=True)]
+    covariance = errors["gsm8k"].covariance
+    variance = covariance[1, 1] + covariance[2, 2] - 2 * covariance[1, 2]
+    assert np.sqrt(variance) == pytest.approx(standard_error(changed))
+    assert errors["gsm8k"].paired
+    assert errors["gsm8k"].items == 40
+
+
+def test_without_samples_standard_errors_are_read_and_not_paired(tmp_path: Path) -> None:
+    paired = read(write_numbered(tmp_path / "with")).matrix.errors["gsm8k"]
+    errors = read(write_numbered(tmp_path / "without", samples=False)).matrix.errors["gsm8k"]
+    np.testing.assert_allclose(np.diag(errors.covariance), np.diag(paired.covariance))
+    assert np.count_nonzero(errors.covariance) == 3
+    assert not errors.paired
+    assert errors.items == 40
+
+
+def test_samples_with_another_mean_are_not_used(tmp_path: Path) -> None:
+    place = write_numbered(tmp_path / "runs")
+    file = next(place.glob("2-mbpp/*/samples_gsm8k_*"))
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:7]))
+    lifetime = read(place)
+    assert not lifetime.matrix.errors["gsm8k"].paired
+    assert lifetime.matrix.errors["mbpp"].paired
+    assert "not compared item by item, for lack of item scores with the mean stated: gsm8k" in lifetime.notes
+
+
+def test_the_learner_is_the_folder_of_its_seeds_or_the_model(tmp_path: Path) -> None:
+    place = write_models(tmp_path / "results")
+    assert (read(place).learner, read(place).seed) == ("Llama-3.2-1B", None)
+    seeded = write_numbered(tmp_path / "runs" / "seed-3")
+    assert (read(seeded).learner, read(seeded).seed) == ("Llama-3.2-1B", 3)
+    method = write_numbered(tmp_path / "replay" / "seed-4")
+    assert (read(method).learner, read(method).seed) == ("replay", 4)
+
+
+def test_methods_with_one_base_model_are_separate_groups(tmp_path: Path) -> None:
+    for method in ("ewc", "replay"):
+        for seed in range(3):
+            write_numbered(tmp_path / method / f"seed-{seed}", samples=False)
+    groups = perdure.groups(perdure.survey([tmp_path]))
+    assert {(one.learner, one.n) for one in groups} == {("ewc", 3), ("replay", 3)}
+
+
+def test_dates_order_stages_and_a_base_model_comes_first(tmp_path: Path) -> None:
+    place = tmp_path / "results"
+    days = {BASE: 9, "ckpt/llama-gsm8k": 2, "ckpt/llama-gsm8k-mbpp": 3}
+    for (model, day), tasks in zip(days.items(), STAGES.values(), strict=True):
+        write_harness(place, model, day, tasks)
+    lifetime = read(place)
+    assert lifetime.matrix.tasks == ("gsm8k", "mbpp")
+    np.testing.assert_allclose(lifetime.matrix.values[0], [0.25, 0.75, 0.5])
+    assert any("base (2026-01-09), gsm8k (2026-01-02), mbpp (2026-01-03)" in note for note in lifetime.notes)
+
+
+def same_model(place: Path) -> Path:
+    for day, tasks in enumerate(STAGES.values(), start=1):
+        write_harness(place, "my model", day, tasks)
+    return place
+
+
+def numbered_models(place: Path) -> Path:
+    for number, tasks in enumerate(STAGES.values(), start=1):
+        write_harness(place, f"out it's/v{number}", number, tasks)
+    return place
+
+
+def logs_of_one_model(place: Path) -> Path:
+    for day, tasks in enumerate(STAGES.values(), start=1):
+        write_inspect(place, "vllm/mine", day, tasks)
+    return place
+
+
+@pytest.mark.parametrize("write", [same_model, numbered_models, logs_of_one_model])
+def test_the_commands_of_the_message_make_unnamed_stages_readable(
+    tmp_path: Path, write: Callable[[Path], Path]
+) -> None:
+    place = write(tmp_path / "results")
+    with pytest.raises(LogError, match="no task that was learned; call it NUMBER-TASK") as caught:
+        perdure.score(place)
+    subprocess.run(["sh", "-ec", caught.value.fix.rpartition("rose most: ")[2]], check=True)
+    (score,) = perdure.survey([place]).scores
+    assert score.tasks[:2] == ("gsm8k", "mbpp")
+    assert score.values["bwt"] == pytest.approx(-0.25)
+    assert score.metrics["bwt"].over_items is not None
+    assert score.metrics["bwt"].over_items.paired
+
+
+def test_a_numbered_folder_without_a_task_gets_a_command_too(tmp_path: Path) -> None:
+    place = write_numbered(tmp_path / "runs")
+    (place / "2-mbpp").rename(place / "2")
+    with pytest.raises(LogError) as caught:
+        perdure.score(place)
+    assert caught.value.fix.endswith(f"mv {place}/2 {place}/2-mbpp")
+
+
+def test_the_score_of_a_task_can_be_chosen_with_its_filter(tmp_path: Path) -> None:
+    place = write_numbered(tmp_path / "runs")
+    file = next(place.glob("2-mbpp/*/results_*"))
+    message = json.loads(file.read_text())
+    message["results"]["gsm8k"]["exact_match,flexible-extract"] = 0.9
+    file.write_text(json.dumps(message))
+    strict = read(place)
+    others = "mbpp by pass_at_1,create_test; hellaswag by acc_norm"
+    assert f"scores: gsm8k by exact_match,strict-match; {others}" in strict.notes
+    assert "for another: --measure gsm8k=exact_match,flexible-extract" in strict.notes
+    chosen = perdure.score(place, measure={"gsm8k": "exact_match,flexible-extract", "mbpp": "pass_at_1"})
+    assert chosen.values["average_accuracy"] == pytest.approx((0.9 + 0.75) / 2)
+    assert f"scores: gsm8k by exact_match,flexible-extract; {others}" in chosen.notes
+
+
+def test_a_measure_of_a_task_that_was_not_evaluated_is_refused(tmp_path: Path) -> None:
+    place = write_numbered(tmp_path / "runs")
+    with pytest.raises(LogError, match="--measure: no task 'gsm9k' was evaluated; did you mean 'gsm8k'"):
+        perdure.score(place, measure={"gsm9k": "exact_match"})
+
+
+def test_a_group_replaces_its_tasks_unless_one_of_them_was_learned(tmp_path: Path) -> None:
+    place = write_numbered(tmp_path / "runs", samples=False)
+    for file in place.glob("*/*/results_*"):
+        message = json.loads(file.read_text())
+        message["results"] |= {
+            "mmlu": {"acc,none": 0.6, "acc_stderr,none": 0.01},
+            "mmlu_law": {"acc,none": 0.5, "acc_stderr,none": 0.02},
+            "mmlu_art": {"acc,none": 0.7, "acc_stderr,none": 0.02},
+            "code": {"pass_at_1,create_test": 0.3},
+        }
+        message["group_subtasks"] |= {"mmlu": ["mmlu_law", "mmlu_art"], "code": ["mbpp"]}
+        file.write_text(json.dumps(message))
+    assert set(read(place).matrix.others) == {"hellaswag", "mmlu"}
+
+
+def test_scores_of_another_kind_are_left_out_with_a_note(tmp_path: Path) -> None:
+    place = write_numbered(tmp_path / "runs", samples=False)
+    for file in place.glob("*/*/results_*"):
+        message = json.loads(file.read_text())
+        message["results"]["wikitext"] = {"word_perplexity,none": 11.2, "word_perplexity_stderr,none": "N/A"}
+        message["higher_is_better"]["wikitext"] = {"word_perplexity": False}
+        file.write_text(json.dumps(message))
+    lifetime = read(place)
+    assert set(lifetime.matrix.others) == {"hellaswag"}
+    left_out = (
+        "left out: wikitext by word_perplexity is above 1, lower is better, the others at most 1, higher is better"
+    )
+    assert left_out in lifetime.notes
+
+
+def test_folders_of_other_models_are_no_stages_and_say_how_to_become_them(tmp_path: Path) -> None:
+    for day, model in enumerate(("google/gemma", "mistral/small"), start=1):
+        write_harness(tmp_path / "results", model, day, STAGES[BASE])
+    with pytest.raises(LogError, match="mistral__small names no task that was learned"):
+        perdure.score(tmp_path / "results")
+
+
+def test_one_result_of_one_model_is_no_lifetime(tmp_path: Path) -> None:
+    folder = write_harness(tmp_path / "results", BASE, 1, STAGES[BASE])
+    assert not EVALUATIONS.recognises(folder)
+    assert not EVALUATIONS.recognises(tmp_path / "results")
+
+
+def test_check_accepts_what_score_reads(tmp_path: Path) -> None:
+    write_models(tmp_path / "results")
+    for seed in range(2):
+        write_numbered(tmp_path / "runs" / f"seed-{seed}", samples=False)
+    assert perdure.check(tmp_path / "results").ok
+    both = perdure.check(tmp_path / "runs")
+    assert (both.ok, both.rows, both.what) == (True, 18, "2 logs, 18 records")
+    shutil.rmtree(tmp_path / "runs" / "seed-1" / "2-mbpp")
+    (tmp_path / "runs" / "seed-1" / "2").mkdir()
+    (problem,) = perdure.check(tmp_path / "runs").problems
+    assert re.search(r"runs/seed-1/2$", problem.file)
