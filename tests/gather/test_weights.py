@@ -85,7 +85,9 @@ def test_a_weight_of_k_counts_a_task_k_times(values: list[tuple[float, int]], ki
 
 
 def test_a_name_without_variant_weighs_every_variant_and_a_pair_counts_as_the_task_it_shows() -> None:
-    average = Average.over(["pong_wide", "pong_narrow", "breakout→pong_wide", "pong_wide→breakout"], "mean", {"pong": 3})
+    average = Average.over(
+        ["pong_wide", "pong_narrow", "breakout→pong_wide", "pong_wide→breakout"], "mean", {"pong": 3}
+    )
     assert average.weights == (3, 3, 3, 1)
 
 

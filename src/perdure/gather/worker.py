@@ -237,7 +237,13 @@ class _RangeReader:
     def _has_all_bounds(self, log: FoundLog) -> bool:
         """Return whether the log records bounds for every task, so that its rows need not be read twice."""
         settings = self.worker.job.settings
-        if settings.measure or settings.measures or settings.measure_for or log.lifetime is not None or not log.path.is_dir():
+        if (
+            settings.measure
+            or settings.measures
+            or settings.measure_for
+            or log.lifetime is not None
+            or not log.path.is_dir()
+        ):
             return False
         return states_all_bounds(manifest_in(log.path))
 

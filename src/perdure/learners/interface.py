@@ -26,13 +26,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure import files
-<<<<<<< HEAD
-from perdure.errors import LearnerError
-from perdure.scenario.model import Fact, Mode
-=======
 from perdure.errors import LearnerError as LearnerError  # noqa: PLC0414 - perdure.learners exports it
-from perdure.scenario.model import Mode
->>>>>>> main
+from perdure.scenario.model import Fact, Mode
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 Maker = Callable[..., Any]

@@ -161,6 +161,11 @@ class Average(msgspec.Struct, frozen=True):
         each = tuple(task_weight(key.rpartition("→")[2], weights) for key in keys) if weights else ()
         return cls(kind, each if len(set(each)) > 1 else ())
 
+    def shares(self, count: int) -> list[float]:
+        """Return the share of each of `count` tasks or pairs."""
+        weights = self.weights or (1.0,) * count
+        return [weight / math.fsum(weights) for weight in weights]
+
     def __call__(self, numbers: Sequence[float]) -> float:
         """Return the average of one number per task or pair."""
         if not self.weights:

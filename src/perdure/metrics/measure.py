@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
@@ -389,12 +389,17 @@ def _combined_value(
     """Return the combination of the values of each key, and its flags."""
     logarithms = metric.scale == "log"
     averaged = [[math.log(number) for number in numbers] if logarithms else numbers for numbers in values.values()]
-    of_times = getattr(metric.sites, "of_times", False)  # its formula averages over tasks, at each of its sites
-    made = metric.combine(averaged, Average.over(values, aggregate, {} if of_times else weights))
+    made = metric.combine(averaged, combined_as(metric, values, aggregate, weights))
     value, flags = (made.value, made.flags) if isinstance(made, Value) else (made, ())
     if not math.isfinite(value):
         raise FormulaError(f"the values of {metric.name} combine to {value}")
     return math.exp(value) if logarithms else float(value), tuple(map(Flag, flags))
+
+
+def combined_as(metric: Metric, keys: Iterable[str], aggregate: Aggregate, weights: Mapping[str, float]) -> Average:
+    """Return the average by which a metric combines the values of tasks or pairs."""
+    of_times = getattr(metric.sites, "of_times", False)  # its formula averages over tasks, at each of its sites
+    return Average.over(keys, aggregate, {} if of_times else weights)
 
 
 def restricted(

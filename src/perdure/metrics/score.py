@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import pairwise
@@ -30,14 +29,9 @@ from perdure.log.variants import Settled, settle
 from perdure.metrics.arithmetic import Average
 from perdure.metrics.declare import METRICS, Metric
 from perdure.metrics.matrix import reads_matrix
-<<<<<<< HEAD
 from perdure.metrics.measure import Context, Flag, Measured, SiteCache, measure
-from perdure.metrics.presets import PRESETS, chosen_metrics, measure_of_each, prepared
-=======
-from perdure.metrics.measure import Context, Measured, SiteCache, measure
 from perdure.metrics.over_items import over_items
-from perdure.metrics.presets import PRESETS, chosen_metrics, prepared
->>>>>>> main
+from perdure.metrics.presets import PRESETS, chosen_metrics, measure_of_each, prepared
 from perdure.results import Tabular
 from perdure.scenario.model import FACTS, Block, Scenario
 from perdure.scenario.sites import each_task_learned, visible_evaluations
@@ -349,9 +343,7 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
 
     def shares(self, keys: Collection[str]) -> list[float]:
         """Return the share of each of these tasks, or pairs of tasks, in a mean over them."""
-        weights = Average.over(keys, "mean", self.weights).weights or (1.0,) * len(keys)
-        total = math.fsum(weights)
-        return [weight / total for weight in weights]
+        return Average.over(keys, "mean", self.weights).shares(len(keys))
 
     def sign(self, task: str) -> float:
         """Return −1 if lower values of a task's measure are better, else 1."""
@@ -532,7 +524,10 @@ class Scorer:
         return msgspec.structs.replace(curves, twin=compared)
 
     def _measured(self, curves: Curves, others: Mapping[str, Curves]) -> dict[str, Measured]:
-        """Measure every metric, some by another measure. For a matrix, metrics of logs that were requested by name have a reason instead."""
+        """Measure every metric, some by another measure.
+
+        For a matrix, metrics of logs that were requested by name have a reason instead.
+        """
         metrics, unavailable = self.metrics, dict[str, Measured]()
         if isinstance(curves.passage, MatrixPassage):
             metrics = {name: metric for name, metric in self.metrics.items() if reads_matrix(metric)}
@@ -558,12 +553,10 @@ class Scorer:
             )
             for name, metric in metrics.items()
         }
-<<<<<<< HEAD
         for name, own in self.measure_for.items():
             if name in measured:
                 flags = (*measured[name].flags, Flag(f"measured by {own}"))
                 measured[name] = msgspec.structs.replace(measured[name], flags=flags)
-=======
         if isinstance(curves.passage, MatrixPassage) and curves.passage.matrix.errors:
             measured = {
                 name: replace(value, over_items=over_items(metrics[name], curves, self._context, sites))
@@ -571,7 +564,6 @@ class Scorer:
                 else value
                 for name, value in measured.items()
             }
->>>>>>> main
         return measured | unavailable
 
     def _sites_of(self, scenario: Scenario) -> SiteCache:

@@ -18,11 +18,7 @@ from msgspec import Meta
 from perdure import files
 from perdure.errors import PerdureError, nearest
 from perdure.scenario.layouts import LAYOUTS
-<<<<<<< HEAD
 from perdure.scenario.model import FACTS, Fact
-from perdure.schemas.structs import Count, Positive
-=======
->>>>>>> main
 from perdure.settings import OPTIONS
 
 MOST_LIVES = 100_000
@@ -206,7 +202,7 @@ class ProtocolTable(StrictStruct, frozen=True, kw_only=True):
     tells: Annotated[list[Fact], Takes('a list with some of "task", "boundary" and "mode", or []')] = msgspec.field(
         default_factory=lambda: [*FACTS]
     )
-    """Facts that learners may know: the task, where blocks begin and end, and learning or evaluation; by default all."""
+    """Facts that learners may know: the task, where blocks begin and end, and learning or evaluation."""
     primary: Text | None = None
     """The metric by which learners are compared first: tested alone, and the others only if it differs."""
     learner: LearnerTable | None = None

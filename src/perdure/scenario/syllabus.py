@@ -172,7 +172,9 @@ def join_syllabi(syllabi: Sequence[Syllabus], name: str | None = None) -> Syllab
             known = tasks.setdefault(task.name, task)
             if (known.env, known.bounds) != (task.env, task.bounds):
                 fix = "give it one of each, or another name in one syllabus"
-                raise ScenarioError(f"the task {task.name!r} differs in env or bounds", fix, file=syllabus.scenario.name)
+                raise ScenarioError(
+                    f"the task {task.name!r} differs in env or bounds", fix, file=syllabus.scenario.name
+                )
     infos = [syllabus.scenario.info for syllabus in syllabi]
     shared = {key: value for key, value in infos[0].items() if all(info.get(key) == value for info in infos)}
     parts = [syllabus.scenario for syllabus in syllabi]

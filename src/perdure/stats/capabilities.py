@@ -92,7 +92,9 @@ def capabilities(found: Survey) -> tuple[Capability, ...]:
         for name in CAPABILITIES
     }
     return tuple(
-        _capability(learner, name, scores, custom[name]) for learner, scores in learners.items() for name in CAPABILITIES
+        _capability(learner, name, scores, custom[name])
+        for learner, scores in learners.items()
+        for name in CAPABILITIES
     )
 
 

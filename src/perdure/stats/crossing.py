@@ -35,15 +35,8 @@ class Crossing(Struct, frozen=True, eq=False):
     """Each lifetime's mean over experts, then tasks, on the scale that decides."""
     tables: tuple[Array, ...] = ()
     """If they are shared: for each task lifetimes × experts."""
-<<<<<<< HEAD
     shares: tuple[float, ...] = ()
     """The share of each of these tasks in a mean over tasks."""
-    each: tuple[_Ids, ...] = ()
-    """For each lifetime its tasks and experts."""
-    named: bool = False
-    """Whether experts are identified by name instead of by their place in a list."""
-=======
->>>>>>> main
     left_out: tuple[str, ...] = ()
     """Lifetimes that lack a task's experts."""
 
@@ -81,13 +74,8 @@ def crossed(lives: Sequence[Score], metric: str, scale: AveragedAs) -> Crossing:
         frozenset((task, name) for task in tasks for name in _names(measured[at], task, len(by_life[at][task])))
         for at in there
     )
-<<<<<<< HEAD
     means = [{task: float(one[task].mean()) for task in tasks} for one in tables]
     values = np.array([lives[at].mean_over_tasks(of_tasks) for at, of_tasks in zip(there, means, strict=True)])
-    named = any(one.experts for one in measured)
-=======
-    values = np.array([np.mean([one[task].mean() for task in tasks]) for one in tables])
->>>>>>> main
     kept = tuple(lives[at] for at in there)
     as_many = len({tuple(len(one[task]) for task in tasks) for one in tables}) == 1  # a copy of one has its name
     if len(set(each)) <= 1 and as_many:
@@ -95,15 +83,9 @@ def crossed(lives: Sequence[Score], metric: str, scale: AveragedAs) -> Crossing:
             np.stack([_in_order(one, measured[at], task) for at, one in zip(there, tables, strict=True)])
             for task in tasks
         )
-<<<<<<< HEAD
-        return Crossing("shared", kept, values, grid, tuple(lives[0].shares(tasks)), each, named, left_out)
+        return Crossing("shared", kept, values, grid, tuple(lives[0].shares(tasks)), left_out)
     alone = sum(map(len, each)) == len(frozenset().union(*each))
-    return Crossing("own" if alone else "partly", kept, values, (), (), each, named, left_out)
-=======
-        return Crossing("shared", kept, values, grid, left_out)
-    alone = sum(map(len, each)) == len(frozenset().union(*each))
-    return Crossing("own" if alone else "partly", kept, values, (), left_out)
->>>>>>> main
+    return Crossing("own" if alone else "partly", kept, values, (), (), left_out)
 
 
 def expert_noise(lives: Sequence[Score], metric: str, scale: AveragedAs) -> float | None:

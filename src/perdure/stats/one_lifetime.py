@@ -31,14 +31,11 @@ def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | st
     Each evaluation block counts once, with its summed weight. Evaluations that follow one another resemble
     each other, so the standard error grows by √((1 + ρ)/(1 − ρ)), with `neighbour_correlation` as ρ.
     """
-<<<<<<< HEAD
     if metric in life.measure_for:
         return f"the spread of its evaluations is known for {life.measure} only"
-=======
     measured = life.metrics.get(metric)
     if measured is not None and measured.over_items is not None and measured.value is not None:
         return _over_items(measured.value, measured.over_items, level)
->>>>>>> main
     compared = METRICS.get(metric).compares if metric in METRICS else None
     if compared is None:
         return "one lifetime has no spread to judge it by"

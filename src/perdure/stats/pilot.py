@@ -236,17 +236,10 @@ def _from_pilot(
     made = replace(made, sd_upper=bound * pilot.sd)
     if pilot.experts and pilot.experts.fewest < 2:
         return replace(made, why="one expert per task does not show how much experts differ; run 3")
-<<<<<<< HEAD
-    tables = [table for held in pilot.experts for table in held.tables]
-    shares = [share for held in pilot.experts for share in held.shares]
+    tables, shares = (pilot.experts.tables, pilot.experts.shares) if pilot.experts else ((), ())
     # On the scale of a mean over tasks.
     spreads = [share * float(table.mean(axis=0).std(ddof=1)) for share, table in zip(shares, tables, strict=True)]
-    tasks = max((len(held.tables) for held in pilot.experts), default=0)
-=======
-    tables = pilot.experts.tables if pilot.experts else ()
-    spreads = [float(table.mean(axis=0).std(ddof=1)) for table in tables]
     tasks = len(tables)
->>>>>>> main
     plain = upper = design
     experts_bound = 1.0
     if spreads:
@@ -272,12 +265,7 @@ def _from_pilot(
         bar.sign * (values - values.mean()) * bound * math.sqrt(len(values) / (len(values) - 1))
         for values in pilot.sides
     ]
-<<<<<<< HEAD
-    repeats = 2 if design.question != "threshold" and len(pilot.experts) == 1 else 1
-    experts = [(experts_bound * spread, each) for spread in spreads] * repeats
-=======
-    experts = [(experts_bound * spread / tasks, each) for spread in spreads]
->>>>>>> main
+    experts = [(experts_bound * spread, each) for spread in spreads]
     stream = int(rng.integers(2**32))
 
     def redrawn(count: int) -> float:

@@ -300,7 +300,9 @@ def _told_differently(systems: Sequence[System]) -> Iterator[str]:
     """Yield a note if learners were told different facts, which helps some of them."""
     told = {system.name: system.lives[0].told for system in systems if system.lives}
     if len(set(told.values())) > 1 and any(facts is not None and len(facts) < len(FACTS) for facts in told.values()):
-        texts = (f"{name} {'does not record it' if facts is None else told_words(facts)}" for name, facts in told.items())
+        texts = (
+            f"{name} {'does not record it' if facts is None else told_words(facts)}" for name, facts in told.items()
+        )
         yield f"learners were told different things: {'; '.join(texts)}"
 
 

@@ -449,7 +449,9 @@ def capabilities(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
     if not scored:
         raise NothingToDrawError("Core Capabilities are scored under the preset framework-2019")
     if all(capability.score is None for capability in scored):
-        raise NothingToDrawError("no score of a Core Capability: it needs ratios to experts, or custom metrics that declare it")
+        raise NothingToDrawError(
+            "no score of a Core Capability: it needs ratios to experts, or custom metrics that declare it"
+        )
     names, learners = tuple(CAPABILITIES), list(dict.fromkeys(capability.learner for capability in scored))
     look_of, count, rows = looks(learners), len(learners), len(names)
     scores = [score for item in scored for score in (item.score, *(part.score for part in item.syllabi))]
