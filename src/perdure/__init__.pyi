@@ -65,6 +65,7 @@ from .scenario.model import Scenario as Scenario
 from .scenario.model import Task as Task
 from .scenario.sites import Site as Site
 from .scenario.syllabus import Syllabus as Syllabus
+from .scenario.syllabus import join_syllabi as join_syllabi
 from .scenario.syllabus import read_syllabus as read_syllabus
 from .scenario.syllabus import write_syllabus as write_syllabus
 from .settings import Settings as Settings

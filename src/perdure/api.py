@@ -47,10 +47,12 @@ class SettingsByName(TypedDict, total=False):
 
     preset: str
     measure: str | Mapping[str, str] | None
+    measure_for: Mapping[str, str]
     prep: Preparation | None
     metrics: str | Sequence[str]
     aggregate: Literal["mean", "median"]
     expert_average: Literal["metrics", "time"]
+    weights: Mapping[str, float]
     learned: Mapping[str, float]
     variants: Literal["name", "params", "agnostic"] | None
     lower_is_better: bool | None

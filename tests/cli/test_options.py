@@ -26,9 +26,11 @@ SCORING = ("score", "compare", "correlate", "plan", "figure", "report", "watch")
 GIVEN: dict[str, tuple[list[str], Any]] = {
     "preset": (["--preset", "l2metrics-3.1"], "l2metrics-3.1"),
     "measure": (["--measure", "a=reward,b=reward"], {"a": "reward", "b": "reward"}),
+    "measure_for": (["--measure-for", "forward_transfer=reward"], {"forward_transfer": "reward"}),
     "metrics": (["--metrics", "performance_maintenance,saturation"], ["performance_maintenance", "saturation"]),
     "aggregate": (["--aggregate", "median"], "median"),
     "expert_average": (["--expert-average", "time"], "time"),
+    "weights": (["--weight", "a=2,b=0.5"], {"a": 2.0, "b": 0.5}),
     "learned": (["--learned", "{folder}/learned.json"], {"a_1": 0.5}),
     "variants": (["--variants", "agnostic"], "agnostic"),
     "lower_is_better": (["--lower-is-better"], True),

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.command import run_command
 
 import perdure
 from perdure.gather.model import Survey
@@ -93,7 +94,7 @@ def test_what_no_syllabus_asks_about_has_no_score_and_says_so(tmp_path: Path) ->
     found = by_name(capabilities(surveyed(tmp_path)))
     assert list(found) == list(CAPABILITIES)
     for name in ("goal-driven perception", "selective plasticity", "safety"):
-        assert (found[name].score, found[name].why) == (None, "no syllabus measures it")
+        assert (found[name].score, found[name].why) == (None, "no syllabus or metric measures it")
 
 
 def test_without_experts_there_are_answers_and_no_score(tmp_path: Path) -> None:
@@ -123,3 +124,59 @@ def test_a_syllabus_may_name_the_capability_it_asks_about(tmp_path: Path) -> Non
 
 def test_what_metrics_answer_are_core_capabilities() -> None:
     assert {name for one in PRESETS.get("framework-2019").metrics.values() for name in one.answers} <= set(CAPABILITIES)
+
+
+CUSTOM = '''
+from perdure import Curve, metric
+from perdure.scenario import sites
+
+
+@metric(sites.each_learning_block, unit="share", capability="safety")
+def safe_share(learned: Curve) -> float:
+    """Measure the share of safe experiences."""
+    return learned.mean / 10
+
+
+@metric(sites.each_learning_block, unit="ratio", capability="continual learning")
+def steadiness(learned: Curve) -> float:
+    """Measure the end relative to twice the mean."""
+    return learned.terminal / learned.mean / 2
+'''
+
+
+def with_custom(tmp_path: Path, declared: str = CUSTOM) -> Survey:
+    surveyed(tmp_path)
+    (tmp_path / "safety.py").write_text(declared)
+    settings = Settings("framework-2019", metrics=[str(tmp_path / "safety.py")])
+    return survey(tmp_path / "logs", [tmp_path / "info.json"], settings)
+
+
+def test_a_custom_metric_gives_its_capability_a_score(tmp_path: Path) -> None:
+    found = by_name(capabilities(with_custom(tmp_path)))
+    life = (3 + 4) / 2 / 10
+    each = {"ANT-A": (6 + 1) / 2 / 10, "ANT-B": (life + 2 * life) / 2, "CL": (2 + 4) / 2 / 10}
+    safety = found["safety"]
+    assert {one.name.partition(":")[0]: one.score for one in safety.syllabi} == pytest.approx(each)
+    assert safety.score == pytest.approx(sum(each.values()) / 3)
+    assert [(one.metric, one.syllabi) for one in safety.answers] == [("safe_share", 3)]
+    assert safety.meaning == "mean of safe_share"
+
+
+def test_a_custom_ratio_joins_the_ratios_to_experts(tmp_path: Path) -> None:
+    continual = by_name(capabilities(with_custom(tmp_path)))["continual learning"]
+    by_type = {one.name.partition(":")[0]: one.score for one in continual.syllabi}
+    assert by_type == pytest.approx({"ANT-A": 0.5, "ANT-B": 0.5, "CL": (0.5 + (2 / 2 + 4 / 2) / 2) / 2})
+
+
+def test_custom_metrics_of_different_units_are_shown_and_not_averaged(tmp_path: Path) -> None:
+    mixed = CUSTOM.replace('unit="ratio", capability="continual learning"', 'unit="points", capability="safety"')
+    safety = by_name(capabilities(with_custom(tmp_path, mixed)))["safety"]
+    assert (safety.score, len(safety.answers)) == (None, 2)
+    assert "safe_share, steadiness" in (safety.why or "")
+
+
+def test_the_command_line_shows_the_score_of_a_custom_capability(tmp_path: Path) -> None:
+    with_custom(tmp_path)
+    shown = run_command("score", "logs", "--preset", "framework-2019", "--metrics", "safety.py", folder=tmp_path)
+    assert "safety: mean of safe_share (3 syllabi)" in " ".join(shown.stdout.split())
+    assert "safety: no syllabus" not in shown.stdout

@@ -23,6 +23,7 @@ from perdure.log.write.bulk import Cohort, write_cohorts
 from perdure.runner.engines import Event, Work
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import Job, RunPlan
+from perdure.scenario.model import FACTS
 
 _MEASURES: Mapping[str, Direction] = {"reward": "higher", "accuracy": "higher", "error": "lower"}
 
@@ -36,6 +37,10 @@ def check_batched(plan: RunPlan, folder: RunFolder, jobs: Sequence[Job]) -> None
     prepare_devices()
     from perdure.batched.program import Program
 
+    if len(plan.protocol.tells) < len(FACTS):
+        raise ProtocolError(
+            "batched learners are told task, boundaries and mode", "use --engine local, or remove tells", where="tells"
+        )
     program = Program(plan)
     _ = program.learner
     first = next(program.chunks(jobs, 1), ())
@@ -135,6 +140,7 @@ class _Group(Struct):
             {
                 "name": plan.protocol.name,
                 "digest": plan.protocol.digest,
+                "tells": [*FACTS],
                 "scenario": first.scenario,
                 "learner_digest": self.chunk.facts.learner_digest,
             },

@@ -93,8 +93,8 @@ def _show_capabilities(survey: Survey) -> None:
             if capability.learner != learner:
                 continue
             count = len(capability.syllabi)
-            about = capability.why or f"mean of {count} syllab{'us' if count == 1 else 'i'}, relative to experts"
-            text = f"{capability.name}: {about}"
+            over = "" if capability.why else f" ({count} syllab{'us' if count == 1 else 'i'})"
+            text = f"{capability.name}: {capability.meaning}{over}"
             rows.append((Strong(text) if count else text, "", number(capability.score)))
             rows += [(f"  {answer.question}", answer.metric, number(answer.value)) for answer in capability.answers]
         columns = (Column(f"Core Capabilities of {learner}"), Column("metric"), Column("score", "number"))

@@ -21,7 +21,7 @@ Name = Annotated[
     str,
     typer.Argument(
         metavar="LAYOUT",
-        help=f"{join_words(LAYOUTS, 'or')}; [bold]perdure list layouts[/bold] describes each.",
+        help=f"{join_words([*LAYOUTS, 'join'], 'or')}; [bold]perdure list layouts[/bold] describes each.",
         show_default=False,
     ),
 ]
@@ -29,8 +29,12 @@ Tasks = Annotated[
     list[str] | None, typer.Option("--task", metavar="NAME[:VARIANT]...", help="Tasks, each with an optional variant.")
 ]
 Of = Annotated[
-    str | None,
-    typer.Option("--of", metavar="FILE", help="Take the tasks (and, for single, the length) from this syllabus."),
+    list[str] | None,
+    typer.Option(
+        "--of",
+        metavar="FILE...",
+        help="Take the tasks (and, for single, the length) from this syllabus; join puts several one after the other.",
+    ),
 ]
 Learn = Annotated[
     int | None, typer.Option("--learn", help="Total learning experiences per variant.", show_default=False)
@@ -54,18 +58,21 @@ def compose(
     json: Out = "-",
     quiet: Quiet = False,
 ) -> None:
-    """Write a syllabus with a standard layout. The same call gives the same syllabus."""
+    """Write a syllabus with a standard layout, or join several. The same call gives the same syllabus."""
     from perdure.scenario import compose as composers
-    from perdure.scenario.syllabus import read_syllabus, syllabus_text, write_syllabus
+    from perdure.scenario.syllabus import join_syllabi, read_syllabus, syllabus_text, write_syllabus
 
-    source = read_syllabus(of) if of else None
+    parts = [read_syllabus(file) for file in of or ()]
+    source = join_syllabi(parts, name) if len(parts) > 1 or layout == "join" else next(iter(parts), None)
     tasks = composers.chosen_tasks(source, task or ())
-    if layout == "single" and source and learn is None:
+    if layout == "join" and source:
+        syllabus = source
+    elif layout == "single" and source and learn is None:
         label = composers.only_task(tasks).label
         syllabus = composers.single_task_syllabus(source, label, evaluate=evaluate, name=name)
     else:
         if layout not in LAYOUTS:
-            raise UnknownNameError("layout", layout, LAYOUTS)
+            raise UnknownNameError("layout", layout, [*LAYOUTS, "join"])
         if learn is None:
             raise PerdureError("the number of learning experiences per variant is missing", "add --learn N")
         syllabus = composers.compose(

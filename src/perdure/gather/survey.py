@@ -13,7 +13,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from perdure.curves.arrays import Array
-from perdure.errors import NotALogError, PerdureError
+from perdure.errors import NotALogError, PerdureError, UnknownNameError
 from perdure.gather.find import FoundLog, find_lifetimes, unused_experts, with_distinct_ids
 from perdure.gather.joint_learner import (
     compare_with_joint,
@@ -34,6 +34,7 @@ from perdure.log.places import as_text, taskinfo_file
 from perdure.log.read import Options, locate
 from perdure.metrics.declare import METRICS, Threshold
 from perdure.metrics.score import Score, Scorer
+from perdure.scenario.model import Task
 from perdure.settings import OPTIONS, Settings
 from perdure.settings.presets import STANDARD
 from perdure.text import plural
@@ -136,6 +137,7 @@ def survey(
         results = parallel_map(ScoreWorker, job, found, count, progress, worker=worker)
     if learning:
         results = _share_expert_curves(results)
+    _refuse_unknown_tasks(settings.weights, [life.score for result in results for _, life in result.lifetimes])
     scored = [(log, _members(log, result)) for log, result in zip(found, results, strict=True)]
     scored, seeds = _with_names(scored)
     lifetimes = _with_distinct_ids(_compare_with_joint(job, scored, count))
@@ -173,6 +175,14 @@ def survey(
             *(_note_unused_settings(settings) if score_files else ()),
         ),
     )
+
+
+def _refuse_unknown_tasks(weights: Mapping[str, float], scores: Sequence[Score]) -> None:
+    """Refuse weights of tasks that no lifetime has."""
+    tasks = dict.fromkeys(name for score in scores for task in score.tasks for name in (task, Task.parse(task).name))
+    for name in weights if scores else ():
+        if name not in tasks:
+            raise UnknownNameError("task in --weight", name, tasks)
 
 
 def _share_expert_curves(results: Sequence[ScoreResult]) -> list[ScoreResult]:

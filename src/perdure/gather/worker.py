@@ -237,7 +237,13 @@ class _RangeReader:
     def _has_all_bounds(self, log: FoundLog) -> bool:
         """Return whether the log records bounds for every task, so that its rows need not be read twice."""
         settings = self.worker.job.settings
-        if settings.measure or settings.measures or log.lifetime is not None or not log.path.is_dir():
+        if (
+            settings.measure
+            or settings.measures
+            or settings.measure_for
+            or log.lifetime is not None
+            or not log.path.is_dir()
+        ):
             return False
         return states_all_bounds(manifest_in(log.path))
 
@@ -247,7 +253,9 @@ def settle_ranges(worker: ScoreWorker, logs: Sequence[FoundLog], count: int) -> 
     settings = worker.job.settings
     prep = Scorer(settings).prep
     several = len(logs) > 1 or any(log.part is not None for log in logs)
-    if settings.preset != STANDARD or prep.scale == "none" or prep.bounds is not None or not several:
+    if settings.preset != STANDARD or prep.scale == "none" or not several:
+        return None
+    if prep.bounds is not None and not settings.measure_for:
         return None
     return merge_ranges([*chain.from_iterable(parallel_map(_RangeReader, worker.job, logs, count))])
 

@@ -3,7 +3,7 @@
 A learner has `act` and, unless it never learns, `learn`; Perdure then leads it through its lifetime. Or it has `live`,
 and owns its loop. Everything else is optional:
 
-    block_started(situation)    a block begins; `situation` has its task and its spaces
+    block_started(situation)    a block begins; `situation` has its task and its spaces, as far as they are told
     block_ended(situation)      the block is over
     save(folder), restore(folder)   files in an empty folder; makes the learner resumable and clonable
     reseed(seed)                called on a clone, so that clones do not draw the same random numbers
@@ -16,17 +16,18 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perdure import files
 from perdure.errors import LearnerError as LearnerError  # noqa: PLC0414 - perdure.learners exports it
-from perdure.scenario.model import Mode
+from perdure.scenario.model import Fact, Mode
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 Maker = Callable[..., Any]
@@ -38,20 +39,40 @@ _ARRAYS, _RANDOM = "knowledge.npz", "random.json"
 class Situation(Struct, frozen=True):
     """The facts about a block that a learner receives when the block begins.
 
-    If `learning` is False, nothing may be learned: rewards and labels are withheld. Spaces are Gymnasium's for
-    episodes. For batches `inputs` is the shape of one example, `outputs` the number of different labels, and `classes`
-    the labels of this task, if the task reveals them.
+    A fact that the protocol does not tell is None: `block` without boundaries, `mode`, `task` with its `classes`. If
+    `learning` is False, nothing may be learned: rewards and labels are withheld. It is True if the mode is not told.
+    Spaces are Gymnasium's for episodes. For batches `inputs` is the shape of one example, `outputs` the number of
+    different labels, and `classes` the labels of this task, if the task reveals them.
     """
 
-    block: int
-    mode: Mode
-    task: str
+    block: int | None
+    mode: Mode | None
+    task: str | None
     learning: bool
     observation_space: Any = None
     action_space: Any = None
     inputs: tuple[int, ...] | None = None
     outputs: int | None = None
     classes: tuple[int, ...] | None = None
+
+    @property
+    def named_task(self) -> str:
+        """The task. Raise LearnerError if the protocol does not tell it."""
+        if self.task is None:
+            raise LearnerError("this learner needs the task, which is not told", 'add "task" to tells in the protocol')
+        return self.task
+
+    def told(self, tells: Collection[Fact]) -> Situation:
+        """Return the situation without the facts that are not told."""
+        known = "task" in tells
+        return replace(
+            self,
+            block=self.block if "boundary" in tells else None,
+            mode=self.mode if "mode" in tells else None,
+            learning=self.learning or "mode" not in tells,
+            task=self.task if known else None,
+            classes=self.classes if known else None,
+        )
 
 
 class Transition(Struct, frozen=True):

@@ -148,7 +148,7 @@ class QLearningPerTask(QLearning):
 
     def _key(self, situation: Situation) -> str:
         """Return the name of a task's table: the task."""
-        return situation.task
+        return situation.named_task
 
 
 class QLearningIndependent(QLearningPerTask):

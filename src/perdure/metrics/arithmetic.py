@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import mul
 from typing import Literal
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from perdure.curves.model import Curve
+from perdure.scenario.model import Task
 
 Aggregate = Literal["mean", "median"]
 
@@ -140,41 +143,73 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def _median(values: Sequence[float]) -> float:
-    return float(np.median(values))
+def task_weight(task: str, weights: Mapping[str, float]) -> float:
+    """Return the weight of a task, given by its label or by its name without variant; 1 if it has none."""
+    return weights.get(task, weights.get(Task.parse(task).name, 1.0)) if weights else 1.0
 
 
-_AGGREGATES: Mapping[Aggregate, Callable[[Sequence[float]], float]] = {"mean": _mean, "median": _median}
+class Average(msgspec.Struct, frozen=True):
+    """Mean or median of one number per task or pair, in the order of the values that are combined."""
+
+    kind: Aggregate = "mean"
+    weights: tuple[float, ...] = ()
+    """Weight of each task or pair; empty if all count the same."""
+
+    @classmethod
+    def over(cls, keys: Iterable[str], kind: Aggregate, weights: Mapping[str, float]) -> Average:
+        """Return the average over tasks, and pairs `a→b`. A pair counts as the task whose performance it shows, b."""
+        each = tuple(task_weight(key.rpartition("→")[2], weights) for key in keys) if weights else ()
+        return cls(kind, each if len(set(each)) > 1 else ())
+
+    def shares(self, count: int) -> list[float]:
+        """Return the share of each of `count` tasks or pairs."""
+        weights = self.weights or (1.0,) * count
+        return [weight / math.fsum(weights) for weight in weights]
+
+    def __call__(self, numbers: Sequence[float]) -> float:
+        """Return the average of one number per task or pair."""
+        if not self.weights:
+            return _mean(numbers) if self.kind == "mean" else float(np.median(numbers))
+        if self.kind == "mean":
+            return math.fsum(map(mul, self.weights, numbers)) / math.fsum(self.weights)
+        order = np.argsort(numbers)
+        shares = np.cumsum(np.array(self.weights)[order]) / math.fsum(self.weights)
+        # The number at which half of the weight is reached; the mean with the next one if it is exactly half.
+        low, high = (int((shares >= 0.5 + slack).argmax()) for slack in (-_ROUNDING, _ROUNDING))
+        return (float(numbers[order[low]]) + float(numbers[order[high]])) / 2
 
 
-def over_tasks(values: Sequence[Sequence[float]], aggregate: Aggregate) -> float:
+def over_tasks(values: Sequence[Sequence[float]], average: Average) -> float:
     """Return the mean of each task's values, then the mean or median over tasks (or pairs)."""
-    return _AGGREGATES[aggregate]([_mean(numbers) for numbers in values])
+    return average([_mean(numbers) for numbers in values])
 
 
-def first_of_each(values: Sequence[Sequence[float]], aggregate: Aggregate) -> float:
+def first_of_each(values: Sequence[Sequence[float]], average: Average) -> float:
     """Return the mean or median over tasks (or pairs) of the first value of each."""
-    return _AGGREGATES[aggregate]([numbers[0] for numbers in values])
+    return average([numbers[0] for numbers in values])
 
 
-def flat(values: Sequence[Sequence[float]], aggregate: Aggregate) -> float:  # noqa: ARG001
+def flat(values: Sequence[Sequence[float]], average: Average) -> float:
     """Return the mean over all values, whichever task they belong to; there is no mean over tasks to replace."""
-    return _mean([value for numbers in values for value in numbers])
+    if not average.weights:
+        return _mean([value for numbers in values for value in numbers])
+    mean = replace(average, kind="mean")
+    return mean([math.fsum(numbers) for numbers in values]) / mean([len(numbers) for numbers in values])
 
 
-def transfer_logarithms(values: Sequence[Sequence[float]], aggregate: Aggregate) -> Value:
+def transfer_logarithms(values: Sequence[Sequence[float]], average: Average) -> Value:
     """Combine the first log ratio of each pair; flag the result if the contrasts have the opposite sign."""
-    return _first_of_pairs(values, aggregate, 0.0, lambda logarithm: math.tanh(logarithm / 2), 0.0, "contrast")
+    return _first_of_pairs(values, average, 0.0, lambda logarithm: math.tanh(logarithm / 2), 0.0, "contrast")
 
 
-def transfer_ratios(values: Sequence[Sequence[float]], aggregate: Aggregate) -> Value:
+def transfer_ratios(values: Sequence[Sequence[float]], average: Average) -> Value:
     """Combine the first ratio of each pair; flag the result if the contrasts have the opposite sign."""
-    return _first_of_pairs(values, aggregate, 1.0, lambda ratio: (ratio - 1) / (ratio + 1), 0.0, "contrast")
+    return _first_of_pairs(values, average, 1.0, lambda ratio: (ratio - 1) / (ratio + 1), 0.0, "contrast")
 
 
-def transfer_contrasts(values: Sequence[Sequence[float]], aggregate: Aggregate) -> Value:
+def transfer_contrasts(values: Sequence[Sequence[float]], average: Average) -> Value:
     """Combine the first contrast of each pair; flag the result if the ratios are on the other side of 1."""
-    return _first_of_pairs(values, aggregate, 0.0, _ratio_of_contrast, 1.0, "ratio")
+    return _first_of_pairs(values, average, 0.0, _ratio_of_contrast, 1.0, "ratio")
 
 
 def _ratio_of_contrast(contrast: float) -> float:
@@ -183,14 +218,14 @@ def _ratio_of_contrast(contrast: float) -> float:
 
 def _first_of_pairs(
     values: Sequence[Sequence[float]],
-    aggregate: Aggregate,
+    average: Average,
     threshold: float,
     convert: Callable[[float], float],
     other_threshold: float,
     other_name: str,
 ) -> Value:
     firsts = [numbers[0] for numbers in values]
-    value, other = (_AGGREGATES[aggregate](numbers) for numbers in (firsts, [convert(number) for number in firsts]))
+    value, other = (average(numbers) for numbers in (firsts, [convert(number) for number in firsts]))
     above, other_above = value - threshold, other - other_threshold
     opposite = min(abs(above), abs(other_above)) > _ROUNDING and (above > 0) != (other_above > 0)
     flag = f"the mean {other_name} of the same pairs, {other:.3g}, says the opposite"

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, get_type_hints
 import msgspec
 
 from perdure.errors import MetricError, UnknownNameError
-from perdure.metrics.arithmetic import Aggregate, Value, over_tasks
+from perdure.metrics.arithmetic import Average, Value, over_tasks
 from perdure.registry import Registry
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import Site
@@ -27,7 +27,7 @@ from perdure.stopping import Stopped
 CONTINUAL, ADAPTING = "continual learning", "adapting to new tasks"
 """The two Core Capabilities of the 2019 framework."""
 
-Combine = Callable[[Sequence[Sequence[float]], Aggregate], "float | Value"]
+Combine = Callable[[Sequence[Sequence[float]], Average], "float | Value"]
 """Combines the values of each key (none empty) into the lifetime's value; on a log scale, their logarithms."""
 Sites = Callable[[Scenario], Iterator[Site]]
 Better = Literal["higher", "lower"]

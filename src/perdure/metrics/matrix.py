@@ -17,7 +17,7 @@ from perdure.curves.model import Curves
 from perdure.errors import LogError
 from perdure.log.accuracy_matrix import AccuracyMatrix, Array, Cell, MatrixPassage, negated, with_baselines
 from perdure.log.model import Unit
-from perdure.metrics.arithmetic import NoValue
+from perdure.metrics.arithmetic import NoValue, task_weight
 from perdure.metrics.declare import Metric
 from perdure.metrics.measure import ADAPTERS, Context
 from perdure.scenario.model import Scenario
@@ -167,6 +167,8 @@ class Place(msgspec.Struct, frozen=True, eq=False):
     row: int
     column: int
     baselines: Mapping[str, Any]
+    weights: Array
+    """Of each task."""
 
     @property
     def after(self) -> Array:
@@ -283,7 +285,8 @@ def _place(curves: Curves, site: Site, context: Context) -> Place:
     learned, evaluated = site.key if isinstance(site.key, tuple) else (site.key, site.key)
     if site.key == LIFETIME:
         learned = evaluated = matrix.tasks[-1]
-    return Place(matrix, matrix.row[evaluated], matrix.row[learned], context.baselines)
+    weights = np.array([task_weight(task, context.weights) for task in matrix.tasks])
+    return Place(matrix, matrix.row[evaluated], matrix.row[learned], context.baselines, weights)
 
 
 class Learning(msgspec.Struct, frozen=True, eq=False):
@@ -332,6 +335,8 @@ class AccuracySites:
 
     scaled = False
     """Formulas read evaluations as measured: a task whose values never change counts like any other."""
+    of_times = False
+    """Whether places are times, named by the task learned then: their formulas average over tasks."""
 
     def __init__(
         self,
@@ -339,8 +344,11 @@ class AccuracySites:
         places: Callable[[int], Iterable[Cell | int | None]],
         cells: Callable[[int, Any], Iterable[Cell]],
         least: int = 1,
+        *,
+        of_times: bool = False,
     ) -> None:
         """Declare the sites. `places` and `cells` take the number of tasks; `least` tasks must be learned."""
+        self.of_times = of_times
         self.__doc__ = needs
         self._places = places
         self._cells = cells
@@ -449,8 +457,10 @@ new_tasks = AccuracySites(
 )
 histories = AccuracySites(_HISTORY, _all_but_last, _since_learning, least=2)
 whole_lives = AccuracySites(_ALL_SEEN, range, _since_learning)
-stages = AccuracySites(_ALL_SEEN, range, _seen)
-later_stages = AccuracySites(f"two learned tasks, and {_ALL_SEEN}, the second on", _all_but_first, _seen, least=2)
+stages = AccuracySites(_ALL_SEEN, range, _seen, of_times=True)
+later_stages = AccuracySites(
+    f"two learned tasks, and {_ALL_SEEN}, the second on", _all_but_first, _seen, least=2, of_times=True
+)
 ahead_of_learning = AccuracySites(
     "two learned tasks, all but the first evaluated just before they are learned",
     _all_but_first,
@@ -462,6 +472,7 @@ first_task = AccuracySites(
     _all_but_first,
     lambda _count, column: ((0, column),),
     least=2,
+    of_times=True,
 )
 seen_pairs = AccuracySites(_ALL_SEEN, _pairs_since_learning, _now)
 old_pairs = AccuracySites(_HISTORY, _pairs_after_learning, lambda _count, pair: ((pair[0], pair[0]), pair), least=2)

@@ -222,7 +222,12 @@ def average_incremental_accuracy(at: Place) -> float:
 
     Weakness: the first tasks count most, because they are in every mean.
     """
-    return float(at.seen.mean())
+    return _mean_seen(at, at.seen)
+
+
+def _mean_seen(at: Place, values: Array) -> float:
+    """Return the weighted mean over the tasks learned so far."""
+    return float(np.average(values, weights=at.weights[: at.row + 1]))
 
 
 # --- relative to the joint learner ----------------------------------------------------------------
@@ -261,7 +266,7 @@ def omega_all(at: Place) -> float:
 
     Weakness: it depends on how well the joint learner was trained, and the first tasks count most.
     """
-    return _relative(float(at.seen.mean()), float(at.joint[: at.row + 1].mean()))
+    return _relative(_mean_seen(at, at.seen), _mean_seen(at, at.joint[: at.row + 1]))
 
 
 # --- Díaz-Rodríguez et al. ------------------------------------------------------------------------
@@ -300,8 +305,9 @@ def dr_remembering(at: Place) -> float:
     scale = {"percent": 100.0, "fraction": 1.0}.get(at.matrix.unit)
     if scale is None:
         raise NoValue("needs accuracies: a measure of that name, bounds of 0..1 or 0..100, or --unit")
-    changes = (at.after - np.diag(at.after)[:, None])[np.triu_indices(len(at.after), k=1)]
-    return 1.0 - abs(min(float(changes.mean()) / scale, 0.0))
+    rows, columns = np.triu_indices(len(at.after), k=1)
+    change = np.average((at.after - np.diag(at.after)[:, None])[rows, columns], weights=at.weights[rows])
+    return 1.0 - abs(min(float(change) / scale, 0.0))
 
 
 @_measured(sites.unseen_pairs, source=DIAZ_RODRIGUEZ)
@@ -339,9 +345,9 @@ def worst_case_accuracy(at: Place) -> float:
 
     Weakness: it falls with the number of evaluations, as min_accuracy does.
     """
-    count = len(at.matrix.tasks)
-    lowest = [low for low in at.matrix.lowest[:-1] if low is not None]
-    return at.learned / count + (1.0 - 1.0 / count) * float(np.mean(lowest))
+    lowest = [*at.matrix.lowest[:-1], at.learned]
+    known = [place for place, low in enumerate(lowest) if low is not None]
+    return float(np.average(np.array(lowest, dtype=np.float64)[known], weights=at.weights[known]))
 
 
 # --- Powers et al. --------------------------------------------------------------------------------

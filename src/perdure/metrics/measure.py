@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import msgspec
@@ -12,7 +13,7 @@ import numpy as np
 
 from perdure.curves.experts import average_expert, compare_with_experts
 from perdure.curves.model import Curve, Curves, Expert, ExpertComparison, Twin
-from perdure.metrics.arithmetic import Aggregate, NoValue, Value
+from perdure.metrics.arithmetic import Aggregate, Average, NoValue, Value
 from perdure.metrics.declare import Metric
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import LIFETIME, Key, Site, key_text
@@ -70,6 +71,8 @@ class Context(msgspec.Struct, frozen=True):
     baselines: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """By name, e.g. `random_init` and `joint` (a number, or one per task)."""
     expert_average: Literal["metrics", "time"] = "metrics"
+    weights: Mapping[str, float] = msgspec.field(default_factory=dict)
+    """Task → its importance in means over tasks, 1 if it is missing."""
 
 
 Adapter = Callable[[Curves, Site, Context], Any]
@@ -195,7 +198,7 @@ def measure(
             return Measured(None, why=(missing and missing(curves.scenario)) or f"needs {metric.needs}")
         with np.errstate(all="ignore"):
             results = [evaluate(metric, curves, site, context) for site in found]
-            return _combine(metric, curves, found, results, sites.blocks(metric), aggregate)
+            return _combine(metric, curves, found, results, sites.blocks(metric), aggregate, context.weights)
     except Exception as problem:  # a plug-in may do anything
         broken = isinstance(problem, FormulaError)
         why = str(problem) if broken else f"{metric.name} failed: {type(problem).__name__}: {problem}"
@@ -324,6 +327,7 @@ def _combine(
     results: Sequence[tuple[Result, ...] | None],
     blocks: Sequence[tuple[int, ...]],
     aggregate: Aggregate,
+    weights: Mapping[str, float],
 ) -> Measured:
     """Combine the results at all sites. Constant tasks are shown and not counted."""
     by: dict[str, list[float]] = {}
@@ -360,7 +364,7 @@ def _combine(
     # A value as measured means something even if the task never changes.
     reads_curves = any(kind in _CURVES for kind in metric.roles.values())
     constant = curves.uninformative if reads_curves else frozenset[str]()
-    counted = [values for key, values in by.items() if values and tasks[key] not in constant]
+    counted = {key: values for key, values in by.items() if values and tasks[key] not in constant}
     remarks = [Flag(flag) if count == valued else Flag.of_some(flag, count, valued) for flag, count in flags.items()]
     if missing and valued:
         remarks.append(Flag.of_missing(_why(reasons, missing), missing, valued + missing))
@@ -370,7 +374,7 @@ def _combine(
         remarks.append(Flag(f"no expert for {_list(tuple(without))}"))
     value, why = None, None
     if counted:
-        value, more = _combined_value(metric, counted, aggregate)
+        value, more = _combined_value(metric, counted, aggregate, weights)
         remarks += more
     else:
         still = {_CONSTANT: dict.fromkeys(key for key, values in by.items() if values)} if valued else {}
@@ -386,27 +390,39 @@ def _combine(
 
 
 def _combined_value(
-    metric: Metric, values: Sequence[Sequence[float]], aggregate: Aggregate
+    metric: Metric, values: Mapping[str, Sequence[float]], aggregate: Aggregate, weights: Mapping[str, float]
 ) -> tuple[float, tuple[Flag, ...]]:
     """Return the combination of the values of each key, and its flags."""
     logarithms = metric.scale == "log"
-    averaged = [[math.log(number) for number in numbers] for numbers in values] if logarithms else values
-    made = metric.combine(averaged, aggregate)
+    averaged = [[math.log(number) for number in numbers] if logarithms else numbers for numbers in values.values()]
+    made = metric.combine(averaged, combined_as(metric, values, aggregate, weights))
     value, flags = (made.value, made.flags) if isinstance(made, Value) else (made, ())
     if not math.isfinite(value):
         raise FormulaError(f"the values of {metric.name} combine to {value}")
     return math.exp(value) if logarithms else float(value), tuple(map(Flag, flags))
 
 
-def restricted(metric: Metric, measured: Measured, tasks: frozenset[str], aggregate: Aggregate = "mean") -> Measured:
+def combined_as(metric: Metric, keys: Iterable[str], aggregate: Aggregate, weights: Mapping[str, float]) -> Average:
+    """Return the average by which a metric combines the values of tasks or pairs."""
+    of_times = getattr(metric.sites, "of_times", False)  # its formula averages over tasks, at each of its sites
+    return Average.over(keys, aggregate, {} if of_times else weights)
+
+
+def restricted(
+    metric: Metric,
+    measured: Measured,
+    tasks: frozenset[str],
+    aggregate: Aggregate = "mean",
+    weights: Mapping[str, float] = MappingProxyType({}),
+) -> Measured:
     """Return a lifetime's metric over some of its tasks only, computed from the values behind it."""
     kept = {key: values for key, values in measured.by.items() if tasks.issuperset(key.split("→"))}
     experts = {task: marks for task, marks in measured.experts.items() if task in kept}
-    counted = [values for values in kept.values() if values]
+    counted = {key: values for key, values in kept.items() if values}
     if measured.value is None or not counted:
         why = measured.why or f"no value of {', '.join(sorted(tasks))} alone"
         return Measured(None, kept, why, measured.flags, experts)
-    value, _ = _combined_value(metric, counted, aggregate)
+    value, _ = _combined_value(metric, counted, aggregate, weights)
     at = {key: places for key, places in measured.at.items() if key in kept}
     return Measured(value, kept, None, measured.flags, experts, at)
 

@@ -13,8 +13,8 @@ from perdure.log.accuracy_matrix import AccuracyMatrix, Array, MatrixPassage, ex
 from perdure.metrics.arithmetic import flat
 from perdure.metrics.declare import Metric
 from perdure.metrics.matrix import Change
-from perdure.metrics.measure import Context, OverItems, SiteCache, evaluate
-from perdure.scenario.sites import Site
+from perdure.metrics.measure import Context, OverItems, SiteCache, combined_as, evaluate
+from perdure.scenario.sites import Site, key_text
 
 _SMALL = 1e-6
 """Step, in points of 1, from an evaluation whose standard error is unknown or 0."""
@@ -34,9 +34,10 @@ def over_items(metric: Metric, curves: Curves, context: Context, sites: SiteCach
         return None
     matrix, found = passage.matrix, sites.of(metric)
     weights: dict[str, Array] = {}
-    for site in found:
+    shares = combined_as(metric, [key_text(site.key) for site in found], "mean", context.weights).shares(len(found))
+    for site, share in zip(found, shares, strict=True):
         for task, column in dict.fromkeys(_cells(curves, site)):
-            slope = _slope(metric, curves, site, context, task, column) / len(found)
+            slope = _slope(metric, curves, site, context, task, column) * share
             weights.setdefault(task, np.zeros(len(matrix.tasks) + 1))[column] += slope
     variance = below = 0.0
     fewest, paired = math.inf, True

@@ -130,6 +130,20 @@ def chosen_metrics(
     return metrics
 
 
+def measure_of_each(preset: Preset, metrics: Mapping[str, Metric], measures: Mapping[str, str]) -> dict[str, str]:
+    """Return the measures of single metrics by id. Refuse unknown metrics, and those that only comparisons compute."""
+    by_id = {METRICS.canonical(given): measure for given, measure in measures.items()}
+    known = {**preset.metrics, **metrics}
+    for name in by_id:
+        if name in METRICS and not METRICS.get(name).preset:
+            raise MetricError(
+                f"{name} is computed when lifetimes are compared", "give --measure", where="--measure-for"
+            )
+        if name not in known:
+            raise UnknownNameError("metric in --measure-for", name, known)
+    return by_id
+
+
 def _registered(name: str, known: Mapping[str, Metric]) -> Metric:
     try:
         return METRICS.get(name)

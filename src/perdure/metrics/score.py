@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -26,16 +26,18 @@ from perdure.log.model import Identity, Lifetime, Passage
 from perdure.log.places import as_text, printable
 from perdure.log.problem import Caution
 from perdure.log.variants import Settled, settle
+from perdure.metrics.arithmetic import Average
 from perdure.metrics.declare import METRICS, Metric
 from perdure.metrics.matrix import reads_matrix
-from perdure.metrics.measure import Context, Measured, SiteCache, measure
+from perdure.metrics.measure import Context, Flag, Measured, SiteCache, measure
 from perdure.metrics.over_items import over_items
-from perdure.metrics.presets import PRESETS, chosen_metrics, prepared
+from perdure.metrics.presets import PRESETS, chosen_metrics, measure_of_each, prepared
 from perdure.results import Tabular
-from perdure.scenario.model import Block, Scenario
+from perdure.scenario.model import FACTS, Block, Scenario
 from perdure.scenario.sites import each_task_learned, visible_evaluations
 from perdure.settings import UNDECIDING, Settings
 from perdure.settings.presets import STANDARD
+from perdure.text import join_words, number
 
 DEFINITIONS = 3
 """Edition of the definitions. Scores of different editions are never pooled."""
@@ -153,6 +155,8 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
         Task → (min, max) as measured, if they were given or recorded in the log.
     ranges
         Task → the range its values were scaled by; higher is better.
+    other_ranges
+        Measure of single metrics → the same ranges.
     learning_gains
         Task → the rise of its learning curve. For logs under the standard preset.
     expert_gains
@@ -177,7 +181,7 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
         *("unit:identity.unit", "direction:identity.direction", "variants:identity.variants", "order:identity.order"),
         *("dropped_rows", "learning_experiences", "evaluation_experiences", "tasks:identity.tasks", "metrics"),
         *("blocks", "notes", "not_learned", "bounds:named_bounds"),
-        *("ranges:named_ranges", "learning_gains", "expert_gains"),
+        *("ranges:named_ranges", "other_ranges", "learning_gains", "expert_gains"),
     )
 
     identity: Identity
@@ -193,6 +197,7 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
     measures: Mapping[str, str] = msgspec.field(default_factory=dict)
     bounds: Mapping[str, tuple[float, float]] = msgspec.field(default_factory=dict)
     ranges: Mapping[str, Range] = msgspec.field(default_factory=dict)
+    other_ranges: Mapping[str, Mapping[str, Range]] = msgspec.field(default_factory=dict)
     learning_gains: Mapping[str, LearningGain] = msgspec.field(default_factory=dict)
     expert_gains: Mapping[str, tuple[float, ...]] = msgspec.field(default_factory=dict)
     learning: Mapping[str, Array] = msgspec.field(default_factory=dict)
@@ -246,6 +251,12 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
     def protocol_name(self) -> str | None:
         """Name of its protocol."""
         return protocol_name(self.protocol)
+
+    @property
+    def told(self) -> tuple[str, ...] | None:
+        """Facts that its learner was told, of task, boundary and mode. None if not recorded."""
+        tells = self.protocol.get("tells") if isinstance(self.protocol, Mapping) else None
+        return tuple(fact for fact in FACTS if fact in tells) if isinstance(tells, list | tuple) else None
 
     @property
     def learner_digest(self) -> str | None:
@@ -316,6 +327,24 @@ class Score(Tabular, msgspec.Struct, frozen=True, eq=False):
             if not span.given
         }
 
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Task → its importance in means over tasks, if it is not 1."""
+        return deciding_settings(self.how).get("weights") or {}
+
+    @property
+    def measure_for(self) -> Mapping[str, str]:
+        """Metric → its measure, if it is not that of the lifetime."""
+        return deciding_settings(self.how).get("measure_for") or {}
+
+    def mean_over_tasks(self, values: Mapping[str, float]) -> float:
+        """Return the mean of a value per task or pair of tasks."""
+        return Average.over(values, "mean", self.weights)([*values.values()])
+
+    def shares(self, keys: Collection[str]) -> list[float]:
+        """Return the share of each of these tasks, or pairs of tasks, in a mean over them."""
+        return Average.over(keys, "mean", self.weights).shares(len(keys))
+
     def sign(self, task: str) -> float:
         """Return −1 if lower values of a task's measure are better, else 1."""
         way = self.identity.direction
@@ -342,10 +371,19 @@ def protocol_name(protocol: Any) -> str | None:
     if isinstance(protocol.get("name"), str) and protocol["name"]:
         digest = protocol.get("digest")
         return f"{protocol['name']}@{digest[:8]}" if isinstance(digest, str) and digest else str(protocol["name"])
-    content = {key: value for key, value in protocol.items() if key not in ("seed", "seeds", "learner_digest")}
+    content = {key: value for key, value in protocol.items() if key not in ("seed", "seeds", "learner_digest", "tells")}
     if not content:
         return None
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:8]
+
+
+def told_words(told: Sequence[str]) -> str:
+    """Return what a learner was told, and what it was not, in words."""
+    names = {"task": "the task", "boundary": "where blocks begin", "mode": "whether it is evaluated"}
+    known, withheld = ([names[fact] for fact in FACTS if (fact in told) is wanted] for wanted in (True, False))
+    if not withheld:
+        return f"was told {join_words(known)}"
+    return f"was told {join_words(known, 'and') if known else 'nothing'}, not {join_words(withheld, 'or')}"
 
 
 def learner_digest(protocol: Any) -> str | None:
@@ -387,6 +425,7 @@ class Scorer:
         self.preset = PRESETS.get(self.settings.preset)
         self.prep: Preparation = prepared(self.settings, self.preset)
         self.metrics: dict[str, Metric] = chosen_metrics(self.preset, self.settings.metrics, self.settings.margins)
+        self.measure_for = measure_of_each(self.preset, self.metrics, self.settings.measure_for)
         self.experts = experts or Experts()
         self.left_out: dict[str, str] = dict(self.experts.left_out)
         """Path and reason of every expert that no lifetime could use so far."""
@@ -409,6 +448,7 @@ class Scorer:
         `identity` is known from the lifetime's place. Its tasks, their order and the like are filled in here.
         """
         curves = self._curves(lifetime)
+        others = {measure: self._curves(lifetime, measure) for measure in set(self.measure_for.values())}
         is_matrix = isinstance(lifetime, MatrixLifetime)
         passage, scenario = curves.passage, curves.scenario
         unfinished = ("this lifetime is incomplete",) if lifetime.complete is False else ()
@@ -416,7 +456,7 @@ class Scorer:
             identity=_identified(identity or Identity(lifetime.id), lifetime, curves),
             preset=self.preset.name,
             how=self.how,
-            metrics=self._measured(curves),
+            metrics=self._measured(curves, others),
             # The blocks of a matrix have no length, and nothing is known of its learning.
             blocks=() if is_matrix else (self.preset.summarise or summaries)(curves),
             learning_experiences=scenario.learning_experiences,
@@ -426,6 +466,7 @@ class Scorer:
                 *lifetime.notes,
                 *unfinished,
                 *curves.notes,
+                *(f"{measure}: {note}" for measure, other in others.items() for note in other.notes),
                 *_unknown_tasks(self.settings.learned, scenario),
                 *self._other_code(lifetime),
                 *((_NO_EXPERTS,) if is_matrix and self.experts.lifetimes else ()),
@@ -434,6 +475,7 @@ class Scorer:
             measures=passage.measures,
             bounds={} if is_matrix else _known_bounds(curves),
             ranges={} if is_matrix else curves.ranges,
+            other_ranges={} if is_matrix else {measure: other.ranges for measure, other in others.items()},
             learning_gains={} if is_matrix or self.preset.name != STANDARD else _learning_gains(curves),
             expert_gains={} if is_matrix or self.preset.name != STANDARD else _expert_gains(curves),
             **(_learning_curves(curves) if self.learning and not is_matrix else {}),
@@ -447,17 +489,24 @@ class Scorer:
         """Return the ranges of a lifetime that come from its data; None for a matrix."""
         if isinstance(lifetime, MatrixLifetime):
             return None
-        curves = self._curves(lifetime, named_bounds=False)  # all lifetimes together decide them
-        return {curves.range_key(task): span for task, span in curves.ranges.items() if not span.given}
+        # All lifetimes together decide the bounds that a measure's name implies.
+        measures = (None, *set(self.measure_for.values()))
+        each = [self._curves(lifetime, measure, named_bounds=False) for measure in measures]
+        return {
+            curves.range_key(task): span for curves in each for task, span in curves.ranges.items() if not span.given
+        }
 
-    def _curves(self, lifetime: Lifetime, *, named_bounds: bool = True) -> Curves:
+    def _curves(self, lifetime: Lifetime, of_metrics: str | None = None, *, named_bounds: bool = True) -> Curves:
+        """Return the curves of the measure, or of another one that some metrics have."""
         settings = self.settings
-        measure = lifetime.measured(settings.measures or settings.measure)
+        measure = lifetime.measured(of_metrics or settings.measures or settings.measure)
         direction: Directed = lifetime.measures[measure] if isinstance(measure, str) else lifetime.measures
-        if settings.lower_is_better is not None:
+        if settings.lower_is_better is not None and of_metrics is None:
             direction = "lower" if settings.lower_is_better else "higher"
         named = named_bounds and self.prep.named_bounds
         prep = msgspec.structs.replace(self.prep, variants=self.prep.variants or lifetime.variants, named_bounds=named)
+        if of_metrics is not None:
+            prep = msgspec.structs.replace(prep, bounds=None)  # they are those of the other metrics' measure
         settled = self.settled
         if settled is None and prep.variants == "params":
             settled = settle([lifetime.sets, *(expert.sets for expert in self.experts.lifetimes)])
@@ -477,8 +526,11 @@ class Scorer:
             return msgspec.structs.replace(curves, notes=(*curves.notes, note))
         return msgspec.structs.replace(curves, twin=compared)
 
-    def _measured(self, curves: Curves) -> dict[str, Measured]:
-        """Measure every metric. For a matrix, metrics of logs that were requested by name have a reason instead."""
+    def _measured(self, curves: Curves, others: Mapping[str, Curves]) -> dict[str, Measured]:
+        """Measure every metric, some by another measure.
+
+        For a matrix, metrics of logs that were requested by name have a reason instead.
+        """
         metrics, unavailable = self.metrics, dict[str, Measured]()
         if isinstance(curves.passage, MatrixPassage):
             metrics = {name: metric for name, metric in self.metrics.items() if reads_matrix(metric)}
@@ -495,9 +547,19 @@ class Scorer:
             unavailable = {name: Measured(None, why=_needs_log(self.metrics[name])) for name in asked}
         sites, aggregate = self._sites_of(curves.scenario), self.settings.aggregate
         measured = {
-            name: measure(metric, curves, self._context, sites=sites, aggregate=aggregate)
+            name: measure(
+                metric,
+                others.get(self.measure_for.get(name, ""), curves),
+                self._context,
+                sites=sites if name not in self.measure_for else None,  # other rows may count
+                aggregate=aggregate,
+            )
             for name, metric in metrics.items()
         }
+        for name, own in self.measure_for.items():
+            if name in measured:
+                flags = (*measured[name].flags, Flag(f"measured by {own}"))
+                measured[name] = msgspec.structs.replace(measured[name], flags=flags)
         if isinstance(curves.passage, MatrixPassage) and curves.passage.matrix.errors:
             measured = {
                 name: replace(value, over_items=over_items(metrics[name], curves, self._context, sites))
@@ -519,13 +581,13 @@ class Scorer:
         settings = self.settings
         baselines = {"random_init": settings.random_init, "joint": settings.joint, "unit": settings.unit}
         known = {name: value for name, value in baselines.items() if value is not None}
-        return Context(known, expert_average=settings.expert_average)
+        return Context(known, expert_average=settings.expert_average, weights=settings.weights)
 
     def _expert_logs(
         self, measure: MeasureNames, direction: Directed, prep: Preparation, settled: Settled | None
     ) -> tuple[ExpertLog, ...]:
         """Return the experts, smoothed; they are kept for the next lifetime with the same measure and tasks."""
-        wanted = self.settings.measures or measure
+        wanted = measure if measure in self.measure_for.values() else self.settings.measures or measure
         key = (str(wanted), str(direction), prep.variants)
         if key in self._logs and settled is self.settled:
             return self._logs[key]
@@ -541,7 +603,7 @@ class Scorer:
 
     def _opposed_experts(self, measure: MeasureNames, direction: Directed) -> dict[str, str]:
         """Return the experts whose manifests give a measure the opposite direction, by place, with the reason."""
-        if self.settings.lower_is_better is not None:
+        if self.settings.lower_is_better is not None and measure not in self.measure_for.values():
             return {}
         directions = {str(measure): direction} if isinstance(direction, str) else direction
         opposed: dict[str, str] = {}
@@ -628,6 +690,16 @@ def deciding(settings: Mapping[str, Any]) -> str:
 def deciding_settings(how: str) -> Mapping[str, Any]:
     """Return the settings in `Score.how`, which all lifetimes of a survey share."""
     return dict(json.loads(how or "{}"))
+
+
+def stated_settings(score: Score) -> tuple[str, ...]:
+    """Return task weights and the measures of single metrics, which every output states."""
+    texts = [f"{metric} by {measure}" for metric, measure in score.measure_for.items()]
+    if weights := score.weights:
+        foreign = "" if score.preset == STANDARD else f"; weights are not part of {score.preset}"
+        listed = ", ".join(f"{task} {number(weight)}" for task, weight in weights.items())
+        texts.append(f"tasks weighted ({listed}; others 1{foreign})")
+    return tuple(texts)
 
 
 def is_scaled(how: str) -> bool:

@@ -76,6 +76,7 @@ def settings_for(
     return settings.replace(  # outputs name metrics by their ids
         metrics=tuple(METRICS.canonical(metric) for metric in settings.metrics),
         margins={METRICS.canonical(metric): margin for metric, margin in settings.margins.items()},
+        measure_for={METRICS.canonical(metric): measure for metric, measure in settings.measure_for.items()},
     )
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from perdure import __version__
 from perdure.metrics.matrix_formulas import average_accuracy, bwt, learning_accuracy
-from perdure.metrics.score import DEFINITIONS
+from perdure.metrics.score import DEFINITIONS, told_words
 from perdure.reports.data import table_metrics
 from perdure.reports.thinned import MEMORY_COLUMNS, thinned_lifetime
 from perdure.settings.presets import STANDARD
@@ -53,6 +53,9 @@ def _data(data: GroupedSurvey) -> Iterator[str]:
         matrices = any(group.unit for group in counted)
         source = "read from accuracy matrices" if matrices else "read from logs of every experience"
         yield f"The measure was {join_words(measures)}, {source}."
+    stated = dict.fromkeys(text for group in counted for text in group.stated)
+    if stated:
+        yield f"Settings: {'; '.join(stated)}."
     scores = data.survey.scores
     counts = [
         _range("task", {len(score.tasks) for score in scores}),
@@ -61,6 +64,10 @@ def _data(data: GroupedSurvey) -> Iterator[str]:
     ]
     if any(counts):
         yield f"A lifetime has {join_words(filter(None, counts))}."
+    told = {score.learner: score.told for score in scores if score.told is not None}
+    for facts in dict.fromkeys(told.values()):
+        who = join_words(learner or "the learner" for learner, own in told.items() if own == facts)
+        yield f"{'Each learner' if len(set(told.values())) == 1 else who} {told_words(facts)}."
     if data.left_out:
         reasons = Counter(why for _, why in data.left_out).most_common(3)
         texts = [f"{count} × {why}" if count > 1 else why for why, count in reasons]

@@ -291,7 +291,7 @@ def capabilities(data: GroupedSurvey) -> Table:
     """Return each learner's Core Capabilities of 2019, and the questions behind each score."""
     rows: list[tuple[Cell, ...]] = []
     for item in capabilities_of(data.survey):
-        rows.append((item.learner, item.name, item.why or "mean ratio to experts", "", item.score, len(item.syllabi)))
+        rows.append((item.learner, item.name, item.meaning, "", item.score, len(item.syllabi)))
         rows += [("", "", part.question, part.metric, part.value, part.syllabi) for part in item.answers]
     columns = (
         Column("learner"),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import gymnasium
+from msgspec.structs import replace
 
 from perdure.errors import LearnerError
 from perdure.learners.interface import Situation
@@ -38,6 +39,7 @@ class LifeBlock:
         """Whether anything may be learned; if not, rewards and labels are withheld."""
         self.where = f"block {index} ({self.mode} {self.task})"
         self.kind = life.kinds[self.task]
+        self.tells = life.tells
         self._block = block
         self._life = life
         self._lived = 0
@@ -57,11 +59,21 @@ class LifeBlock:
 
     @property
     def situation(self) -> Situation:
-        """The facts about this block that the learner receives."""
-        if self.is_batches:
-            return Situation(self.index, self.mode, self.task, self.learning)
-        opened = self._life.episodes_of(self.task)
-        return Situation(self.index, self.mode, self.task, self.learning, opened.observation_space, opened.action_space)
+        """The facts about this block that the learner may know."""
+        situation = Situation(self.index, self.mode, self.task, self.learning)
+        if not self.is_batches:
+            opened = self._life.episodes_of(self.task)
+            spaces = {"observation_space": opened.observation_space, "action_space": opened.action_space}
+            situation = replace(situation, **spaces)
+        return situation.told(self.tells)
+
+    @property
+    def changes_next(self) -> bool:
+        """Whether the learner may know that this block is over: it is told, or the next situation differs."""
+        following = self.index + 1
+        if "boundary" in self.tells or following == len(self._life.scenario.blocks):
+            return True
+        return LifeBlock(self._life, following).situation != self.situation
 
     def episodes(self) -> Iterator[LivedEpisode]:
         """Yield each episode, a Gymnasium environment to reset once and step to its end.
@@ -78,7 +90,7 @@ class LifeBlock:
 
     def env(self) -> BlockEnv:
         """Return the whole block as one environment, in which each reset starts the next episode."""
-        return BlockEnv(self.episodes(), self.situation)
+        return BlockEnv(self.episodes(), self.situation, self.where)
 
     def dataset(self) -> Dataset:
         """Return the batches of the block, for the loop of a classification learner."""
@@ -199,11 +211,11 @@ class BlockEnv(gymnasium.Env[Any, Any]):
     on their own; a step is then refused.
     """
 
-    def __init__(self, episodes: Iterator[LivedEpisode], situation: Any) -> None:
+    def __init__(self, episodes: Iterator[LivedEpisode], situation: Situation, where: str) -> None:
         self.observation_space = situation.observation_space
         self.action_space = situation.action_space
         self.exhausted = False
-        self._where = f"block {situation.block} ({situation.mode} {situation.task})"
+        self._where = where
         self._episodes = episodes
         self._current: LivedEpisode | None = None
         self._last: Any = None

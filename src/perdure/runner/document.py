@@ -18,6 +18,7 @@ from msgspec import Meta
 from perdure import files
 from perdure.errors import PerdureError, nearest
 from perdure.scenario.layouts import LAYOUTS
+from perdure.scenario.model import FACTS, Fact
 from perdure.settings import OPTIONS
 
 MOST_LIVES = 100_000
@@ -49,6 +50,11 @@ def _are_amounts(value: Any) -> bool:
     return all(map(_is_amount, value.values()))
 
 
+def _are_file_names(value: Any) -> bool:
+    names = [value] if isinstance(value, str) else value
+    return bool(names) and all(name.strip() and "\0" not in name for name in names)
+
+
 class StrictStruct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table of a protocol, which takes no unknown keys."""
 
@@ -61,7 +67,6 @@ T = TypeVar("T", bound=StrictStruct)
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
 Text = Annotated[str, Takes("text", lambda value: value.strip() != "")]
-FileName = Annotated[str, Takes("the name of a file", lambda value: value.strip() != "" and "\0" not in value)]
 Name = Annotated[
     str,
     Meta(extra_json_schema={"pattern": r"^[^./\\][^/\\]*$"}),
@@ -95,8 +100,8 @@ class ScenarioTable(StrictStruct, frozen=True):
     }
 
     name: Name | None = None
-    file: FileName | None = None
-    """A syllabus, beside the protocol."""
+    file: Annotated[str | list[str], Takes("the name of a file, or a list of names", _are_file_names)] | None = None
+    """A syllabus, beside the protocol; or several, which are joined."""
     syllabus: dict[str, Any] | None = None
     """A syllabus, in place; what a run folder keeps of a file."""
     layout: Annotated[Text, Meta(extra_json_schema={"enum": [*LAYOUTS]})] | None = None
@@ -194,6 +199,10 @@ class ProtocolTable(StrictStruct, frozen=True, kw_only=True):
     flagged one."""
     twin: bool = False
     """Whether each lifetime is also run by a learner that starts again in every block: its stateless twin."""
+    tells: Annotated[list[Fact], Takes('a list with some of "task", "boundary" and "mode", or []')] = msgspec.field(
+        default_factory=lambda: [*FACTS]
+    )
+    """Facts that learners may know: the task, where blocks begin and end, and learning or evaluation."""
     primary: Text | None = None
     """The metric by which learners are compared first: tested alone, and the others only if it differs."""
     learner: LearnerTable | None = None

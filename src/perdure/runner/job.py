@@ -176,6 +176,7 @@ def _opened(
             **({"primary": protocol.primary} if protocol.primary else {}),
         },
         step_limit=protocol.limits.steps_per_episode,
+        tells=protocol.tells,
         states=folder.states(job).folder if job.role != "twin" else None,  # it has no state to go on from
         progress=progress,
     )

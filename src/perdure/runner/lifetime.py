@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
@@ -23,7 +23,7 @@ from perdure.results import to_plain
 from perdure.runner.block import LifeBlock
 from perdure.runner.resume import Checkpoint, States
 from perdure.runner.seeds import Seeds
-from perdure.scenario.model import Scenario
+from perdure.scenario.model import FACTS, Fact, Scenario
 from perdure.scenario.syllabus import Syllabus, read_syllabus, syllabus_text
 from perdure.tasks.catalogue import task_kind
 from perdure.tasks.datasets import Dataset
@@ -43,6 +43,7 @@ def run_lifetime(
     role: Role = "life",
     protocol: Mapping[str, Any] | None = None,
     step_limit: int = STEP_LIMIT,
+    tells: Collection[Fact] = FACTS,
     states: str | os.PathLike[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> LiveRun:
@@ -72,6 +73,8 @@ def run_lifetime(
         Facts about the protocol, for the manifest.
     step_limit
         Number of steps after which an episode is truncated.
+    tells
+        Facts that the learner may know, of ``"task"``, ``"boundary"`` and ``"mode"``.
     states
         Folder in which a learner that can be saved is saved after each block. If the lifetime was interrupted, it
         continues from there.
@@ -104,6 +107,9 @@ def run_lifetime(
     """
     if role not in get_args(Role):
         raise UnknownNameError("role", str(role), get_args(Role))
+    for fact in tells:
+        if fact not in FACTS:
+            raise UnknownNameError("fact in tells", str(fact), FACTS)
     syllabus = _as_syllabus(scenario)
     into = Path(into) if into is not None else logs_folder()
     name = name or f"{_safe(syllabus.scenario.name)}-{time.time_ns() // 1_000_000}"
@@ -124,11 +130,12 @@ def run_lifetime(
         info=msgspec.json.decode(syllabus_text(syllabus)),
         join=resumed is not None,
         role=role,
-        protocol={**protocol, "seeds": to_plain(seeds)},
+        protocol={**protocol, "tells": [fact for fact in FACTS if fact in tells], "seeds": to_plain(seeds)},
     )
     digest = protocol.get("learner_digest")
     position = replace(resumed or Checkpoint(name, 0, 0, 0, None, seeds), learner_digest=digest)
-    return LiveRun(syllabus, kinds, journal, instance, position, saved, step_limit, progress or (lambda _: None))
+    report = progress or (lambda _: None)
+    return LiveRun(syllabus, kinds, journal, instance, position, saved, step_limit, report, frozenset(tells))
 
 
 class LiveRun:
@@ -172,6 +179,7 @@ class LiveRun:
         states: States | None,
         step_limit: int,
         progress: Callable[[int], None],
+        tells: Collection[Fact] = FACTS,
     ) -> None:
         self.syllabus = syllabus
         self.scenario = syllabus.scenario
@@ -184,6 +192,7 @@ class LiveRun:
         self.step_limit = step_limit
         self.tasks = {task.label: task for task in self.scenario.tasks}
         self.measures = journal.measures
+        self.tells = tells
         self._states = states
         self._progress = progress
         self._opened: dict[str, Episodes] = {}
@@ -394,6 +403,7 @@ def _safe(name: str) -> str:
 def lead(life: LiveRun, learner: Any) -> None:
     """Take `learner` through the whole of `life`; a learner with `live` has a loop of its own."""
     with life:
+        _refuse_untold(life, learner)
         if isinstance(learner, SelfLed):
             learner.live(life)
             if not life.over:
@@ -407,13 +417,25 @@ def lead(life: LiveRun, learner: Any) -> None:
             raise LearnerError(
                 f"{type(learner).__name__} has neither act(observation) nor live(life)", "a learner needs one of them"
             )
+        last: Situation | None = None
         for block in life:
-            _lead_block(life, block, learner)
+            last = _lead_block(life, block, learner, last)
 
 
-def _lead_block(life: LiveRun, block: LifeBlock, learner: Any) -> None:
+def _refuse_untold(life: LiveRun, learner: Any) -> None:
+    """Refuse a learner that owns its loop, and so sees every block, if it may not know everything."""
+    if isinstance(learner, SelfLed) and not isinstance(learner, Stateless) and set(life.tells) < set(FACTS):
+        raise LearnerError(
+            f"{type(learner).__name__}.live goes through the blocks itself, so it sees task, boundaries and mode",
+            "give it act and learn in place of live, or tell all three",
+            file=life.name,
+        )
+
+
+def _lead_block(life: LiveRun, block: LifeBlock, learner: Any, last: Situation | None = None) -> Situation | None:
+    """Take the learner through a block; return its situation. `last` is the one before, which it knows."""
     try:
-        (_lead_batches if block.is_batches else _lead_episodes)(block, learner, life.freeze)
+        return (_lead_batches if block.is_batches else _lead_episodes)(block, learner, life.freeze, last)
     except (LearnerError, TaskError) as problem:
         raise problem.with_place(file=block.where) from problem
     except ValueError as problem:
@@ -427,12 +449,15 @@ def _lead_block(life: LiveRun, block: LifeBlock, learner: Any) -> None:
         ) from problem
 
 
-def _lead_episodes(block: LifeBlock, learner: Any, freeze: Callable[[], None]) -> None:
+def _lead_episodes(
+    block: LifeBlock, learner: Any, freeze: Callable[[], None], last: Situation | None
+) -> Situation | None:
     situation = block.situation
-    _notify(learner, "block_started", situation)
+    if situation != last:
+        _notify(learner, "block_started", situation)
     freeze()  # only now: a learner may build its model when it first sees the spaces
-    act, learning = learner.act, situation.learning
-    learn = _learning_method(learner) if learning else None
+    act = learner.act
+    learn = _learning_method(learner) if block.learning else None
     for episode in block.episodes():
         observation, _ = episode.reset()
         observation = _read_only(observation)
@@ -445,10 +470,14 @@ def _lead_episodes(block: LifeBlock, learner: Any, freeze: Callable[[], None]) -
                 learn(Transition(observation, action, float(reward), following, terminated, truncated))
             observation = following
             ended = terminated or truncated
-    _notify(learner, "block_ended", situation)
+    if block.changes_next:
+        _notify(learner, "block_ended", situation)
+    return situation
 
 
-def _lead_batches(block: LifeBlock, learner: Any, freeze: Callable[[], None]) -> None:
+def _lead_batches(
+    block: LifeBlock, learner: Any, freeze: Callable[[], None], last: Situation | None
+) -> Situation | None:
     dataset = block.dataset()
     dataset.reset()
     situation: Situation | None = None
@@ -459,15 +488,18 @@ def _lead_batches(block: LifeBlock, learner: Any, freeze: Callable[[], None]) ->
         inputs = _read_only(batch["inputs"])
         if situation is None:  # the first batch shows how large an example is
             shape = tuple(np.shape(inputs)[1:])
-            situation = replace(block.situation, inputs=shape, outputs=info.get("outputs"), classes=info.get("classes"))
-            _notify(learner, "block_started", situation)
+            described = {"inputs": shape, "outputs": info.get("outputs"), "classes": info.get("classes")}
+            situation = replace(block.situation, **described).told(block.tells)  # classes are the task's
+            if situation != last:
+                _notify(learner, "block_started", situation)
             freeze()
         predictions = learner.act(inputs)
         labels = dataset.get_labels(batch["id"], predictions)
         if labels is not None and learn is not None:
             learn(Answer(inputs, predictions, np.asarray(labels)))
-    if situation is not None:
+    if situation is not None and block.changes_next:
         _notify(learner, "block_ended", situation)
+    return situation
 
 
 def _learning_method(learner: Any) -> Callable[[Any], None] | None:
@@ -503,6 +535,7 @@ class Stateless:
         """Take a new learner through each block of `life`."""
         for block in life:
             learner = self._make()
+            _refuse_untold(life, learner)
             if isinstance(learner, SelfLed):
                 learner.live(_OneBlock(life, block))
             else:

@@ -33,8 +33,8 @@ from perdure.runner.seeds import Seeds, seed_for
 from perdure.sample_size import lifetimes_by_rule
 from perdure.scenario.compose import compose, parse_task
 from perdure.scenario.document import read_source
-from perdure.scenario.model import Task
-from perdure.scenario.syllabus import Syllabus, parse_syllabus
+from perdure.scenario.model import FACTS, Fact, Task
+from perdure.scenario.syllabus import Syllabus, checked_syllabus, join_syllabi, parse_syllabus, syllabus_text
 from perdure.settings import read_settings
 
 _MOST_DOTS = 200
@@ -81,6 +81,8 @@ class Protocol(msgspec.Struct, frozen=True):
     """Experts per task variant."""
     twin: bool
     """Whether each lifetime also has a twin, whose learner starts again in every block."""
+    tells: tuple[Fact, ...]
+    """Facts that learners may know."""
     primary: str | None
     """The metric that comparisons test first."""
     seed: int
@@ -228,6 +230,7 @@ def _parse(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         lifetimes=lifetimes,
         experts=table.experts,
         twin=table.twin,
+        tells=tuple(fact for fact in FACTS if fact in table.tells),
         primary=table.primary,
         seed=table.seed,
         seeds=Seeds(
@@ -279,7 +282,7 @@ def _scenario(
 def _syllabus(table: ScenarioTable, where: str, folder: Path) -> Syllabus:
     """Return the syllabus that a scenario names or holds."""
     if table.file is not None:
-        text, name = read_source(table.file, folder)
+        text, name = _source(table.file, folder)
     else:
         text, name = json.dumps(table.syllabus), table.name or "syllabus"
     syllabus, problems = parse_syllabus(text, name)
@@ -289,13 +292,22 @@ def _syllabus(table: ScenarioTable, where: str, folder: Path) -> Syllabus:
     return syllabus
 
 
+def _source(file: str | list[str], folder: Path) -> tuple[str, str]:
+    """Return the text and the place of a syllabus; of several, which are joined."""
+    if isinstance(file, str):
+        return read_source(file, folder)
+    parts = [checked_syllabus(*read_source(name, folder)) for name in file]
+    joined = join_syllabi(parts)
+    return syllabus_text(joined), joined.scenario.name
+
+
 def _inline_files(content: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Return the document with the content of each file in place of its name."""
 
     def inlined(scenario: Mapping[str, Any]) -> dict[str, Any]:
         if "file" not in scenario:
             return dict(scenario)
-        text, name = read_source(scenario["file"], folder)
+        text, name = _source(scenario["file"], folder)
         document = {"name": name, **json.loads(text)}
         return {**{key: value for key, value in scenario.items() if key != "file"}, "syllabus": document}
 

@@ -21,6 +21,9 @@ UNSAFE_PATH = r"(?:^|[\\/])\.\.(?:[\\/]|$)"
 
 Mode = Literal["learn", "evaluate"]
 Subtype = Literal["wake", "sleep"]
+Fact = Literal["task", "boundary", "mode"]
+FACTS: tuple[Fact, ...] = ("task", "boundary", "mode")
+"""Facts that a learner may know: the task, where blocks begin and end, and whether it is evaluated."""
 
 
 class Task(Struct, frozen=True):

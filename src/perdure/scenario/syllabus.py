@@ -87,7 +87,12 @@ def read_syllabus(path: str | os.PathLike[str]) -> Syllabus:
     >>> perdure.read_syllabus("pong.json").scenario.learning_experiences
     100
     """
-    syllabus, problems = parse_syllabus(*read_source(path))
+    return checked_syllabus(*read_source(path))
+
+
+def checked_syllabus(text: str, path: str) -> Syllabus:
+    """Return the syllabus that `text` describes. Raise ScenarioError if it has errors."""
+    syllabus, problems = parse_syllabus(text, path)
     errors = [problem for problem in problems if problem.level == "error"]
     if errors:
         lines = "".join(f"\n  {problem}" for problem in errors[:5])
@@ -125,6 +130,64 @@ def parse_syllabus(text: str | bytes, place: str = "syllabus") -> tuple[Syllabus
             "remove it, or check its name",
         )
     return _syllabus(header.name, header.info, episode_runs, tasks), note.problems()
+
+
+def join_syllabi(syllabi: Sequence[Syllabus], name: str | None = None) -> Syllabus:
+    """Join syllabi into one lifetime: block and phase numbers continue.
+
+    Parameters
+    ----------
+    syllabi
+        The syllabi, in order.
+    name
+        Name of the scenario. By default the names of the syllabi, joined by ``+``.
+
+    Returns
+    -------
+    Syllabus
+        All their blocks. Parameter sets of a task that differ between syllabi are variants of it.
+
+    Raises
+    ------
+    ScenarioError
+        If a task or a variant differs between the syllabi.
+
+    Examples
+    --------
+    >>> parts = [perdure.compose("single", [task], learn=100, evaluate=10) for task in ("pong", "breakout")]
+    >>> perdure.join_syllabi(parts)
+    Syllabus('single-0+single-0', 2 tasks, 2 learning blocks, 4 evaluation blocks)
+    """
+    if not syllabi:
+        raise ScenarioError("no syllabus to join", "give one or more")
+    joined = name or "+".join(syllabus.scenario.name for syllabus in syllabi)
+    tasks: dict[str, Task] = {}
+    phases: list[str] = []
+    for syllabus in syllabi:
+        last = int(phases[-1].partition(".")[0]) if phases else 0
+        for phase in syllabus.phases:
+            number, _, side = phase.partition(".")
+            phases.append(f"{int(number) + last}.{side}")
+        for task in syllabus.scenario.tasks:
+            known = tasks.setdefault(task.name, task)
+            if (known.env, known.bounds) != (task.env, task.bounds):
+                fix = "give it one of each, or another name in one syllabus"
+                raise ScenarioError(
+                    f"the task {task.name!r} differs in env or bounds", fix, file=syllabus.scenario.name
+                )
+    infos = [syllabus.scenario.info for syllabus in syllabi]
+    shared = {key: value for key, value in infos[0].items() if all(info.get(key) == value for info in infos)}
+    parts = [syllabus.scenario for syllabus in syllabi]
+    described = {task.label: task for scenario in reversed(parts) for task in scenario.tasks}
+    blocks = [block for scenario in parts for block in scenario.blocks]
+    whole = Syllabus(
+        Scenario.of(joined, blocks, described.values(), {**shared, "joined": [part.name for part in parts]}),
+        tuple(phases),
+        tuple(steps for syllabus in syllabi for steps in syllabus.steps),
+        tuple(info for syllabus in syllabi for info in syllabus.infos),
+    )
+    # Written and read again, because parameter sets of all parts settle the variants of a task.
+    return checked_syllabus(syllabus_text(whole), joined)
 
 
 def _instructions(value: dict[str, Any], place: str) -> Iterable[tuple[Steps, Any]]:

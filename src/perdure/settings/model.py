@@ -60,6 +60,8 @@ class Settings(msgspec.Struct, frozen=True):
         Name of a preset; `perdure list presets` lists them.
     measure
         Measure to score, for all tasks, or a mapping from task to measure. By default the first one declared.
+    measure_for
+        Metric → its measure, if it is not that of the other metrics.
     prep
         Preparation in place of the preset's. Other settings change it.
     metrics
@@ -68,6 +70,8 @@ class Settings(msgspec.Struct, frozen=True):
         Average over tasks or over pairs.
     expert_average
         Average the values per expert, or the experts' curves first.
+    weights
+        Task → its importance in every mean over tasks, by label or by name without variant. Others have 1.
     learned
         Task → the performance, as measured, at which it counts as learned.
     variants
@@ -149,6 +153,17 @@ class Settings(msgspec.Struct, frozen=True):
             type=str | Mapping[str, str],
         ),
     ] = None
+    measure_for: Annotated[
+        Mapping[str, str],
+        Option(
+            "--measure-for",
+            "Measure of one metric, if not that of the others. Repeatable.",
+            METRICS,
+            metavar="ID=NAME",
+            words="ID=NAME, as in forward_transfer=units_defeated",
+            parse=parse_pairs,
+        ),
+    ] = {}
     prep: Preparation | None = None
     metrics: Annotated[
         str | Sequence[str],
@@ -169,6 +184,18 @@ class Settings(msgspec.Struct, frozen=True):
         Literal["metrics", "time"],
         Option("--expert-average", "Average the values beside each expert, or the experts' curves first.", METRICS),
     ] = "metrics"
+    weights: Annotated[
+        Mapping[str, Annotated[float, Meta(gt=0)]],
+        Option(
+            "--weight",
+            "Importance of tasks in means over tasks (1 each). Repeatable.",
+            METRICS,
+            metavar="TASK=X,…",
+            words="TASK=X with a finite X above 0, as in pong=2,breakout=1",
+            normalise=fold_names,
+            parse=parse_number_pairs,
+        ),
+    ] = {}
     learned: Annotated[
         Mapping[str, float],
         Option(

@@ -198,8 +198,8 @@ def parse_pairs(word: str) -> dict[str, str]:
 
 
 def parse_number_pairs(word: str) -> dict[str, float]:
-    """Return `NAME=X` as a dict of one entry."""
-    return {name: float(value) for name, value in parse_pairs(word).items()}
+    """Return `NAME=X,…` as a dict."""
+    return {name: float(value) for part in word.split(",") for name, value in parse_pairs(part).items()}
 
 
 def parse_measure(word: str) -> str | dict[str, str]:

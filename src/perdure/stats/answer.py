@@ -46,7 +46,7 @@ def told_apart(group: Group, groups: Sequence[Group]) -> str:
 def title(group: Group, groups: Sequence[Group] = ()) -> str:
     """Return the learner, scenario type, number of lifetimes and measure; unambiguous among `groups`."""
     where = f", {group.scenario_type}" if group.learner and group.scenario_type else ""
-    what = f", {group.measure}" if group.measure else ""
+    what = "".join(f", {text}" for text in (group.measure, *group.stated) if text)
     level = next((one.level for one in group.estimates.values() if one.low is not None), None)
     spread = "" if level is None else f", {percent(level)} intervals"
     if group.n == 1 and group.lives:

@@ -35,6 +35,8 @@ class Crossing(Struct, frozen=True, eq=False):
     """Each lifetime's mean over experts, then tasks, on the scale that decides."""
     tables: tuple[Array, ...] = ()
     """If they are shared: for each task lifetimes × experts."""
+    shares: tuple[float, ...] = ()
+    """The share of each of these tasks in a mean over tasks."""
     left_out: tuple[str, ...] = ()
     """Lifetimes that lack a task's experts."""
 
@@ -49,18 +51,18 @@ class Crossing(Struct, frozen=True, eq=False):
         With `at_least_lives` a task's experts are assumed to vary at least as much as its lifetimes.
         """
         found: list[Part] = []
-        for table in self.tables:
+        for table, share in zip(self.tables, self.shares, strict=True):
             spread, count = float(table.mean(axis=0).var(ddof=1)), table.shape[1]
             if at_least_lives:
                 spread = max(spread, float(table.mean(axis=1).var(ddof=1)))
-            found.append((spread / (count * len(self.tables) ** 2), count - 1.0))
+            found.append((share**2 * spread / count, count - 1.0))
         return found
 
 
 def crossed(lives: Sequence[Score], metric: str, scale: AveragedAs) -> Crossing:
     """Return the experts of each of `lives`, which all have a value."""
     measured = [life.metrics[metric] for life in lives]
-    by_life = [_by_task(one, scale) for one in measured]
+    by_life = [_by_task(life, metric, scale) for life in lives]
     if not all(by_life):
         values = np.array([_scaled(one.value or 0.0, scale) for one in measured])
         return Crossing("unknown", tuple(lives), values)
@@ -72,7 +74,8 @@ def crossed(lives: Sequence[Score], metric: str, scale: AveragedAs) -> Crossing:
         frozenset((task, name) for task in tasks for name in _names(measured[at], task, len(by_life[at][task])))
         for at in there
     )
-    values = np.array([np.mean([one[task].mean() for task in tasks]) for one in tables])
+    means = [{task: float(one[task].mean()) for task in tasks} for one in tables]
+    values = np.array([lives[at].mean_over_tasks(of_tasks) for at, of_tasks in zip(there, means, strict=True)])
     kept = tuple(lives[at] for at in there)
     as_many = len({tuple(len(one[task]) for task in tasks) for one in tables}) == 1  # a copy of one has its name
     if len(set(each)) <= 1 and as_many:
@@ -80,9 +83,9 @@ def crossed(lives: Sequence[Score], metric: str, scale: AveragedAs) -> Crossing:
             np.stack([_in_order(one, measured[at], task) for at, one in zip(there, tables, strict=True)])
             for task in tasks
         )
-        return Crossing("shared", kept, values, grid, left_out)
+        return Crossing("shared", kept, values, grid, tuple(lives[0].shares(tasks)), left_out)
     alone = sum(map(len, each)) == len(frozenset().union(*each))
-    return Crossing("own" if alone else "partly", kept, values, (), left_out)
+    return Crossing("own" if alone else "partly", kept, values, (), (), left_out)
 
 
 def expert_noise(lives: Sequence[Score], metric: str, scale: AveragedAs) -> float | None:
@@ -90,10 +93,13 @@ def expert_noise(lives: Sequence[Score], metric: str, scale: AveragedAs) -> floa
 
     It is that of `lives` whose experts are all different.
     """
-    by_life = [_by_task(life.metrics[metric], scale) for life in lives]
+    by_life = [_by_task(life, metric, scale) for life in lives]
     if any(len(values) < 2 for by_task in by_life for values in by_task.values()):
         return None
-    noises = [sum(part_of(values)[0] for values in by_task.values()) / len(by_task) ** 2 for by_task in by_life]
+    noises = [
+        sum(share**2 * part_of(values)[0] for share, values in zip(life.shares(by_task), by_task.values(), strict=True))
+        for life, by_task in zip(lives, by_life, strict=True)
+    ]
     return float(np.mean(noises))
 
 
@@ -101,23 +107,20 @@ def _scaled(value: float, scale: AveragedAs) -> float:
     return math.log(value) if scale == "log" else value
 
 
-def _by_task(one: Measured, scale: AveragedAs) -> dict[str, Array]:
+def _by_task(life: Score, metric: str, scale: AveragedAs) -> dict[str, Array]:
     """Return the values relative to its experts by task, without the constant tasks that its mean leaves out."""
+    one = life.metrics[metric]
     found = {task: np.array(values, dtype=np.float64) for task, values in one.by.items() if values}
     if scale == "log":
         if any((values <= 0).any() for values in found.values()):
             return {}
         found = {task: np.log(values) for task, values in found.items()}
     target = _scaled(one.value or 0.0, scale)
-    if found and not _same(found, target):
+    mean = life.mean_over_tasks({task: float(values.mean()) for task, values in found.items()}) if found else target
+    if not math.isclose(mean, target, rel_tol=_CLOSE, abs_tol=_CLOSE):
         changing = {task: values for task, values in found.items() if values.any()}
         return changing or found
     return found
-
-
-def _same(found: Mapping[str, Array], target: float) -> bool:
-    mean = float(np.mean([values.mean() for values in found.values()]))
-    return math.isclose(mean, target, rel_tol=_CLOSE, abs_tol=_CLOSE)
 
 
 def _names(one: Measured, task: str, count: int) -> tuple[str, ...]:

@@ -97,10 +97,10 @@ def margin_of(bar: Threshold, lives: Sequence[Score]) -> tuple[float, str]:
     first = lives[0]
     said = {task: (one["min"], one["max"]) for task, one in (settings_of(first).get("bounds") or {}).items()}
     known = {**said, **first.bounds}  # a table of scores has its settings alone
-    widths = [known[task][1] - known[task][0] for task in first.tasks if task in known]
+    widths = {task: known[task][1] - known[task][0] for task in first.tasks if task in known}
     if not widths or len(widths) < len(first.tasks):
         return 0.0, without
-    return bar.margin / 100 * sum(widths) / len(widths), ""
+    return bar.margin / 100 * first.mean_over_tasks(widths), ""
 
 
 def settings_of(life: Score) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from perdure.curves.arrays import Range
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import ScoredLifetime, Survey
 from perdure.gather.names import is_numbered
@@ -19,8 +18,9 @@ from perdure.log.model import Identity
 from perdure.metrics.declare import Threshold
 from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.measure import restricted
-from perdure.metrics.score import Score, is_scaled
+from perdure.metrics.score import NamedRange, Score, is_scaled, stated_settings, told_words
 from perdure.results import json_keys, to_plain, with_checksum
+from perdure.scenario.model import FACTS
 from perdure.settings import Settings
 from perdure.settings.presets import STANDARD
 from perdure.stats.capabilities import Capability, capabilities
@@ -37,6 +37,7 @@ _MUST_AGREE: Mapping[str, Callable[[Score], Any]] = {
     "units": lambda life: life.identity.unit,
     "directions": lambda life: f"{life.identity.direction} is better",
     "protocols": lambda life: life.protocol_name,
+    "facts told": lambda life: None if life.told is None else ", ".join(life.told) or "none",
     "learner code": lambda life: life.learner_digest,
     "scenario types": lambda life: life.scenario_type,
     "task sets": lambda life: ", ".join(sorted(life.tasks)) if life.tasks else None,
@@ -161,6 +162,7 @@ def _group(
         notes=_differences(lives),
         spread=spreads_by_order(lives, bars, level),
         learned=learned,
+        stated=stated_settings(first),
         maintenance_over_learned_tasks=over_learned[MAINTENANCE_OVER_LEARNED] if over_learned else None,
     )
 
@@ -179,7 +181,7 @@ def _on_shared_tasks(lives: Sequence[Score], survey: Survey) -> tuple[tuple[Scor
             life,
             identity=replace(life.identity, tasks=tuple(task for task in life.tasks if task in shared)),
             metrics={
-                name: restricted(survey.metrics[name], one, shared, aggregate)
+                name: restricted(survey.metrics[name], one, shared, aggregate, life.weights)
                 for name, one in life.metrics.items()
                 if name in survey.metrics
             },
@@ -198,6 +200,9 @@ def _differences(lives: Sequence[Score]) -> tuple[str, ...]:
     lengths = {(life.learning_experiences, life.evaluation_experiences) for life in lives}
     if len(lengths) > 1 and any(any(one) for one in lengths):
         notes.append("its lifetimes differ in length")
+    told = lives[0].told if lives else None
+    if told is not None and len(told) < len(FACTS):
+        notes.append(f"its learner {told_words(told)}")
     return (*notes, *partly_bounded(lives))
 
 
@@ -336,6 +341,7 @@ def _names(firsts: Sequence[Score], alone: frozenset[str], *, pool: bool) -> lis
             "bounds": "; ".join(f"{task} from {_span(one)}" for task, one in list(life.bounds.items())[:3]),
             "argument": life.identity.argument,
             "protocol": life.protocol_name or "",
+            "told": "" if life.told is None else told_words(life.told),
             "code": life.learner_digest or "",
             "preset": life.preset,
             "tasks": f"{len(life.tasks)} tasks",
@@ -343,7 +349,7 @@ def _names(firsts: Sequence[Score], alone: frozenset[str], *, pool: bool) -> lis
         for life in firsts
     ]
     used = ["who", "type"]
-    for more in ("measure", "direction", "bounds", "argument", "protocol", "code", "preset", "tasks"):
+    for more in ("measure", "direction", "bounds", "argument", "told", "protocol", "code", "preset", "tasks"):
         brief = Counter(_joined(one, used) for one in described)
         clashing = {name for name, count in brief.items() if count > 1}
         if not clashing:
@@ -421,20 +427,20 @@ def _check_bounds(lives: Sequence[Score], where: str, advice: str) -> None:
 
 def _check_ranges(lives: Sequence[Score], where: str) -> None:
     """Refuse lifetimes that were scaled by different ranges of their data, as those of two score files may be."""
-    known: dict[tuple[Any, str], tuple[Range, Score]] = {}
+    known: dict[tuple[str | None, str], tuple[NamedRange, str]] = {}
     for life in lives:
         if life.preset != STANDARD or life.complete is False or not is_scaled(life.how):
             continue
-        for task, span in life.ranges.items():
-            first, example = known.setdefault((life.measure, task), (span, life))
+        spans = {(life.measure, task): span for task, span in life.named_ranges.items()}
+        for measure, ranges in life.other_ranges.items():
+            spans |= {(measure, task): NamedRange(span.low, span.high, span.given) for task, span in ranges.items()}
+        for key, span in spans.items():
+            first, example = known.setdefault(key, (span, life.id))
             if span != first and not (span.given or first.given):
-                shown = [
-                    f"{_span((ends.min, ends.max))} (as in {one.id})"
-                    for one in (example, life)
-                    for ends in (one.named_ranges[task],)
-                ]
+                both = ((first, example), (span, life.id))
+                shown = "; ".join(f"{_span((ends.min, ends.max))} (as in {name})" for ends, name in both)
                 raise PerdureError(
-                    f"results scaled by different ranges are never pooled; {task} has {'; '.join(shown)}",
+                    f"results scaled by different ranges are never pooled; {key[1]} has {shown}",
                     "compare the logs themselves, or give --bounds for all",
                     where=where,
                 )

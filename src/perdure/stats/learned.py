@@ -80,6 +80,7 @@ def over_learned_tasks(lives: Sequence[Score], learned: Mapping[str, LearnedStat
                     measured,
                     frozenset(task for task in measured.by if learned.get(task) != "not learned"),
                     _aggregate(life),
+                    life.weights,
                 )
             },
         )

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from perdure.curves.arrays import LOWEST, Array, clamp, mean, near, scale, smooth, start, terminal
 from perdure.curves.experts import CLOSE
-from perdure.metrics.arithmetic import Aggregate, floored, over_tasks
+from perdure.metrics.arithmetic import Aggregate, Average, floored
 from perdure.metrics.efficiency import NEVER_REACHED
 from perdure.metrics.learning import learning_performance, learning_speed
 from perdure.metrics.measure import Flag, Measured
@@ -155,7 +155,7 @@ def _combined(
         for flag in dict.fromkeys(found)
     )
     aggregate: Aggregate = deciding_settings(score.how).get("aggregate", "mean")
-    value = math.exp(over_tasks([[math.log(value)] for value, _ in values.values()], aggregate))
+    value = math.exp(Average.over(values, aggregate, score.weights)([math.log(value) for value, _ in values.values()]))
     return Measured(value, {task: (value,) for task, (value, _) in values.items()}, flags=tuple(flags))
 
 

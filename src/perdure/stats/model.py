@@ -283,6 +283,8 @@ class Group(Tabular, Struct, frozen=True):
         Lifetimes of the group that do not count, with the reason.
     learned
         Task → whether the lifetimes learned it. Empty for fewer than 3 lifetimes, and where gains are not known.
+    stated
+        Task weights and the measures of single metrics, if they were set.
     maintenance_over_learned_tasks
         Performance maintenance without the tasks that were not learned. None if all were, or none is known not to be.
     learned_only
@@ -293,7 +295,7 @@ class Group(Tabular, Struct, frozen=True):
 
     JSON: ClassVar = (
         *("group", "n", "learner", "scenario_type", "protocol", "measure", "unit", "direction", "preset", "notes"),
-        *("lives", "left_out:excluded", "metrics:estimates", "learned"),
+        *("lives", "left_out:excluded", "metrics:estimates", "learned", "stated"),
         *("maintenance_over_learned_tasks", "learned_only", "spread"),
     )
 
@@ -315,6 +317,7 @@ class Group(Tabular, Struct, frozen=True):
     maintenance_over_learned_tasks: Estimate | None = None
     learned_only: Group | None = None
     spread: Mapping[str, SpreadParts] | None = None
+    stated: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         known = sum(one.n > 0 for one in self.estimates.values())

@@ -31,6 +31,8 @@ def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | st
     Each evaluation block counts once, with its summed weight. Evaluations that follow one another resemble
     each other, so the standard error grows by √((1 + ρ)/(1 − ρ)), with `neighbour_correlation` as ρ.
     """
+    if metric in life.measure_for:
+        return f"the spread of its evaluations is known for {life.measure} only"
     measured = life.metrics.get(metric)
     if measured is not None and measured.over_items is not None and measured.value is not None:
         return _over_items(measured.value, measured.over_items, level)
@@ -40,7 +42,7 @@ def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | st
     blocks = tuple(life.blocks)  # which may be kept packed, and are looked at again and again
     if not blocks:
         return "its blocks are not known"
-    weights = weights_of(blocks, metric, compared)
+    weights = weights_of(life, metric, compared)
     if not weights:
         return "no evaluation differs"
     used = [blocks[at] for at in weights]
@@ -84,16 +86,18 @@ def neighbour_correlation(observed: float, counts: Sequence[int]) -> float:
     return max(0.0, (observed + 1 / shortest + 0.75 / math.sqrt(sum(counts))) / (1 - 3 / shortest))
 
 
-def weights_of(blocks: Sequence[BlockSummary], metric: str, compared: tuple[str, str]) -> dict[int, float]:
+def weights_of(life: Score, metric: str, compared: tuple[str, str]) -> dict[int, float]:
     """Return the weight of each evaluation block; later blocks and their references have opposite signs."""
+    blocks = tuple(life.blocks)
     by_key = _sites(metric, tuple(one.block for one in blocks))
     # A task that never changes carries no information, and is left out of the metric too.
     changing = {key: found for key, found in by_key.items() if not _still(blocks, found)}
     weights: dict[int, float] = {}
     signed = tuple(zip(compared, (1.0, -1.0), strict=True))
-    for key, found in changing.items():
+    shares = life.shares([sites.key_text(key) for key in changing])
+    for (key, found), of_key in zip(changing.items(), shares, strict=True):
         chosen = found[:1] if isinstance(key, tuple) else found  # of a transfer the first place counts alone
-        share = 1 / (len(chosen) * len(changing))
+        share = of_key / len(chosen)
         for site in chosen:
             for role, sign in signed:
                 read = site.blocks[role]

@@ -236,14 +236,15 @@ def _from_pilot(
     made = replace(made, sd_upper=bound * pilot.sd)
     if pilot.experts and pilot.experts.fewest < 2:
         return replace(made, why="one expert per task does not show how much experts differ; run 3")
-    tables = pilot.experts.tables if pilot.experts else ()
-    spreads = [float(table.mean(axis=0).std(ddof=1)) for table in tables]
+    tables, shares = (pilot.experts.tables, pilot.experts.shares) if pilot.experts else ((), ())
+    # On the scale of a mean over tasks.
+    spreads = [share * float(table.mean(axis=0).std(ddof=1)) for share, table in zip(shares, tables, strict=True)]
     tasks = len(tables)
     plain = upper = design
     experts_bound = 1.0
     if spreads:
         experts_bound = spread_bound(sum(table.shape[1] - 1.0 for table in tables))
-        typical = math.sqrt(sum(spread**2 for spread in spreads) / len(spreads)) / pilot.sd
+        typical = tasks * math.sqrt(sum(spread**2 for spread in spreads) / len(spreads)) / pilot.sd
         plain = replace(design, experts=ExpertSample(each, tasks, typical))
         upper = replace(design, experts=ExpertSample(each, tasks, experts_bound * typical / bound))
     gains = _narrowed(name, pilot, valued, lifetimes, plain)
@@ -264,7 +265,7 @@ def _from_pilot(
         bar.sign * (values - values.mean()) * bound * math.sqrt(len(values) / (len(values) - 1))
         for values in pilot.sides
     ]
-    experts = [(experts_bound * spread / tasks, each) for spread in spreads]
+    experts = [(experts_bound * spread, each) for spread in spreads]
     stream = int(rng.integers(2**32))
 
     def redrawn(count: int) -> float:

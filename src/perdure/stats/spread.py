@@ -115,7 +115,7 @@ def evaluation_noise(lives: Sequence[Score], metric: str, scale: AveragedAs) -> 
     declared = METRICS.get(metric) if metric in METRICS else None
     if declared is None or declared.compares is None:
         return 0.0 if declared and declared.expert else None  # relative to experts, only learning blocks are read
-    if declared.scale != "log" and declared.unit != "points":
+    if (declared.scale != "log" and declared.unit != "points") or any(metric in life.measure_for for life in lives):
         return None
     rows: list[tuple[float, ...]] = []
     for life in lives:
@@ -123,7 +123,7 @@ def evaluation_noise(lives: Sequence[Score], metric: str, scale: AveragedAs) -> 
         if not blocks:
             return None
         value = life.value(metric) or 0.0
-        for at, weight in weights_of(blocks, metric, declared.compares).items():
+        for at, weight in weights_of(life, metric, declared.compares).items():
             summary = blocks[at]
             count, level = summary.block.length or 0, summary.mean or 0.0
             if summary.squares is None or summary.lagged is None or count < 2:

@@ -17,8 +17,9 @@ from perdure.gather.model import Survey
 from perdure.lazy import pl
 from perdure.metrics.declare import METRICS, Threshold
 from perdure.metrics.presets import compared
-from perdure.metrics.score import Score
+from perdure.metrics.score import Score, stated_settings, told_words
 from perdure.results import LeftOut
+from perdure.scenario.model import FACTS
 from perdure.settings.presets import STANDARD
 from perdure.stats.compare import Comparison, compare_lives, name_sections
 from perdure.stats.groups import (
@@ -209,6 +210,7 @@ def compare_systems(
     systems, assumed = _placed(systems)
     bars = {name: bar for system in systems for name, bar in system.bars.items()}
     comparisons: list[Comparison] = []
+    stated = next((stated_settings(life) for system in systems for life in system.lives), ())
     alone: list[str] = []
     letters: list[Letters] = []
     against_thresholds: dict[str, tuple[Score, ...]] = {}
@@ -254,7 +256,7 @@ def compare_systems(
         name_sections(comparisons),
         level,
         tuple(left for system in systems for left in system.left_out),
-        (*assumed, *(f"not compared: {text}" for text in alone)),
+        (*stated, *assumed, *_told_differently(systems), *(f"not compared: {text}" for text in alone)),
         tuple(letters),
         tally_of_systems(against_thresholds, bars, level),
     )
@@ -300,6 +302,16 @@ def compare_with_baseline(
         for found in comparisons
     ]
     return comparisons, letter_display(systems, bars, **how) if len(systems) > 2 else None
+
+
+def _told_differently(systems: Sequence[System]) -> Iterator[str]:
+    """Yield a note if learners were told different facts, which helps some of them."""
+    told = {system.name: system.lives[0].told for system in systems if system.lives}
+    if len(set(told.values())) > 1 and any(facts is not None and len(facts) < len(FACTS) for facts in told.values()):
+        texts = (
+            f"{name} {'does not record it' if facts is None else told_words(facts)}" for name, facts in told.items()
+        )
+        yield f"learners were told different things: {'; '.join(texts)}"
 
 
 def on_common_references(

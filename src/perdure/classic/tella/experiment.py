@@ -6,7 +6,7 @@ import argparse
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from perdure.classic.tella.curriculum import (
     validate_curriculum,
 )
 from perdure.log.write.journal import Journal
+from perdure.scenario.model import FACTS, Fact
 
 logger = logging.getLogger(__name__)
 
@@ -87,8 +88,12 @@ def rl_experiment(
     agent_config: str | None = None,
     curriculum_config: str | None = None,
     lifetime_idx: int = 0,
+    tells: Collection[Fact] = FACTS,
 ) -> None:
-    """Run `num_lifetimes`, each with seeds drawn from the two given; `lifetime_idx` skips the first ones."""
+    """Run `num_lifetimes`, each with seeds drawn from the two given; `lifetime_idx` skips the first ones.
+
+    `tells` has the facts that agents may know: `task`, `boundary`, `mode`.
+    """
     if lifetime_idx < 0:
         raise ValueError(f"lifetime_idx must be >= 0, found {lifetime_idx}")
     if lifetime_idx > 0 and curriculum_seed is None:
@@ -103,7 +108,7 @@ def rl_experiment(
         curriculum = curriculum_factory(seeds[1], curriculum_config)
         validate_curriculum(curriculum.copy())
         agent = agent_factory(seeds[0], *spaces, num_parallel_envs, agent_config)
-        run(agent, curriculum, render=render, log_dir=log_dir, num_envs=num_parallel_envs)
+        run(agent, curriculum, render=render, log_dir=log_dir, num_envs=num_parallel_envs, tells=tells)
 
 
 def _spaces(curriculum_factory: CurriculumFactory) -> tuple[Any, Any]:
@@ -121,8 +126,13 @@ def run(
     render: bool | None,
     log_dir: str | os.PathLike[str],
     num_envs: int | None = 1,
+    tells: Collection[Fact] = FACTS,
 ) -> None:
-    """Run one lifetime, logged in a new folder below `log_dir`."""
+    """Run one lifetime, logged in a new folder below `log_dir`.
+
+    An agent that may not know the task receives None for it, without boundaries no events, and without the mode
+    `is_learning_allowed` is always true; in evaluations it then receives no transitions.
+    """
     names = type(curriculum).__name__, type(agent).__name__
     info = {
         "scenario_type": "custom",
@@ -132,24 +142,33 @@ def run(
         "agent_name": names[1],
     }
     name = "-".join((*names, str(time.time()).replace(".", "-")))
-    with Journal(log_dir, name, ("reward",), learner=names[1], scenario=names[0], info=info) as journal:
+    told = {"tells": [fact for fact in FACTS if fact in tells]}
+    silent: ContinualRLAgent = object.__new__(ContinualRLAgent)  # its events do nothing
+    events = agent if "boundary" in tells else silent
+
+    def label(name: str | None) -> str | None:
+        return name if "task" in tells else None
+
+    with Journal(log_dir, name, ("reward",), learner=names[1], scenario=names[0], info=info, protocol=told) as journal:
         episodes = 0
         for number, block in enumerate(curriculum.learn_blocks_and_eval_blocks()):
-            learning = agent.is_learning_allowed = block.is_learning_allowed
-            agent.block_start(learning)
+            learning = block.is_learning_allowed
+            shown = agent.is_learning_allowed = learning or "mode" not in tells
+            events.block_start(shown)
             for task in block.task_blocks():
-                agent.task_start(task.task_label)
+                events.task_start(label(task.task_label))
                 for variant in task.task_variants():
                     logger.info("Block %s: %s, %s", number, variant.task_label, variant.variant_label)
-                    agent.task_variant_start(variant.task_label, variant.variant_label)
+                    events.task_variant_start(label(variant.task_label), label(variant.variant_label))
                     recorder = _EpisodeRecorder(journal, number, learning, variant, num_envs or 1, episodes)
                     for transitions in generate_transitions(variant, agent.choose_actions, num_envs or 1, bool(render)):
                         recorder.add(transitions)
-                        agent.receive_transitions(transitions if learning else hide_rewards(transitions))
+                        if learning or "mode" in tells:
+                            agent.receive_transitions(transitions if learning else hide_rewards(transitions))
                     episodes = recorder.episodes
-                    agent.task_variant_end(variant.task_label, variant.variant_label)
-                agent.task_end(task.task_label)
-            agent.block_end(learning)
+                    events.task_variant_end(label(variant.task_label), label(variant.variant_label))
+                events.task_end(label(task.task_label))
+            events.block_end(shown)
 
 
 class _EpisodeRecorder:

@@ -226,7 +226,7 @@ class Classifier(ArrayLearner):
                 f"the network was built for examples of shape {self.network.inputs}; found {situation.inputs}",
                 "let all tasks of a lifetime have examples of one size",
             )
-        name = "shared" if situation.classes is None else situation.task
+        name = "shared" if situation.classes is None else situation.named_task
         self._head = self.network.head(name, situation.outputs or 10)
         if situation.learning:
             self.begin(situation)

@@ -139,9 +139,10 @@ class TorchExpert(Classifier):
 
     def network_for(self, situation: Situation) -> TorchNetwork:
         """Return the network of the task, a new one in its first block."""
-        if situation.task not in self.networks:
-            self.networks[situation.task] = self.new_network(situation.inputs or ())
-        return self.networks[situation.task]
+        task = situation.named_task
+        if task not in self.networks:
+            self.networks[task] = self.new_network(situation.inputs or ())
+        return self.networks[task]
 
     def to_arrays(self) -> Arrays:
         """Return all networks, by task."""
@@ -428,9 +429,9 @@ class PackNet(Classifier):
         if situation.classes is None:
             raise LearnerError(
                 "packnet must be told which task it is at, and this one does not tell",
-                'set setting = "task" in the parameters of the task',
+                'set setting = "task" in the parameters of the task, and "task" among tells',
             )
-        self._now = self.numbers.get(situation.task, len(self.numbers))
+        self._now = self.numbers.get(situation.named_task, len(self.numbers))
         self._new = False
         super().block_started(situation)
 
@@ -440,7 +441,7 @@ class PackNet(Classifier):
             named = self.known.body.named_parameters(prefix="body")
             self.owner = {name: torch.zeros_like(weights, dtype=torch.int16) for name, weights in named}
         self._new = situation.task not in self.numbers
-        self._now = self.numbers.setdefault(situation.task, len(self.numbers) + 1)
+        self._now = self.numbers.setdefault(situation.named_task, len(self.numbers) + 1)
         self._block = Memory(self.examples)
         if self._new and self._now > 1:
             self._refresh()

@@ -449,7 +449,9 @@ def capabilities(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
     if not scored:
         raise NothingToDrawError("Core Capabilities are scored under the preset framework-2019")
     if all(capability.score is None for capability in scored):
-        raise NothingToDrawError("no score of a Core Capability: it is a mean of ratios to experts, and there are none")
+        raise NothingToDrawError(
+            "no score of a Core Capability: it needs ratios to experts, or custom metrics that declare it"
+        )
     names, learners = tuple(CAPABILITIES), list(dict.fromkeys(capability.learner for capability in scored))
     look_of, count, rows = looks(learners), len(learners), len(names)
     scores = [score for item in scored for score in (item.score, *(part.score for part in item.syllabi))]
@@ -462,7 +464,8 @@ def capabilities(data: GroupedSurvey, _: FigureView, canvas: Canvas) -> Figure:
         right = inner.width - em
         reach = scale_over([0.0, 1.0, *scores], left, right)
         panel = Panel(Scale(0, reach.high, left, right), Scale(rows, 0, top + row * rows, top))
-        x_name = "score: mean ratio to experts (dashed: as good as an expert)"
+        meanings = dict.fromkeys(item.meaning for item in scored if item.score is not None)
+        x_name = f"score: {'; '.join(meanings)} (dashed: as good as an expert)"
         parts = [frame(panel, inner, y_ticks=False, across=False, x=x_name)]
         for index, name in enumerate(names):
             parts.append(text(left - em * 0.6, top + (index + 0.5) * row, name, small, anchor="end"))
