@@ -64,7 +64,7 @@ class SettingsByName(TypedDict, total=False):
     clamp: bool | None
     noise: float | None
     columns: Mapping[str, str]
-    shape: Literal["long", "wide", "triplets"] | None
+    shape: Literal["long", "wide", "triplets", "stream"] | None
     unverified: bool
     max_unpacked: float
     rows: Literal["evaluated", "learned"] | None

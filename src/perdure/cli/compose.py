@@ -40,6 +40,10 @@ Learn = Annotated[
     int | None, typer.Option("--learn", help="Total learning experiences per variant.", show_default=False)
 ]
 Evaluate = Annotated[int, typer.Option("--evaluate", help="Experiences per variant in each evaluation.")]
+EvaluateEvery = Annotated[
+    int | None,
+    typer.Option("--evaluate-every", help="Also evaluate inside learning blocks, after every so many experiences."),
+]
 Superblocks = Annotated[int, typer.Option("--superblocks", help=f"Number of rounds ({_ROUNDS} only).")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the task order.")]
 Title = Annotated[str | None, typer.Option("--name", help="Name of the syllabus.", show_default=False)]
@@ -52,6 +56,7 @@ def compose(
     of: Of = None,
     learn: Learn = None,
     evaluate: Evaluate = 10,
+    evaluate_every: EvaluateEvery = None,
     superblocks: Superblocks = 3,
     seed: Seed = 0,
     name: Title = None,
@@ -76,7 +81,14 @@ def compose(
         if learn is None:
             raise PerdureError("the number of learning experiences per variant is missing", "add --learn N")
         syllabus = composers.compose(
-            layout, tasks, learn=learn, evaluate=evaluate, superblocks=superblocks, seed=seed, name=name
+            layout,
+            tasks,
+            learn=learn,
+            evaluate=evaluate,
+            evaluate_every=evaluate_every,
+            superblocks=superblocks,
+            seed=seed,
+            name=name,
         )
     if json == "-":
         echo(syllabus_text(syllabus), end="")

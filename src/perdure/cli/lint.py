@@ -145,8 +145,12 @@ def _show_metrics(report: LintReport, console: Console, every: bool) -> None:
     table.add_column("metric", no_wrap=True)
     table.add_column("values", justify="right", no_wrap=True)
     table.add_column("measured for, or what is missing")
-    with_question = {metric.name for metric in METRICS if metric.question}
-    few = {name: metric for name, metric in report.metrics.items() if name in with_question}
+    with_question = {metric.name: metric for metric in METRICS if metric.question}
+    few = {
+        name: metric
+        for name, metric in report.metrics.items()
+        if name in with_question and (metric.sites or with_question[name].capability or with_question[name].headline)
+    }
     listed = report.metrics if every or not few or len(report.metrics) <= _SCREEN else few
     previous = ""
     for name, metric in sorted(listed.items(), key=lambda item: (item[1].sites == 0, item[1].why or "")):

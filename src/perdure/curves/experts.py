@@ -326,7 +326,7 @@ def _read_only(values: Array) -> Array:
 def seconds_elapsed(passage: Passage) -> float | None:
     """Return the time from the first to the last experience of any kind; None without valid timestamps."""
     blocks = len(passage.scenario.blocks)
-    return _seconds(passage.times(0)[0], passage.times(blocks - 1)[1]) if blocks else None
+    return _seconds(passage.times(0)[0][0], passage.times(blocks - 1)[-1][1]) if blocks else None
 
 
 def _seconds(first: str | None, last: str | None) -> float | None:
@@ -354,11 +354,11 @@ def seconds_by_task(passage: Passage) -> dict[str, tuple[float, int]] | None:
     for index, block in enumerate(passage.scenario.blocks):
         if block.mode != "learn" or not block.length or block.length < 2:
             continue
-        span = _seconds(*passage.times(index))
-        if span is None:
+        spans = [_seconds(*piece) for piece in passage.times(index)]
+        if None in spans:
             return None
         seconds, intervals = found.get(block.task, (0.0, 0))
-        found[block.task] = seconds + span, intervals + block.length - 1
+        found[block.task] = seconds + sum(span or 0.0 for span in spans), intervals + block.length - len(spans)
     return found
 
 

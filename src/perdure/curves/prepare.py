@@ -419,8 +419,10 @@ def _found_ranges(
     lows = np.minimum.reduceat(smoothed, starts[:-1]).tolist()
     highs = np.maximum.reduceat(smoothed, starts[:-1]).tolist()
     spans: dict[str, list[Range]] = {}
-    for block, low, high in zip(blocks, lows, highs, strict=True):
-        spans.setdefault(block.task, []).append(Range(low, high))
+    # Probes change no range, or a lifetime with probes would have other values than the same without.
+    for block, low, high in sorted(zip(blocks, lows, highs, strict=True), key=lambda item: item[0].mode == "probe"):
+        if block.mode != "probe" or block.task not in spans:
+            spans.setdefault(block.task, []).append(Range(low, high))
     for task, experts in matched.items():
         for expert in experts:
             if len(expert.smoothed):
@@ -439,8 +441,9 @@ def _percentiles(
 ) -> dict[str, Range]:
     """Return the 10th and 90th percentile of each task's values, of the learner and its experts together."""
     pieces: dict[str, list[Array]] = {}
-    for index, block in enumerate(blocks):
-        pieces.setdefault(block.task, []).append(smoothed[starts[index] : starts[index + 1]])
+    for index, block in sorted(enumerate(blocks), key=lambda item: item[1].mode == "probe"):
+        if block.mode != "probe" or block.task not in pieces:
+            pieces.setdefault(block.task, []).append(smoothed[starts[index] : starts[index + 1]])
     for task, experts in matched.items():
         pieces[task].extend(expert.smoothed for expert in experts)
     return {task: Range(*np.percentile(np.concatenate(values), (10, 90)).tolist()) for task, values in pieces.items()}

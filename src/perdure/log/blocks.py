@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log.model import Passage
-from perdure.log.rules import EXPERIENCE_STATUSES
+from perdure.log.rules import BLOCK_TYPES, EXPERIENCE_STATUSES, TYPES
 from perdure.log.variants import ParameterTable, Settled, names, parameters, settle, table_of, task_of
-from perdure.scenario.model import Block, Mode, Scenario, Subtype, Task, VariantMode
+from perdure.scenario.model import Block, Mode, Scenario, Subtype, Task, VariantMode, joined_pieces
 from perdure.scenario.parameters import same_value
 
 if TYPE_CHECKING:
     from perdure.log.model import Lifetime
 
 
-_MODES: dict[str, Mode] = {"train": "learn", "test": "evaluate"}
+_MODES: dict[str, Mode] = {block_type: mode for mode, block_type in TYPES.items()}
+_PROBE = BLOCK_TYPES.index("probe")
 _COMPLETE = EXPERIENCE_STATUSES.index("complete")
 
 
@@ -90,10 +94,15 @@ def passage(
         rows, raw, mapped = rows.filter(pl.Series(counts)), raw[counts], mapped[counts]
         labels = labels.filter(pl.Series(counts))
     row_starts = boundaries(rows)
+    cuts: tuple[int, ...] = ()
+    inside: Sequence[int] = ()
+    if (rows.get_column("block_type").to_physical() == _PROBE).any():
+        order, row_starts, cuts, inside = _joined(rows, row_starts)
+        rows, labels, raw, mapped = rows[order], labels[order], raw[order], mapped[order]
     values, starts = _average(rows, raw, row_starts)
     facts = _BlockFacts.of(rows, labels, row_starts)
     noise = {} if facts.plain else settled.noise if variants == "params" and settled else _noise(lifetime)
-    scenario = _scenario_of(lifetime, facts, np.diff(starts), noise, tasks, as_one=variants == "agnostic")
+    scenario = _scenario_of(lifetime, facts, np.diff(starts), noise, tasks, inside, as_one=variants == "agnostic")
     measures = {} if isinstance(measure, str) else _by_task(lifetime, scenario, mapped[row_starts[:-1]].tolist())
     return Passage(
         scenario=scenario,
@@ -105,7 +114,33 @@ def passage(
         dropped=dropped,
         notes=() if facts.plain or variants != "name" else tuple(_notes(lifetime)),
         measures=measures,
+        cuts=cuts,
     )
+
+
+def _joined(
+    rows: pl.DataFrame, row_starts: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], tuple[int, ...], list[int]]:
+    """Return the order of rows in which learning blocks are whole and their probes follow them.
+
+    Also return the start of each block in that order, the rows at which a block goes on after probes, and the number
+    of rows of its learning block before each probe.
+    """
+    facts = [rows.get_column(name)[row_starts[:-1]].to_list() for name in ("block_type", "task_name", "block_subtype")]
+    modes = [_MODES[kind] for kind in facts[0]]
+    groups = joined_pieces(list(zip(modes, *facts[1:], strict=True)))
+    pieces = np.concatenate([np.array(group) for group in groups])
+    lengths = np.diff(row_starts)[pieces]
+    starts = np.append(0, np.cumsum(lengths))
+    order = np.repeat(row_starts[pieces] - starts[:-1], lengths) + np.arange(rows.height)
+    heads = np.append(0, np.cumsum([len(group) for group in groups]))
+    counts, inside, around, before = np.diff(row_starts).tolist(), list[int](), list[int](), [0]
+    for group in groups:
+        if modes[group[0]] != "probe":
+            around = group if modes[group[0]] == "learn" else []
+            before = [0, *accumulate(counts[piece] for piece in around)]
+        inside.append(before[bisect(around, group[0])] if modes[group[0]] == "probe" else 0)
+    return order, starts[heads].astype(np.int64), tuple(np.delete(starts, heads).tolist()), inside
 
 
 def _named(measures: Mapping[str, str]) -> str:
@@ -251,6 +286,7 @@ def _scenario_of(
     lengths: npt.NDArray[np.int64],
     noise: Mapping[str, frozenset[str]],
     tasks: Mapping[str, Task],
+    inside: Sequence[int],
     *,
     as_one: bool,
 ) -> Scenario:
@@ -267,6 +303,7 @@ def _scenario_of(
             facts.kinds, facts.tasks, lengths.tolist(), params, facts.subtypes, facts.numbers, facts.labels, strict=True
         )
     ]
+    blocks = [replace(block, inside=place) for block, place in zip(blocks, inside, strict=True)] if inside else blocks
     described = (tasks.get(task) or task_of(lifetime, task) for task in dict.fromkeys(facts.tasks))
     return Scenario.of(lifetime.id, blocks, described, info=lifetime.info)
 

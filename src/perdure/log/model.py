@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -214,16 +215,19 @@ class Passage(msgspec.Struct, frozen=True, eq=False):
     """Remarks on how tasks were distinguished."""
     measures: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Task → its measure, if tasks have different ones; `measure` then names them all."""
+    cuts: tuple[int, ...] = ()
+    """The rows at which a learning block goes on after probes."""
 
     @property
     def columns(self) -> Collection[str]:
         """The columns of the rows."""
         return self.rows.columns
 
-    def times(self, block: int) -> tuple[str | None, str | None]:
-        """Return the timestamps of the first and the last row of a block."""
+    def times(self, block: int) -> list[tuple[str | None, str | None]]:
+        """Return the timestamps of the first and the last row of a block; of each piece, if it has probes."""
         recorded, (first, end) = self.rows["timestamp"], self.row_starts[block : block + 2].tolist()
-        return recorded[first], recorded[end - 1]
+        edges = [first, *(cut for cut in self.cuts if first < cut < end), end]
+        return [(recorded[start], recorded[stop - 1]) for start, stop in pairwise(edges)]
 
     @property
     def dropped_rows(self) -> int:

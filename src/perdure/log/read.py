@@ -26,7 +26,7 @@ class Options(msgspec.Struct, frozen=True):
     """Measures and their directions, in place of those that the log declares."""
     verified: bool = True
     """Whether a log that differs from its ledger is refused; else it is read unchanged, with a note."""
-    shape: Literal["long", "wide", "triplets", "tagged"] | None = None
+    shape: Literal["long", "wide", "triplets", "tagged", "stream"] | None = None
     """The layout of a table whose header does not decide it."""
     rows: Literal["evaluated", "learned"] | None = None
     """The meaning of the rows of an accuracy matrix whose cells do not decide it."""

@@ -16,9 +16,11 @@ from msgspec.structs import replace
 
 from perdure.lazy import pl
 from perdure.log.problem import Level, Problem
-from perdure.scenario.model import LONGEST_NAME, UNSAFE_PATH
+from perdure.scenario.model import LONGEST_NAME, UNSAFE_PATH, Mode
 
-BLOCK_TYPES = ("train", "test")
+BLOCK_TYPES = ("train", "test", "probe")
+TYPES: Mapping[Mode, str] = {"learn": "train", "evaluate": "test", "probe": "probe"}
+"""The block type of each mode. L2Logger has no probes."""
 BLOCK_SUBTYPES = ("wake", "sleep")
 EXPERIENCE_STATUSES = ("complete", "incomplete")
 BEYOND = 2**63  # numbers of 64 bits, as every reader takes them

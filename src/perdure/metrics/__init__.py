@@ -4,7 +4,17 @@ Importing this package registers them all, in the order in which tables show the
 """
 
 # isort: off
-from perdure.metrics import maintenance, transfer, efficiency, recovery, learning, cost, matrix_formulas
+from perdure.metrics import (
+    maintenance,
+    worst_case,
+    transfer,
+    efficiency,
+    recovery,
+    learning,
+    stream,
+    cost,
+    matrix_formulas,
+)
 
 # isort: on
 from perdure.metrics.arithmetic import NoValue, Value
@@ -26,7 +36,9 @@ __all__ = [
     "matrix_formulas",
     "metric",
     "recovery",
+    "stream",
     "transfer",
+    "worst_case",
 ]
 
 for _name in (

@@ -13,14 +13,16 @@ from perdure.curves.arrays import Array
 from perdure.curves.prepare import curves as curves_of
 from perdure.lazy import pl
 from perdure.log.model import Lifetime
-from perdure.log.rules import STANDARD_COLUMNS
+from perdure.log.rules import STANDARD_COLUMNS, TYPES
 from perdure.metrics.declare import Metric
 from perdure.metrics.measure import Context, FormulaError, evaluate, experts_at, measure
+from perdure.scenario.compose import compose
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.sites import LIFETIME, Site, key_text
 
 _SECONDS = 2.0
 _MANY_BLOCKS = 10_000
+_PROBED = compose("dispersed", ("a", "b"), learn=40, evaluate=3, evaluate_every=5).scenario.blocks
 
 
 def check_metric(metric: Metric, *, lifetimes: int = 40, seed: int = 0) -> None:
@@ -36,6 +38,8 @@ def check_metric(metric: Metric, *, lifetimes: int = 40, seed: int = 0) -> None:
     for number in range(lifetimes):
         lifetime = lifetime_of(random_blocks(rng), rng, name=f"random lifetime {number}")
         with_sites += bool(_check_on(metric, lifetime, rng))
+    for blocks in (_PROBED, [block for block in _PROBED if block.mode == "learn"]):
+        with_sites += bool(_check_on(metric, lifetime_of(blocks, rng), rng))
     assert with_sites, (
         f"{metric.name}: none of {lifetimes} random lifetimes has a site; a metric that can never be read measures "
         f"nothing (it needs {metric.needs})"
@@ -168,7 +172,7 @@ def lifetime_of(
         "block_num": repeated(_numbers(blocks)),
         "exp_num": list(range(total)),
         "worker_id": ["worker-default"] * total,
-        "block_type": repeated(["train" if block.mode == "learn" else "test" for block in blocks]),
+        "block_type": repeated([TYPES[block.mode] for block in blocks]),
         "block_subtype": repeated([block.subtype for block in blocks]),
         "task_name": repeated([block.task for block in blocks]),
         "task_params": ["{}"] * total,

@@ -263,7 +263,7 @@ def blocks(life: ScoredLifetime) -> Table:
     rows = tuple(
         (
             block.index,
-            "learned" if block.block.mode == "learn" else "evaluated",
+            {"learn": "learned", "evaluate": "evaluated", "probe": "probed"}[block.block.mode],
             block.block.task + (" (sleep)" if block.block.subtype == "sleep" else ""),
             block.length,
             number(block.mean, None if block.low is None or block.high is None else block.high - block.low),

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from perdure.errors import LearnerError
 from perdure.learners.interface import Situation
 from perdure.runner.seeds import seed_for
+from perdure.scenario.model import Mode
 from perdure.scenario.parameters import episodes as parameters
 from perdure.tasks.datasets import Answered, Dataset
 from perdure.tasks.episodes import Episode
@@ -30,7 +31,7 @@ class LifeBlock:
     def __init__(self, life: LiveRun, index: int) -> None:
         block = life.scenario.blocks[index]
         self.index = index
-        self.mode = block.mode
+        self.mode: Mode = "learn" if block.mode == "learn" else "evaluate"
         self.task = block.task
         self.subtype = block.subtype
         self.length = block.length

@@ -114,6 +114,8 @@ class ScenarioTable(StrictStruct, frozen=True):
     """Learning experiences per variant over a lifetime."""
     evaluate: Count = 10
     """Per variant and evaluation."""
+    evaluate_every: Positive | None = None
+    """Learning experiences after which every task is also evaluated inside a learning block."""
     superblocks: Positive = 3
     seed: Count | None = None
     """One order for all lifetimes; each has its own if not given."""

@@ -6,6 +6,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, get_args
@@ -18,6 +19,7 @@ from perdure.errors import LearnerError, ScenarioError, TaskError, UnknownNameEr
 from perdure.learners.interface import Answer, SelfLed, Situation, Transition
 from perdure.log.model import Direction, Role
 from perdure.log.places import logs_folder
+from perdure.log.rules import TYPES
 from perdure.log.write.journal import Journal
 from perdure.results import to_plain
 from perdure.runner.block import LifeBlock
@@ -308,7 +310,7 @@ class LiveRun:
         self.journal.log(
             block_num=block.index,
             exp_num=self._experiences,
-            block_type="train" if block.mode == "learn" else "test",
+            block_type=TYPES[self.scenario.blocks[block.index].mode],
             block_subtype=block.subtype,
             task_name=block.task,
             task_params=params,
@@ -366,9 +368,9 @@ def _as_syllabus(scenario: Scenario | Syllabus | str | os.PathLike[str]) -> Syll
     phases: list[str] = []
     number = 0
     for index, block in enumerate(scenario.blocks):
-        starts = index == 0 or scenario.blocks[index - 1].mode != "learn"
+        starts = index == 0 or scenario.blocks[index - 1].mode == "evaluate"
         number += block.mode == "learn" and starts
-        phases.append(f"{number}.{'train' if block.mode == 'learn' else 'test'}")
+        phases.append(f"{number}.{TYPES[block.mode]}")
     count = len(scenario.blocks)
     return Syllabus(scenario, tuple(phases), (None,) * count, ({},) * count)
 
@@ -533,26 +535,32 @@ class Stateless:
 
     def live(self, life: LiveRun) -> None:
         """Take a new learner through each block of `life`."""
-        for block in life:
+        first = [0] * len(life.scenario.blocks)  # of the learning block that a block is a piece or a probe of
+        for group in life.scenario.joined_pieces():
+            probe = life.scenario.blocks[group[0]].mode == "probe" and group[0]
+            for index in group:
+                first[index] = first[index - 1] if probe else group[0]
+        for _, blocks in groupby(life, lambda block: first[block.index]):
             learner = self._make()
             _refuse_untold(life, learner)
             if isinstance(learner, SelfLed):
-                learner.live(_OneBlock(life, block))
+                learner.live(_SomeBlocks(life, blocks))
             else:
-                _lead_block(life, block, learner)
+                for block in blocks:
+                    _lead_block(life, block, learner)
 
 
-class _OneBlock:
-    """A lifetime that consists of one block, for a self-led learner."""
+class _SomeBlocks:
+    """A lifetime that consists of one block with its probes, for a self-led learner."""
 
-    def __init__(self, life: LiveRun, block: LifeBlock) -> None:
-        self._life, self._block = life, block
+    def __init__(self, life: LiveRun, blocks: Iterator[LifeBlock]) -> None:
+        self._life, self._blocks = life, blocks
 
     def __iter__(self) -> Iterator[LifeBlock]:
-        yield self._block
+        return self._blocks
 
     def datasets(self) -> Iterator[Dataset]:
-        yield self._block.dataset()
+        return (block.dataset() for block in self._blocks)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._life, name)

@@ -54,7 +54,7 @@ class ScenarioPlan(msgspec.Struct, frozen=True):
     fixed: Syllabus | None = None
     layout: str | None = None
     tasks: tuple[Task, ...] = ()
-    lengths: Mapping[str, int] = {}
+    lengths: Mapping[str, int | None] = {}
     seed: int | None = None
 
     def syllabus(self, seed: int) -> Syllabus:
@@ -258,7 +258,7 @@ def _scenario(
         )
     if table.layout is None:
         plain = ScenarioTable()
-        of_layouts = ("tasks", "learn", "evaluate", "superblocks", "seed")
+        of_layouts = ("tasks", "learn", "evaluate", "evaluate_every", "superblocks", "seed")
         idle = [key for key in of_layouts if getattr(table, key) != getattr(plain, key)]
         if idle:
             raise ProtocolError(f"{', '.join(idle)} mean nothing beside a file", "remove them", file=where)
@@ -272,7 +272,7 @@ def _scenario(
         table.name or (table.layout if name.startswith("scenario") else name),
         layout=table.layout,
         tasks=tuple(_with_parameters(parse_task(text), tasks) for text in table.tasks),
-        lengths={"learn": table.learn, "evaluate": table.evaluate, "superblocks": table.superblocks},
+        lengths={key: getattr(table, key) for key in ("learn", "evaluate", "evaluate_every", "superblocks")},
         seed=table.seed,
     )
     plan.syllabus(0)  # reports a layout that cannot be composed now, not in the first worker

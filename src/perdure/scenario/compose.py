@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from perdure.errors import ScenarioError, UnknownNameError
 from perdure.scenario.grammar import LONGEST, MOST_BLOCKS
 from perdure.scenario.layouts import LAYOUTS, Phase, Request
-from perdure.scenario.model import Block, Scenario, Task
+from perdure.scenario.model import Block, Mode, Scenario, Task
 from perdure.scenario.parameters import parameter_key
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
 
@@ -30,6 +30,7 @@ def compose(
     *,
     learn: int,
     evaluate: int,
+    evaluate_every: int | None = None,
     superblocks: int = 3,
     seed: int = 0,
     name: str | None = None,
@@ -46,6 +47,8 @@ def compose(
         Number of learning experiences per task variant.
     evaluate
         Number of experiences per evaluation. 0 omits evaluations.
+    evaluate_every
+        Number of learning experiences after which the evaluation that follows a learning block is also made inside it.
     superblocks
         Number of superblocks. Layouts without superblocks ignore it.
     seed
@@ -74,6 +77,10 @@ def compose(
         raise UnknownNameError("layout", layout, LAYOUTS)
     learn = _whole_number("learn", learn, 1)
     evaluate = _whole_number("evaluate", evaluate, 0)
+    if evaluate_every is not None:
+        evaluate_every = _whole_number("evaluate_every", evaluate_every, 1)
+        if not evaluate:
+            raise ScenarioError("evaluate_every without evaluations", "set evaluate to 1 or more")
     declared = LAYOUTS[layout]
     if declared.in_rounds:
         superblocks = _whole_number("superblocks", superblocks, 1)
@@ -84,10 +91,12 @@ def compose(
     _check_tasks(folded, layout)
     request = Request(folded, learn, evaluate, superblocks, seed, np.random.default_rng(seed))
     phases = tuple(declared.phases(request))
-    if sum(len(phase.learned) + bool(evaluate) * len(phase.evaluated) for phase in phases) > MOST_BLOCKS:
+    pieces = sum(-(-length // (evaluate_every or length)) for phase in phases for _, length in phase.learned)
+    rounds = len(phases) + (pieces if evaluate_every else 0)
+    if pieces + bool(evaluate) * rounds * max(len(phase.evaluated) for phase in phases) > MOST_BLOCKS:
         raise ScenarioError(
             f"cannot compose {layout}: more than {MOST_BLOCKS:,} blocks",
-            "name fewer tasks, or ask for fewer superblocks",
+            "name fewer tasks, or ask for fewer superblocks or evaluations",
         )
     order = [task.label for phase in phases for task, _ in phase.learned]
     record = {
@@ -95,11 +104,12 @@ def compose(
         "seed": seed,
         "learn": learn,
         "evaluate": evaluate,
+        **({"evaluate_every": evaluate_every} if evaluate_every else {}),
         **({"superblocks": superblocks} if declared.in_rounds else {}),
         "order": order,
     }
     info = {"scenario_type": declared.scenario_type, "composed": record}
-    return _assemble(name or f"{layout}-{seed}", phases, evaluate, folded, info)
+    return _assemble(name or f"{layout}-{seed}", phases, evaluate, folded, info, evaluate_every)
 
 
 def single(task: Task | str, *, learn: int, evaluate: int = 0, name: str | None = None) -> Syllabus:
@@ -208,20 +218,32 @@ def parse_task(text: str) -> Task:
 
 
 def _assemble(
-    name: str, phases: Sequence[Phase], evaluate: int, tasks: tuple[Task, ...], info: Mapping[str, Any]
+    name: str,
+    phases: Sequence[Phase],
+    evaluate: int,
+    tasks: tuple[Task, ...],
+    info: Mapping[str, Any],
+    every: int | None = None,
 ) -> Syllabus:
     blocks: list[Block] = []
     places: list[str] = []
     number = 0
+
+    def add(mode: Mode, phase: str, task: Task, length: int) -> None:
+        blocks.append(Block(mode, task.label, length, task.params, group=len(blocks)))
+        places.append(f"{number}.{phase}")
+
     for phase in phases:
         number += bool(phase.learned)
+        evaluated = phase.evaluated if evaluate else ()
         for task, length in phase.learned:
-            blocks.append(Block("learn", task.label, length, task.params, group=len(blocks)))
-            places.append(f"{number}.train")
-        for task in phase.evaluated if evaluate else ():
-            blocks.append(Block("evaluate", task.label, evaluate, task.params, group=len(blocks)))
-            places.append(f"{number}.test")
-    infos = tuple(_FROZEN if block.mode == "evaluate" else {} for block in blocks)
+            for start in range(0, length, every or length):
+                for probed in evaluated if start else ():
+                    add("probe", "probe", probed, evaluate)
+                add("learn", "train", task, min(every or length, length - start))
+        for task in evaluated:
+            add("evaluate", "test", task, evaluate)
+    infos = tuple({} if block.mode == "learn" else _FROZEN for block in blocks)
     return Syllabus(Scenario.of(name, blocks, tasks, info), tuple(places), (None,) * len(blocks), infos)
 
 

@@ -33,7 +33,7 @@ LONGEST = 10**9
 """The most experiences (or 1000 times as many steps) that one block may have."""
 MOST_BLOCKS = 200_000
 
-_PHASE = re.compile(r"(0|[1-9][0-9]{0,8})\.(train|test)")
+_PHASE = re.compile(r"(0|[1-9][0-9]{0,8})\.(train|test|probe)")
 _EPISODE_WORDS = ("$episode", "$variant")
 SCENARIO_TYPES = (*dict.fromkeys(layout.scenario_type for layout in LAYOUTS.values()), "custom")
 
@@ -258,7 +258,7 @@ class _Reader:
             self._error(
                 steps,
                 f"$phase is {quote(phase)}",
-                'write a number and "train" or "test", as in "1.train" or "1.test"',
+                'write a number and "train", "test" or "probe", as in "1.train" or "1.test"',
             )
             return
         if times > 1 or self._looping:
@@ -272,15 +272,17 @@ class _Reader:
         order = (number, int(side == "test"))
         if order == (0, 0):
             self._error(
-                steps, "there is no phase 0.train", 'learning starts with "1.train"; only "0.test" stands before'
+                steps, f"there is no phase {phase}", 'learning starts with "1.train"; only "0.test" stands before'
             )
+        elif side == "probe" and number not in self._trained:
+            self._error(steps, f"{phase} outside {number}.train", f'put "{number}.train" before it, and go on after it')
         elif number and side == "test" and not self._trained:
             self._error(
                 steps, f"{phase} before any training", 'an evaluation before the first learning block is phase "0.test"'
             )
         elif self._phase is None and number > 1:
             self._error(steps, f"the first phase is {phase}", 'number phases from 1 (or start with "0.test")')
-        elif order < self._phase_order or (order == self._phase_order and subtype == self._subtype):
+        elif order < self._phase_order or (phase == self._phase and subtype == self._subtype):
             self._error(steps, f"phase {phase} after {self._phase}", "use increasing numbers, train before test")
         elif side == "train" and not self._trained and number > 1:
             self._error(steps, f"the first training phase is {phase}", 'number phases from 1: "1.train"')

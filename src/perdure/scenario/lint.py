@@ -106,9 +106,9 @@ class LintReport(Tabular, Struct, frozen=True):
             "ok": self.ok,
             "name": scenario.name,
             "blocks": len(scenario.blocks),
-            "experiences": _experiences(scenario, ("learn", "evaluate")),
+            "experiences": _experiences(scenario, ("learn", "evaluate", "probe")),
             "learning_experiences": _experiences(scenario, ("learn",)),
-            "evaluation_experiences": _experiences(scenario, ("evaluate",)),
+            "evaluation_experiences": _experiences(scenario, ("evaluate", "probe")),
             "phases": list(dict.fromkeys(self.syllabus.phases)),
             "tasks": list(self.tasks),
             "problems": to_plain(self.problems),
@@ -133,13 +133,14 @@ def lint(
     text = syllabus_text(syllabus) if isinstance(syllabus, Syllabus) else syllabus
     parsed, problems = parse_syllabus(text, place)
     chosen = _kind(kind, parsed)
-    findings = [finding for rule in KIND_RULES.get(chosen or "", ()) for finding in rule(parsed)]
-    if parsed.scenario.blocks:
-        findings += advice(parsed, chosen)
-    scored = apply_variants(parsed.scenario, variants)
+    whole = parsed.joined()
+    findings = [finding for rule in KIND_RULES.get(chosen or "", ()) for finding in rule(whole)]
+    if whole.scenario.blocks:
+        findings += advice(whole, chosen)
+    scored = apply_variants(whole.scenario, variants)
     all_problems = [*problems]
     for finding in findings:
-        steps = ("instructions",) if finding.block is None else parsed.places[finding.block]
+        steps = ("instructions",) if finding.block is None else whole.places[finding.block]
         all_problems.append(SyllabusProblem(finding.level, place_text(steps), finding.what, finding.fix))
     return LintReport(
         parsed,
@@ -335,8 +336,8 @@ def _stretches(syllabus: Syllabus) -> Iterator[tuple[str, int, set[str]]]:
     current: tuple[str, int] | None = None
     tested: set[str] = set()
     for index, (name, block) in enumerate(zip(_names(syllabus), syllabus.scenario.blocks, strict=True)):
-        if block.mode == "evaluate":
-            tested.add(name)
+        if block.mode != "learn":
+            tested |= {name} if block.mode == "evaluate" else set()
             continue
         if current and current[0] != name:
             yield *current, tested

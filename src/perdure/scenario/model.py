@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, cast, get_args
 
 from msgspec import Struct
@@ -19,7 +20,8 @@ LONGEST_NAME = 1000
 """Characters of a task name, which messages and tables repeat."""
 UNSAFE_PATH = r"(?:^|[\\/])\.\.(?:[\\/]|$)"
 
-Mode = Literal["learn", "evaluate"]
+Mode = Literal["learn", "evaluate", "probe"]
+"""A probe is an evaluation inside a learning block."""
 Subtype = Literal["wake", "sleep"]
 Fact = Literal["task", "boundary", "mode"]
 FACTS: tuple[Fact, ...] = ("task", "boundary", "mode")
@@ -70,7 +72,7 @@ class Block(Struct, frozen=True):
     Attributes
     ----------
     mode
-        ``"learn"`` or ``"evaluate"``.
+        ``"learn"``, ``"evaluate"``, or ``"probe"`` for an evaluation inside a learning block.
     task
         Label of the task variant.
     length
@@ -83,6 +85,8 @@ class Block(Struct, frozen=True):
         L2Logger's `block_num`, which may combine several blocks into one evaluation.
     variant
         Label in the log, if variants count as one task.
+    inside
+        For a probe of a scored lifetime, the number of experiences of the learning block before it.
     """
 
     mode: Mode
@@ -92,6 +96,7 @@ class Block(Struct, frozen=True):
     subtype: Subtype = "wake"
     group: int = 0
     variant: str = ""
+    inside: int = 0
 
     def __hash__(self) -> int:
         return hash((self.mode, self.task, self.length, self.subtype, self.group, self.variant))
@@ -128,9 +133,10 @@ class Scenario(Shown, Struct, frozen=True):
     @property
     def counted(self) -> str:
         """The number of tasks and blocks, in words."""
-        learned = len(self.where("learn"))
-        evaluated = plural(len(self.blocks) - learned, "evaluation block")
-        return f"{plural(len(self.tasks), 'task')}, {plural(learned, 'learning block')}, {evaluated}"
+        modes = Counter(self.blocks[group[0]].mode for group in self.joined_pieces())
+        probes = f", {plural(modes['probe'], 'probe')}" if modes["probe"] else ""
+        learned = f"{plural(len(self.tasks), 'task')}, {plural(modes['learn'], 'learning block')}"
+        return f"{learned}, {plural(modes['evaluate'], 'evaluation block')}{probes}"
 
     @classmethod
     def of(
@@ -165,6 +171,17 @@ class Scenario(Shown, Struct, frozen=True):
             if (mode is None or block.mode == mode) and (task is None or block.task == task)
         )
 
+    def joined_pieces(self) -> list[list[int]]:
+        """Return the blocks of each block as it is scored; see the function of this name."""
+        return joined_pieces([(block.mode, block.task, block.subtype) for block in self.blocks])
+
+    def joined(self) -> Scenario:
+        """Return the scenario as it is scored: the pieces of a learning block are one, and its probes follow it."""
+        if not self.where("probe"):
+            return self
+        groups = [[self.blocks[index] for index in group] for group in self.joined_pieces()]
+        return replace(self, blocks=tuple(replace(group[0], length=_total_length(group)) for group in groups))
+
     @property
     def learning_experiences(self) -> int:
         """Number of learning experiences; blocks measured in steps add none."""
@@ -173,14 +190,36 @@ class Scenario(Shown, Struct, frozen=True):
     @property
     def evaluation_experiences(self) -> int:
         """Number of evaluation experiences; blocks measured in steps add none."""
-        return sum(block.length or 0 for block in self.blocks if block.mode == "evaluate")
+        return sum(block.length or 0 for block in self.blocks if block.mode != "learn")
+
+
+def joined_pieces(kinds: Sequence[tuple[str, str, str]]) -> list[list[int]]:
+    """Return the indices of each block as it is scored, from the mode, task and subtype of each block as run.
+
+    Learning blocks of one task with only probes between them are pieces of one block. Its probes follow it, so that
+    without them the lifetime is the one that was not probed.
+    """
+    groups: list[list[int]] = []
+    probes: list[list[int]] = []
+    for index, kind in enumerate(kinds):
+        if kind[0] == "probe":
+            probes.append([index])
+        elif probes and probes[-1] == [index - 1] and groups and kinds[groups[-1][0]] == kind and kind[0] == "learn":
+            groups[-1].append(index)
+        else:
+            groups += [*probes, [index]]
+            probes = []
+    return groups + probes
+
+
+def _total_length(blocks: Sequence[Block]) -> int | None:
+    lengths = [block.length for block in blocks]
+    return None if None in lengths else sum(length or 0 for length in lengths)
 
 
 def _fold(block: Block) -> Block:
     label = block.task.lower()
-    if label == block.task:
-        return block
-    return Block(block.mode, label, block.length, block.params, block.subtype, block.group, block.variant)
+    return block if label == block.task else replace(block, task=label)
 
 
 # --- variants ------------------------------------------------------------------------------------

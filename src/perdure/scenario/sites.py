@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -63,7 +64,7 @@ def _visible(scenario: Scenario) -> Iterator[tuple[int, Block]]:
     """Yield each learning block and each evaluation that metrics read, with its index."""
     asleep = any(block.mode == "evaluate" and block.subtype == "sleep" for block in scenario.blocks)
     for index, block in enumerate(scenario.blocks):
-        if not asleep or block.mode == "learn" or block.subtype == "sleep":
+        if block.mode != "probe" and (not asleep or block.mode == "learn" or block.subtype == "sleep"):
             yield index, block
 
 
@@ -94,6 +95,20 @@ def timed_learning(scenario: Scenario) -> Iterator[Site]:
     learned = scenario.where("learn")
     if any((scenario.blocks[index].length or 2) >= 2 for index in learned):
         yield Site(LIFETIME, {"learned": learned})
+
+
+def stream(scenario: Scenario) -> Iterator[Site]:
+    """learning without evaluations, as in a stream that is scored row by row before it is learned"""
+    learned = scenario.where("learn")
+    if learned and not visible_evaluations(scenario):
+        yield Site(LIFETIME, {"learned": learned})
+
+
+def stream_changes(scenario: Scenario) -> Iterator[Site]:
+    """learning without evaluations in two blocks or more"""
+    for site in stream(scenario):
+        for before, after in pairwise(site.blocks["learned"]):
+            yield Site(scenario.blocks[after].task, {"before": (before,), "after": (after,)})
 
 
 def after_a_change(scenario: Scenario) -> Iterator[Site]:
@@ -196,6 +211,56 @@ def since_learning_ended(scenario: Scenario) -> Iterator[Site]:
     The same places, compared with the end of the learning block: no other task is learned before that.
     """
     return (Site(site.key, site.blocks) for site in since_learning(scenario))
+
+
+def worst_evaluations(scenario: Scenario) -> Iterator[Site]:
+    """every learned task evaluated after it was last learned
+
+    The evaluations of a task since then, probes of other tasks' learning included.
+    """
+    learning = {block.task: index for index, block in enumerate(scenario.blocks) if block.mode == "learn"}
+    since: dict[str, list[int]] = {}
+    current = ""
+    visible = set(visible_evaluations(scenario)) if not _never_evaluated_again(scenario) else set()
+    for index, block in enumerate(scenario.blocks):
+        if block.mode == "learn":
+            current = block.task
+        elif index < learning.get(block.task, index):
+            continue
+        elif index in visible or (visible and block.mode == "probe" and block.task != current):
+            since.setdefault(block.task, []).append(index)
+    return (Site(task, {"evaluations": tuple(since[task])}) for task in learning if task in since)
+
+
+def worst_evaluations_of_earlier(scenario: Scenario) -> Iterator[Site]:
+    """every learned task evaluated after it was last learned, and two of them
+
+    The same of all tasks but the one that is learned last.
+    """
+    learning = scenario.where("learn")
+    last = scenario.blocks[learning[-1]].task if learning else None
+    return (site for site in worst_evaluations(scenario) if site.key != last)
+
+
+def across_a_switch(scenario: Scenario) -> Iterator[Site]:
+    """a learned task evaluated before another is learned, and again inside that block (--evaluate-every)
+
+    The first probe of each such block.
+    """
+    before: dict[str, int] = {}  # task → its last evaluation since it was learned
+    learned: set[str] = set()
+    waiting: set[str] = set()  # tasks whose next probe is the first of its block
+    visible = set(visible_evaluations(scenario))
+    for index, block in enumerate(scenario.blocks):
+        if block.mode == "learn":
+            learned.add(block.task)
+            before.pop(block.task, None)
+            waiting = set(before)
+        elif block.mode == "probe" and block.task in waiting:
+            waiting.remove(block.task)
+            yield Site(block.task, {"before": (before[block.task],), "probe": (index,)})
+        elif index in visible and block.task in learned:
+            before[block.task] = index
 
 
 # --- transfer ------------------------------------------------------------------------------------
@@ -315,6 +380,8 @@ def _name_unevaluated(scenario: Scenario) -> str | None:
 
 
 vars(final_evaluations)["missing"] = _name_unevaluated
+vars(worst_evaluations)["missing"] = _name_unevaluated
+vars(worst_evaluations_of_earlier)["missing"] = _name_unevaluated
 
 
 def last_evaluations_of_seen(scenario: Scenario) -> Iterator[Site]:

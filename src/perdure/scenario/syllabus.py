@@ -23,8 +23,10 @@ from perdure.errors import ScenarioError
 from perdure.results import Shown
 from perdure.scenario.document import Notes, Steps, SyllabusProblem, decode, name_of, read_source
 from perdure.scenario.grammar import Declared, Run, read_header, runs
-from perdure.scenario.model import Block, Scenario, Task
+from perdure.scenario.model import Block, Mode, Scenario, Task
 from perdure.text import plural
+
+_MODES: Mapping[str, Mode] = {"train": "learn", "test": "evaluate", "probe": "probe"}
 
 
 class Syllabus(Shown, Struct, frozen=True):
@@ -61,6 +63,13 @@ class Syllabus(Shown, Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"Syllabus({self.scenario.name!r}, {self.scenario.counted})"
+
+    def joined(self) -> Syllabus:
+        """Return the syllabus of the blocks that are scored: pieces of a learning block are one."""
+        heads = [group[0] for group in self.scenario.joined_pieces()]
+        rest = ([values[head] for head in heads] for values in (self.phases, self.steps, self.infos))
+        places = tuple(self.places[head] for head in heads) if self.places else ()
+        return Syllabus(self.scenario.joined(), *map(tuple, rest), places)
 
 
 def read_syllabus(path: str | os.PathLike[str]) -> Syllabus:
@@ -327,7 +336,7 @@ def _syllabus(name: str, info: Mapping[str, Any], episode_runs: list[Run], tasks
             owners.append(task)
     blocks = [
         Block(
-            "learn" if run.phase.endswith("train") else "evaluate",
+            _MODES[run.phase.partition(".")[2]],
             task.label,
             None if run.in_steps else run.length,
             run.episode.params,

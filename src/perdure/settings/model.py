@@ -295,8 +295,13 @@ class Settings(msgspec.Struct, frozen=True):
         ),
     ] = {}
     shape: Annotated[
-        Literal["long", "wide", "triplets"] | None,
-        Option("--shape", "Layout of a table, if its header does not show it.", READING, otherwise="log"),
+        Literal["long", "wide", "triplets", "stream"] | None,
+        Option(
+            "--shape",
+            "Layout of a table, if its header does not show it. stream: every row was scored before it was learned.",
+            READING,
+            otherwise="log",
+        ),
     ] = None
     unverified: Annotated[
         bool, Option("--unverified/--verified", "Also score logs that fail their integrity check.", READING)

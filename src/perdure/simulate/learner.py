@@ -102,6 +102,7 @@ def performance(learner: IdealLearner, scenario: Scenario, count: int, rng: np.r
     Each lifetime draws its own traits if the learner has a spread; then noise is added to every value. The draws do not
     depend on the traits, so that two learners with equal generators differ only by their traits.
     """
+    scenario = scenario.joined()
     labels = [task.label for task in scenario.tasks]
     shape = (len(labels) if learner.by_task else 1, count)
     factors = 1 + learner.spread * rng.standard_normal((5, *shape))
@@ -122,7 +123,7 @@ def performance(learner: IdealLearner, scenario: Scenario, count: int, rng: np.r
         if block.length is None:
             raise ScenarioError(f"block {index} has no length in experiences", "give it one", where=scenario.name)
         now = level[block.task]
-        if block.mode == "evaluate":
+        if block.mode != "learn":
             parts.append(np.repeat(now[:, None], block.length, axis=1))
             continue
         goal = np.maximum(learner.start + heights[block.task], now)

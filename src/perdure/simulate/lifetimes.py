@@ -110,7 +110,7 @@ def as_lifetimes(
     role: Literal["life", "expert"] = "life",
 ) -> tuple[Lifetime, ...]:
     """Return rows of `performance` as lifetimes with the seeds that follow `seed`."""
-    columns = scenario_rows(scenario)
+    columns = scenario_rows(scenario.joined())
     name = learner.name if role == "life" else f"{learner.name}-{scenario.blocks[0].task}"
     return tuple(
         Lifetime(

@@ -187,7 +187,7 @@ def planned_scenario(manifest: Mapping[str, Any]) -> Scenario | None:
     """Return the planned scenario of a manifest, None without one."""
     try:
         blocks = msgspec.convert(manifest["scenario"]["blocks"], list[Block])
-        return Scenario.of("planned", blocks) if blocks else None
+        return Scenario.of("planned", blocks).joined() if blocks else None
     except (KeyError, TypeError, msgspec.ValidationError, PerdureError):
         return None
 

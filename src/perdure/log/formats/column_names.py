@@ -17,7 +17,7 @@ from perdure.log.read import Options
 from perdure.log.rules import STANDARD_COLUMNS
 from perdure.text import join_names
 
-Shape = Literal["long", "wide", "triplets", "tagged"]
+Shape = Literal["long", "wide", "triplets", "tagged", "stream"]
 
 Mode = Literal["learn", "evaluate"]
 
@@ -123,6 +123,7 @@ NEEDED: Mapping[Shape, Mapping[str, str]] = MappingProxyType(
         "wide": {"active_task": "current"},
         "triplets": {"eval_exp": "evaluated", "training_exp": "trained"},
         "tagged": {},
+        "stream": {},
     }
 )
 """The columns that each shape needs, with an example of a file's name for them."""
@@ -199,6 +200,8 @@ def layout(header: Sequence[str], path: Path, options: Options) -> TableLayout:
         understood["active_task"] = ACTIVE_TASK
     elif shape == "triplets":
         understood |= TRIPLET
+    elif shape == "stream":
+        understood["task_name"] = ("task_name", "task", "concept", "domain")
     for column, names in understood.items():
         if column not in mapping and (match := _understood(header, column, names, set(mapping.values()), notes)):
             mapping[column] = match

@@ -38,12 +38,15 @@ _MODES = {
     "test": "test",
     **dict.fromkeys(("learn", "training"), "train"),
     **dict.fromkeys(("evaluate", "eval", "evaluation", "testing"), "test"),
+    "probe": "probe",
 }
 _SUBTYPES = {"wake": "wake", "sleep": "sleep"}
 _STATUSES = {status: status for status in EXPERIENCE_STATUSES}
 
-# The values that L2Logger writes by default. It has no word for an unknown time.
+# The values that L2Logger writes by default. It has no word for an unknown time. Only a stream may lack the first two.
 _DEFAULTS: Mapping[str, str | None] = {
+    "task_name": "stream",
+    "block_type": "train",
     "worker_id": "worker-default",
     "block_subtype": "wake",
     "task_params": "{}",
@@ -54,6 +57,8 @@ _NEVER_BLANK = ("learner", "lifetime", "seed")
 _LARGEST_SEED = 2**63 - 1
 _DISTINCT = 20  # different rows of a lifetime; with fewer, equal halves may be chance
 _TIMES = 10  # the largest number of copies of every row that is looked for
+_CHANGES = 20  # of the task; with fewer, tasks are never interleaved
+_TWIN = "twin"  # the column of a baseline's performance in the same rows
 _OWNER = "\0owner"  # a name that no column of a file has
 
 
@@ -163,8 +168,8 @@ def _owners(combinations: pl.DataFrame) -> tuple[Owner, ...]:
 
 
 def _name_parts(row: Mapping[str, str | None]) -> Iterator[str]:
-    if _role(row) == "expert":
-        yield "expert"
+    if _role(row) != "life":
+        yield _role(row)
     for name in IDENTITY:
         if name != "role" and (value := row.get(name)):
             yield value
@@ -187,8 +192,9 @@ def lifetimes(table: TextTable, owners: Owners, options: Options) -> Iterator[Li
     """Yield the lifetimes of a table under our names, in order of appearance."""
     path = table.parts[0].path
     measures = measures_of(table, path, options, owners.columns)
-    rows, starts, repeated = _experiences(table, measures, owners)
-    notes = (*_infinite(table, rows, measures), *repeated, *_half_numbers(table, options, owners.columns))
+    twin = {_TWIN: measures[next(iter(measures))]} if _TWIN in options.columns else {}
+    rows, starts, found = _experiences(table, {**measures, **twin}, owners)
+    notes = (*_infinite(table, rows, measures), *found, *_half_numbers(table, options, owners.columns))
     logged = {
         name: np.logical_or.reduceat(rows[name].is_not_null().to_numpy(), starts[:-1]) if rows.height else [False]
         for name in measures
@@ -198,9 +204,9 @@ def lifetimes(table: TextTable, owners: Owners, options: Options) -> Iterator[Li
         names = [name for name in measures if logged[name][number]] or list(measures)
         if len(names) < len(measures):  # a measure of other lifetimes only
             part = part.select(*STANDARD_COLUMNS, *names, pl.exclude(*STANDARD_COLUMNS, *names))
-        yield Lifetime(
+        lifetime = Lifetime(
             id=owner.inside or path.name,
-            experiences=part,
+            experiences=part.drop(_TWIN) if twin else part,
             measures={name: measures[name] for name in names},
             learner=owner.learner,
             seed=owner.seed,
@@ -210,6 +216,11 @@ def lifetimes(table: TextTable, owners: Owners, options: Options) -> Iterator[Li
             stated_type=owner.stated_type,
             notes=notes,
         )
+        yield lifetime
+        if twin:
+            name = f"{owner.inside}/{_TWIN}" if owner.inside else _TWIN
+            values = part.with_columns(pl.col(_TWIN).alias(names[0])).drop(_TWIN)
+            yield lifetime.replace(id=name, inside=name, role="twin", experiences=values, notes=())
 
 
 def stacked_lifetimes(
@@ -249,7 +260,8 @@ def stacked_lifetimes(
 
 def measures_of(table: TextTable, path: Path, options: Options, identity: tuple[str, ...]) -> dict[str, Direction]:
     """Return the declared measures, or every column of numbers that is neither ours nor bookkeeping by its name."""
-    others = [name for name in table.rows.columns if name not in STANDARD_COLUMNS and name not in identity]
+    known = {*STANDARD_COLUMNS, *identity, *({_TWIN} & options.columns.keys())}
+    others = [name for name in table.rows.columns if name not in known]
     if options.measures is not None:
         for name in options.measures:
             if name not in others:
@@ -273,8 +285,8 @@ def measures_of(table: TextTable, path: Path, options: Options, identity: tuple[
 
 def _experiences(
     table: TextTable, measures: Mapping[str, Direction], owners: Owners
-) -> tuple[pl.DataFrame, Counts, tuple[Note, ...]]:
-    """Return the rows of every lifetime in order, the start of each lifetime, and notes on repeated rows."""
+) -> tuple[pl.DataFrame, Counts, tuple[Note | str, ...]]:
+    """Return the rows of every lifetime in order, the start of each lifetime, and notes."""
     rows = cells.standard(_read(table, measures, owners)).with_columns(pl.Series(_OWNER, owners.of_row, pl.UInt32))
     starts = np.append(0, np.cumsum(np.bincount(owners.of_row, minlength=len(owners.each)))).astype(np.int64)
     if (np.diff(owners.of_row) < 0).any():
@@ -282,12 +294,20 @@ def _experiences(
     if "exp_num" not in rows.columns:
         number = np.arange(rows.height) - np.repeat(starts[:-1], np.diff(starts))
         rows = rows.with_columns(pl.Series("exp_num", number, pl.Int64))
+    notes: list[Note | str] = []
     if "block_num" not in rows.columns:
+        if mixed := _tasks_of_stream(rows):
+            notes.append(
+                f"the task changes too often for blocks, so all rows are one stream (its {mixed} tasks are in the "
+                "column task_in_file); where this is wrong, number the blocks in a column block_num"
+            )
+            named = {"task_in_file": rows["task_name"].cast(pl.String), "task_name": pl.lit(_DEFAULTS["task_name"])}
+            rows = cells.standard(rows.with_columns(**named))
         rows = rows.with_columns(pl.Series("block_num", _block_numbers(rows, starts), pl.Int64))
-    repeated = tuple(_note_repeats(table, rows, measures, np.argsort(owners.of_row, kind="stable"), starts))
+    notes += _note_repeats(table, rows, measures, np.argsort(owners.of_row, kind="stable"), starts)
     rows = in_order(rows, _OWNER).drop(_OWNER)
     extras = [name for name in rows.columns if name not in STANDARD_COLUMNS and name not in measures]
-    return rows.select(*STANDARD_COLUMNS, *measures, *extras), starts, repeated
+    return rows.select(*STANDARD_COLUMNS, *measures, *extras), starts, tuple(notes)
 
 
 def _read(table: TextTable, measures: Mapping[str, Direction], owners: Owners) -> pl.DataFrame:
@@ -312,6 +332,22 @@ def _read(table: TextTable, measures: Mapping[str, Direction], owners: Owners) -
         pl.lit(text, STANDARD_COLUMNS[name]).alias(name) for name, text in _DEFAULTS.items() if name not in columns
     ]
     return rows.select(column.alias(name) for name, column in columns.items()).with_columns(blank)
+
+
+def _tasks_of_stream(rows: pl.DataFrame) -> int:
+    """Return the number of tasks if they are interleaved, else 0.
+
+    They are if all rows are learned and the task changes at least half as often as in a random order.
+    """
+    if (rows["block_type"] != "train").any():
+        return 0
+    changes = int(_changes(rows.select(_OWNER, "task_name")).sum())
+    counts = rows.group_by(_OWNER, "task_name").len()
+    shares = counts.with_columns(pl.col("len").cast(pl.Float64)).group_by(_OWNER)
+    same_task = shares.agg(of=pl.col("len").pow(2).sum() / pl.col("len").sum())["of"].sum()
+    return (
+        counts["task_name"].n_unique() if changes >= max(_CHANGES + counts.height, (rows.height - same_task) / 2) else 0
+    )
 
 
 def _block_numbers(rows: pl.DataFrame, starts: Counts) -> Counts:

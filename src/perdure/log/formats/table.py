@@ -34,6 +34,7 @@ _OUTPUTS = ({"lifetime", "block", "experiences_to_saturation"}, {"lifetime", "bl
 
 _SHAPES = {
     "long": long.lifetimes,
+    "stream": long.lifetimes,
     "wide": wide.wide_lifetimes,
     "triplets": wide.triplet_lifetimes,
     "tagged": wide.tagged_lifetimes,
@@ -84,11 +85,13 @@ class _Tables(SeveralLifetimes[Lifetime]):
         return [f"{first}-{last}" for first, last in zip(starts, (*starts[1:], len(owners.each)), strict=True)]
 
     def holds_experts(self, path: Path, options: Options) -> bool:
-        """Return whether a column of roles calls some of its lifetimes experts."""
-        column = options.columns.get("role", "role").lower()
-        if column not in {name.lower() for name in _header(path) or ()}:
+        """Return whether a column of roles calls some of its lifetimes experts or twins, or holds a twin's values."""
+        header = {name.lower() for name in _header(path) or ()}
+        if options.columns.get("twin", "").lower() in header:
+            return True
+        if options.columns.get("role", "role").lower() not in header:
             return False
-        return any(lifetime.role == "expert" for lifetime in self.lifetimes(path, options))
+        return any(lifetime.role != "life" for lifetime in self.lifetimes(path, options))
 
     def lifetimes(self, path: Path, options: Options, part: str | None = None) -> Iterator[Lifetime]:
         """Yield every lifetime in this table, in order of appearance."""
@@ -163,7 +166,7 @@ def _named(
 
 
 def _owners(table: TextTable, columns: TableLayout, declared: tuple[str, ...]) -> Owners:
-    blocks = long.BLOCKS if columns.shape == "long" else ()
+    blocks = long.BLOCKS if columns.shape in ("long", "stream") else ()
     return owners_of(table, columns.identity, declared, blocks)
 
 
@@ -233,6 +236,8 @@ def _rename(table: TextTable, path: Path, columns: TableLayout) -> TextTable:
         raise LogError(f"a header and no rows (columns: {join_names(rows.columns)})", "nothing was logged", file=path)
     for needed in columns.missing():
         fix = f"map your column to it, for example with --column {needed}={NEEDED[columns.shape][needed]}"
+        if columns.shape == "long":
+            fix += "; where every row was scored before it was learned, --shape stream"
         if rows.width - 1 in (rows.height, rows.height - 1):
             fix += "; an accuracy matrix is numbers alone, or JSON, which may name its tasks"
         raise LogError(f"no column {needed!r} (found: {join_names(rows.columns)})", fix, file=path)

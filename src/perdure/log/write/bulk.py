@@ -19,7 +19,7 @@ from perdure.lazy import pl
 from perdure.log.formats.bulk import IDENTITY, KEY, ROW_GROUP, SUFFIX, BulkHeader, BulkLifetime, part_name, seal
 from perdure.log.manifest import described, json_bytes, provenance, written_role
 from perdure.log.model import Direction, Lifetime
-from perdure.log.rules import STANDARD_COLUMNS
+from perdure.log.rules import STANDARD_COLUMNS, TYPES
 from perdure.log.write.record import DEFAULT_WORKER, declared_measures
 from perdure.scenario.model import Scenario
 
@@ -27,7 +27,6 @@ Values = npt.NDArray[np.float64]
 Batches = Values | Mapping[str, Values] | Iterable[Values | Mapping[str, Values]]
 
 _PER_PART = 1 << 20  # rows in memory, and in one file of a folder
-_TYPES = {"learn": "train", "evaluate": "test"}
 
 
 class Cohort(msgspec.Struct, frozen=True, eq=False):
@@ -198,7 +197,7 @@ def scenario_rows(scenario: Scenario) -> pl.DataFrame:
     facts = pl.DataFrame(
         {
             "block_num": range(len(blocks)),
-            "block_type": [_TYPES[block.mode] for block in blocks],
+            "block_type": [TYPES[block.mode] for block in blocks],
             "block_subtype": [block.subtype for block in blocks],
             "task_name": [block.task for block in blocks],
             "task_params": [json_bytes(dict(block.params), scenario.name).decode() for block in blocks],

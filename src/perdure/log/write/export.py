@@ -64,7 +64,7 @@ def export(lifetime: Lifetime, to: Path, *, for_spreadsheets: bool = False) -> N
         raise LogError(f"cannot be written: {reason}", "choose another place", file=to) from problem
 
 
-_MODES = {"train": "train", "test": "eval"}
+_MODES = {"train": "train", "test": "eval", "probe": "probe"}
 _METRICS = "perdure"  # before the ids of metrics
 _TIMESTAMP = TIMESTAMP_FORMAT.replace(".%f", "%.f")  # as Polars has it
 _AT_ONCE = 1000

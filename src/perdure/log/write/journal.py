@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from perdure import files
 from perdure.errors import LogError, PerdureError, RecordError, message_of
@@ -19,7 +19,7 @@ from perdure.log.manifest import describe, described, measures_of, object_in, ob
 from perdure.log.model import Direction, Role
 from perdure.log.places import BLOCKS_FILE, DATA_FILE, LOGGER_INFO, MANIFEST, SCENARIO_INFO
 from perdure.log.rows import header_of
-from perdure.log.rules import BEYOND, STANDARD_COLUMNS
+from perdure.log.rules import BEYOND, STANDARD_COLUMNS, TYPES
 from perdure.log.write.record import (
     DEFAULT_WORKER,
     Record,
@@ -35,7 +35,8 @@ from perdure.log.write.record import (
     whole_number,
 )
 from perdure.log.write.stream import Stream
-from perdure.scenario.model import Scenario
+from perdure.scenario.model import Mode, Scenario
+from perdure.text import join_words
 
 if TYPE_CHECKING:
     from perdure.log.write.export import Mirror
@@ -181,7 +182,7 @@ class Journal:
         exp_num
             Number of the experience. It counts on over all blocks and never decreases.
         block_type
-            ``"train"`` if the learner learns, ``"test"`` if learning is off.
+            ``"train"`` if the learner learns, ``"test"`` if learning is off, ``"probe"`` if it is off inside a block.
         task_name
             Task, with its variant after the last underscore.
         task_params
@@ -515,9 +516,9 @@ class Recorder:
         self._at: tuple[str, str] | None = None
 
     def begin(self, mode: str, task: str) -> None:
-        """Open a block: mode is "learn" or "evaluate"."""
-        if mode not in ("learn", "evaluate"):
-            raise RecordError(f"mode is {mode!r}", "expected 'learn' or 'evaluate'")
+        """Open a block: mode is "learn", "evaluate", or "probe" for an evaluation inside a learning block."""
+        if mode not in TYPES:
+            raise RecordError(f"mode is {mode!r}", f"expected {join_words([*map(repr, TYPES)], 'or')}")
         self._block += 1
         self._at = (mode, task)
 
@@ -528,7 +529,7 @@ class Recorder:
         self._journal.log(
             block_num=self._block,
             exp_num=self._experience,
-            block_type="train" if mode == "learn" else "test",
+            block_type=TYPES[cast("Mode", mode)],
             task_name=task,
             task_params=params,
             **values,

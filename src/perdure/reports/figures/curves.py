@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -15,6 +15,7 @@ from perdure.gather.model import ScoredLifetime
 from perdure.reports.axes import ends_of
 from perdure.reports.figures.declare import FigureView, NothingToDrawError, averaged_lives, lifetimes_text
 from perdure.reports.thinned import STEP_COLUMNS, ThinnedBlock, ThinnedCurve, ThinnedLifetime, thinned_lifetime
+from perdure.scenario.model import Mode
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.interval import t_interval
 from perdure.stats.model import LEVEL
@@ -32,7 +33,7 @@ class Span(msgspec.Struct, frozen=True):
     """A block on the x axis."""
 
     task: str
-    mode: Literal["learn", "evaluate"]
+    mode: Mode
     asleep: bool
     first: float
     last: float
@@ -308,15 +309,20 @@ def _points(thinned: ThinnedLifetime, block: ThinnedBlock, curve: ThinnedCurve, 
 def evaluated_blocks(thinned: ThinnedLifetime, view: FigureView) -> Iterator[EvaluatedBlock]:
     """Yield the evaluations of a lifetime in order."""
     learned: dict[str, int] = {}
+    learning: ThinnedBlock | None = None
     for block in thinned.blocks:
         task = block.block.task
         if block.block.mode == "learn":
             learned[task] = learned.get(task, 0) + 1
+            learning = block
             continue
         known = [value for value in (block.mean, block.low, block.high) if value is not None]
         mean, *ends = (float(value) for value in scale_values(thinned, view, task, np.array(known)))
         low, high = (min(ends), max(ends)) if len(ends) == 2 else (None, None)
         middle = sum(block_ends(block, view)) / 2
+        if block.block.inside and learning:  # a probe is drawn inside its learning block
+            first, last = block_ends(learning, view)
+            middle = first + (last - first) * min(block.block.inside / learning.length, 1.0)
         yield EvaluatedBlock(task, middle, mean, low, high, block.length, learned.get(task, 0), task not in learned)
 
 

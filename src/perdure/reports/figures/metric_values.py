@@ -160,7 +160,7 @@ def _lines(life: ScoredLifetime, name: str, view: FigureView) -> Iterator[Number
 
 def _compared_evaluations(life: ScoredLifetime, name: str, view: FigureView) -> Iterator[ComparedEvaluations]:
     measured = life.score.metrics.get(name)
-    evaluations = {block.index: block for block in thinned_lifetime(life).blocks if block.block.mode == "evaluate"}
+    evaluations = {block.index: block for block in thinned_lifetime(life).blocks if block.block.mode != "learn"}
     for key, sites in measured.at.items() if measured else ():
         assert measured is not None
         counted = 1 if "→" in key else len(sites)
