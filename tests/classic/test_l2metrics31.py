@@ -145,7 +145,7 @@ def mismatches(name: str, combos: Sequence[str] | None = None) -> tuple[int, lis
         settings = Settings(
             "l2metrics-3.1",
             facts["perf_measure"],
-            prep,
+            prep=prep,
             aggregate=options["aggregation_method"],
             expert_average=options["ste_averaging_method"],
         )

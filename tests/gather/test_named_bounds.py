@@ -28,9 +28,8 @@ def write(
         for block, (mode, task, level) in enumerate(blocks):
             for number in range(20):
                 value = whole * (level + 0.01 * (number % 5))
-                journal.log(
-                    block_num=block, exp_num=20 * block + number, block_type=mode, task_name=task, **{measure: value}
-                )
+                values: dict[str, Any] = {measure: value}
+                journal.log(block_num=block, exp_num=20 * block + number, block_type=mode, task_name=task, **values)
     return folder / name
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def write_lifetime(folder: Path, name: str, seed: int, tasks: tuple[str, ...] = 
                 known = {other: min(0.9, level + 0.03 * (mode == "train") * (other == task) - 0.001 * (other != task))
                          for other, level in known.items()}  # fmt: skip
                 value = float(np.clip(known[task] + rng.normal(0, 0.05), 0.01, 1))
-                values = {measure: value, "units": 10 * value**2 + rng.normal(0, 0.1)}
+                values: dict[str, Any] = {measure: value, "units": 10 * value**2 + rng.normal(0, 0.1)}
                 journal.log(block_num=block, exp_num=number, block_type=mode, task_name=task, task_params={}, **values)
                 number += 1
 

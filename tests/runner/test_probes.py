@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,8 +21,9 @@ TASKS = ("pong", "breakout")
 OWN = {"worst_case_performance", "minimum_performance", "stability_gap"}
 
 
-def probed(**changes: int) -> perdure.Syllabus:
-    return perdure.compose("condensed", TASKS, **{"learn": 50, "evaluate": 3, "evaluate_every": 20, **changes})
+def probed(**changes: Any) -> perdure.Syllabus:
+    lengths = {"learn": 50, "evaluate": 3, "evaluate_every": 20}
+    return perdure.compose("condensed", TASKS, **(lengths | changes))
 
 
 def test_without_its_probes_a_syllabus_is_the_plain_one() -> None:
@@ -82,7 +84,7 @@ def plain_rows(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("settings", [{}, {"clamp": True}, {"preset": "l2metrics-3.1"}, {"preset": "new-2022"}])
-def test_probes_change_no_other_metric(settings: dict[str, object]) -> None:
+def test_probes_change_no_other_metric(settings: dict[str, Any]) -> None:
     scenario = perdure.compose("dispersed", TASKS, learn=90, evaluate=5, evaluate_every=10).scenario
     log = lifetime_of(scenario.blocks, np.random.default_rng(5))
     plain = log.replace(experiences=plain_rows(log.experiences))

@@ -123,10 +123,13 @@ class OwnLoop:
         raise AssertionError("it must not receive the lifetime")
 
 
+_MODE: tuple[Fact, ...] = ("mode",)
+
+
 @pytest.mark.parametrize("learner", [OwnLoop(), Stateless(OwnLoop)], ids=["own loop", "twin"])
 def test_a_learner_that_sees_every_block_is_refused(tmp_path: Path, learner: Any) -> None:
     with pytest.raises(LearnerError, match="tell all three"):
-        lead(run_lifetime(syllabus("episodes"), tmp_path, "life", learner=learner, tells=("mode",)), learner)
+        lead(run_lifetime(syllabus("episodes"), tmp_path, "life", learner=learner, tells=_MODE), learner)
 
 
 def test_the_batched_engine_refuses_to_withhold_facts(write_protocol: WriteProtocol, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -11,7 +11,6 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import perdure
-from perdure.scenario.model import Mode
 
 
 class Counting(gymnasium.Env[Any, Any]):
@@ -39,7 +38,7 @@ def records(folder: Path) -> list[tuple[int, str, str, float]]:
 
 def test_a_new_task_or_mode_is_a_new_block_and_unfinished_episodes_are_not_logged(tmp_path: Path) -> None:
     with perdure.Journal(tmp_path, "life", measures=["reward"], learner="mine", seed=1) as journal:
-        both: list[tuple[Mode, int]] = [("learn", 2), ("evaluate", 1)]
+        both: list[tuple[Literal["learn", "evaluate"], int]] = [("learn", 2), ("evaluate", 1)]
         for mode, episodes in both:
             env = perdure.LogEpisodes(Counting(3), journal, "count", mode)
             for _ in range(episodes):

@@ -175,7 +175,8 @@ def _show_comparison(console: Console, comparison: Comparison, depth: Depth) -> 
     from perdure.tables import Coloured, Column, Table
     from perdure.text import interval, number, p_text, percent
 
-    rows, more = [], []
+    rows: list[tuple[str | Coloured, ...]] = []
+    more: list[tuple[str, ...]] = []
     for name, found in _shown(comparison, depth).items():
         is_ratio, label = found.scale == "ratio", name.replace("_", " ")
         word = (found.word or ("exploratory" if name not in comparison.tested else "untested")).removeprefix("is ")
@@ -189,7 +190,7 @@ def _show_comparison(console: Console, comparison: Comparison, depth: Depth) -> 
             p_text(found.p if found.p_holm is None else found.p_holm),
         )
         rows.append(row)
-        row = (
+        further = (
             label,
             str(found.n) if comparison.pairing.paired else f"{found.n}, {found.baseline_n}",
             p_text(found.p),
@@ -198,7 +199,7 @@ def _show_comparison(console: Console, comparison: Comparison, depth: Depth) -> 
             number(found.hedges_g),
             number(found.order),
         )
-        more.append(row)
+        more.append(further)
     systems = (comparison.system, comparison.baseline)
     titles = (f"{systems[0]} against {systems[1]}", f"A {systems[0]}, B {systems[1]}")
     level = percent(next((found.level for found in comparison.differences.values()), LEVEL))

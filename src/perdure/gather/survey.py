@@ -138,8 +138,8 @@ def survey(
     if learning:
         results = _share_expert_curves(results)
     _refuse_unknown_tasks(settings.weights, [life.score for result in results for _, life in result.lifetimes])
-    scored = [(log, _members(log, result)) for log, result in zip(found, results, strict=True)]
-    scored, seeds = _with_names(scored)
+    as_found = [(log, _members(log, result)) for log, result in zip(found, results, strict=True)]
+    scored, seeds = _with_names(as_found)
     lifetimes = _with_distinct_ids(_compare_with_joint(job, scored, count))
     lifetimes += _lifetimes_in(score_files, {lifetime.id for lifetime in lifetimes}, settings)
     counted = count_once(lifetimes)

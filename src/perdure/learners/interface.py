@@ -151,7 +151,8 @@ class ArrayLearner:
         super().__init_subclass__(**further)
         own = inspect.signature(cls.__init__).parameters
         if "common" in own:
-            signatures = (inspect.signature(base.__init__).parameters for base in cls.__mro__)
+            bases = (vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base))
+            signatures = (inspect.signature(start).parameters for start in bases)
             named = {**next(common for common in signatures if "common" not in common), **own}
             keyword = inspect.Parameter.KEYWORD_ONLY
             parameters = [item.replace(kind=keyword) for name, item in named.items() if name not in ("self", "common")]

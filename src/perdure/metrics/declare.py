@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, ClassVar, Literal, get_type_hints
+from typing import Any, ClassVar, Literal, cast, get_type_hints
 
 import msgspec
 
@@ -430,7 +430,7 @@ def metric(
     >>> rise
     Metric('rise', higher is better: Measure how much the performance rises in a learning block.)
     """
-    if not callable(sites):
+    if not callable(cast("Any", sites)):
         what = f"sites is {sites!r}"
         raise MetricError(what, "give a function of perdure.scenario.sites, such as sites.each_learning_block")
     if better not in ("higher", "lower"):

@@ -98,12 +98,12 @@ def evaluations_of(scenario: Scenario) -> Evaluations:
             if task in rows:
                 since[task].append(index)
     others: dict[str, dict[int, int]] = {}
-    for (task, column), block in last.items():
+    for (task, column), index in last.items():
         if task not in rows:
-            others.setdefault(task, {})[column] = block
+            others.setdefault(task, {})[column] = index
     evaluations = Evaluations(
         tasks=tuple(rows),
-        last={(rows[task], column): block for (task, column), block in last.items() if task in rows},
+        last={(rows[task], column): index for (task, column), index in last.items() if task in rows},
         others=others,
         since={rows[task]: tuple(blocks) for task, blocks in since.items()},
         every={rows[task]: tuple(blocks) for task, blocks in every.items() if task in rows},

@@ -70,7 +70,6 @@ def recovery_after_change(before: Curve, after: Curve) -> Value:
     more than the block's length, so blocks of different lengths do not compare.
     """
     time = recovery_time(before, after)
-    never = time is None
-    return Value(
-        len(after) + 1 if never else time, ("never recovered, counted as one more than the block's length",) * never
-    )
+    if time is None:
+        return Value(len(after) + 1, ("never recovered, counted as one more than the block's length",))
+    return Value(time)

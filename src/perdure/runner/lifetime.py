@@ -444,8 +444,8 @@ def _lead_block(life: LiveRun, block: LifeBlock, learner: Any, last: Situation |
         if "read-only" not in str(problem):
             raise
         what = "the inputs of a batch" if block.is_batches else "an observation"
-        last = traceback.extract_tb(problem.__traceback__)[-1]
-        place = f"{Path(last.filename).name}:{last.lineno}"
+        frame = traceback.extract_tb(problem.__traceback__)[-1]
+        place = f"{Path(frame.filename).name}:{frame.lineno}"
         raise LearnerError(
             f"the learner wrote into {what}", f"copy it first ({place}: {problem})", file=block.where
         ) from problem

@@ -54,7 +54,7 @@ class ScenarioPlan(msgspec.Struct, frozen=True):
     fixed: Syllabus | None = None
     layout: str | None = None
     tasks: tuple[Task, ...] = ()
-    lengths: Mapping[str, int | None] = {}
+    lengths: Mapping[str, Any] = {}
     seed: int | None = None
 
     def syllabus(self, seed: int) -> Syllabus:

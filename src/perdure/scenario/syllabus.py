@@ -67,9 +67,13 @@ class Syllabus(Shown, Struct, frozen=True):
     def joined(self) -> Syllabus:
         """Return the syllabus of the blocks that are scored: pieces of a learning block are one."""
         heads = [group[0] for group in self.scenario.joined_pieces()]
-        rest = ([values[head] for head in heads] for values in (self.phases, self.steps, self.infos))
-        places = tuple(self.places[head] for head in heads) if self.places else ()
-        return Syllabus(self.scenario.joined(), *map(tuple, rest), places)
+        return Syllabus(
+            self.scenario.joined(),
+            tuple(self.phases[head] for head in heads),
+            tuple(self.steps[head] for head in heads),
+            tuple(self.infos[head] for head in heads),
+            tuple(self.places[head] for head in heads) if self.places else (),
+        )
 
 
 def read_syllabus(path: str | os.PathLike[str]) -> Syllabus:

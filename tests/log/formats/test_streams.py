@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def interleaved(count: int, tasks: int = 5, seed: int = 0) -> list[Row]:
     return [(f"t{rng.integers(tasks)}", int(rng.random() < 0.3 + 0.5 * row / count)) for row in range(count)]
 
 
-def score(path: Path, **settings: object) -> perdure.Score:
+def score(path: Path, **settings: Any) -> perdure.Score:
     return perdure.score(path, **{"shape": "stream", "scale": "none", **settings})
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import stats  # type: ignore[import-untyped]
 
 from perdure import Block, Scenario
 from perdure.reports.data import gather
@@ -61,6 +61,8 @@ def test_curves_of_a_group_are_means_with_t_intervals(group: GroupedSurvey) -> N
         np.testing.assert_allclose(curve.smoothed.x, each[0].learning[index].smoothed.x)
         np.testing.assert_allclose(curve.smoothed.y, values.mean(axis=0))
         low, high = stats.t.interval(0.95, 4, values.mean(axis=0), stats.sem(values, axis=0))
+        assert curve.low is not None
+        assert curve.high is not None
         np.testing.assert_allclose(curve.low, low)
         np.testing.assert_allclose(curve.high, high)
     for index, evaluation in enumerate(mean.evaluations):

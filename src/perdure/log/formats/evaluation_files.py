@@ -193,7 +193,9 @@ def _inspect(content: Mapping[str, Any], file: Path) -> Results:
     scores = _mapping(content.get("results")).get("scores")
     read: dict[str, TaskScore] = {}
     for score in scores if isinstance(scores, list) else ():
-        metrics = {name: _mapping(one).get("value") for name, one in _mapping(_mapping(score).get("metrics")).items()}
+        metrics: dict[str, Any] = {
+            name: _mapping(one).get("value") for name, one in _mapping(_mapping(score).get("metrics")).items()
+        }
         error = next((metrics[name] for name in _ERRORS if _is_number(metrics.get(name))), np.nan)
         scorer = _text(_mapping(score).get("name"))
         for name, value in metrics.items():

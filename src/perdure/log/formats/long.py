@@ -301,8 +301,9 @@ def _experiences(
                 f"the task changes too often for blocks, so all rows are one stream (its {mixed} tasks are in the "
                 "column task_in_file); where this is wrong, number the blocks in a column block_num"
             )
-            named = {"task_in_file": rows["task_name"].cast(pl.String), "task_name": pl.lit(_DEFAULTS["task_name"])}
-            rows = cells.standard(rows.with_columns(**named))
+            in_file = rows["task_name"].cast(pl.String)
+            rows = rows.with_columns(task_in_file=in_file, task_name=pl.lit(_DEFAULTS["task_name"]))
+            rows = cells.standard(rows)
         rows = rows.with_columns(pl.Series("block_num", _block_numbers(rows, starts), pl.Int64))
     notes += _note_repeats(table, rows, measures, np.argsort(owners.of_row, kind="stable"), starts)
     rows = in_order(rows, _OWNER).drop(_OWNER)

@@ -229,9 +229,9 @@ class Stream:
         """Take the last block and experience from the files of an earlier journal of this worker."""
         numbered = []
         for file in (self._lifetime / self._worker).glob(f"*/{DATA_FILE}"):
-            number, _, kind = file.parent.name.partition("-")
-            if number.isdigit() and file.stat().st_size:
-                numbered.append((int(number), file.stat().st_mtime_ns, kind, file))
+            digits, _, kind = file.parent.name.partition("-")
+            if digits.isdigit() and file.stat().st_size:
+                numbered.append((int(digits), file.stat().st_mtime_ns, kind, file))
         if not numbered:
             return
         block_num, _, kind, file = max(numbered)

@@ -130,11 +130,11 @@ def _transfer_painter(matrix: TransferMatrix, canvas: Canvas) -> Callable[[float
             # The ends of the scale are left out, because a number must be readable on every colour.
             return mix("#f4f5f6", GOOD if deep > 0 else POOR, min(1.0, abs(deep)) * 0.9)
 
-        def words(value: float) -> str:
+        def number(value: float) -> str:
             return (f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}").replace("-", "−")
 
         tasks, names = matrix.tasks, ("learned", "evaluated")
-        body, bottom = heatmap(tasks, tasks, matrix.cells, matrix.counts, canvas, top, names, colour, words)
+        body, bottom = heatmap(tasks, tasks, matrix.cells, matrix.counts, canvas, top, names, colour, number)
         return "".join(parts) + body, bottom
 
     return draw
