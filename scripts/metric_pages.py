@@ -227,6 +227,9 @@ def small_scenarios() -> Iterator[Scenario]:
 
     yield from (lifetime("ab"), lifetime("aba"), lifetime("ababa"), lifetime("ab", "abc"), lifetime("abcd", "abcd"))
     yield changing("a", "b")
+    probes = [Block("probe", task, 10) for task in "ab"]
+    yield Scenario.of("small", [*lifetime("ab").blocks[:-2], *probes, *lifetime("ab").blocks[-2:]])
+    yield lifetime("ab", "")
 
 
 def drawing(metric: Metric) -> str:

@@ -55,12 +55,6 @@ CASES = (
         {"empty/notes.txt": "nothing yet\n"},
     ),
     Case(
-        "check takes one log, not a folder of them",
-        "check logs",
-        "Name one lifetime: `perdure check logs/seed-0`. `perdure score logs` checks all of them before it "
-        "scores them.",
-    ),
-    Case(
         "A table without a task or a mode",
         "score runs.csv",
         "Say which of your columns they are: `--column task_name=env --column block_type=phase`. "

@@ -958,7 +958,10 @@ def check(log: str | os.PathLike[str], settings: Settings | None = None, **by_na
     from perdure.log.check import check_log, joined
 
     options = settings_from(settings, check, **by_name).reading()
-    found = find_lifetimes([log], options=options)
+    try:
+        found = find_lifetimes([log], options=options)
+    except LogError:
+        return check_log(log, options)  # which lists the problem, or refuses what is not a log
     logs = {one.path: one.rows or options.rows for one in (*found.lifetimes, *found.experts)}
     checks = {path: check_log(path, replace(options, rows=rows)) for path, rows in logs.items()}
     return joined(checks, found.left_out)

@@ -29,7 +29,7 @@ def test_the_answer_comes_first_then_the_row_that_it_rests_on(capsys: Capture) -
     assert answer.startswith("ppo forgets: it loses between ")
     assert question == " Does it keep what it learns?"
     assert row.split()[:2] == ["performance", "maintenance"]
-    assert row.split()[-4:] == ["forgets", "p", "<", ".001"]
+    assert row.split()[-6:] == ["forgets", "p", "<", ".001", "against", "0"]
 
 
 def test_the_rule_of_the_verdict_is_said_on_request(capsys: Capture) -> None:

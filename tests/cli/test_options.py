@@ -230,8 +230,9 @@ ELSEWHERE = {
     "--fail-if": "only score and compare have gates",
     "--unless": "only score and compare have gates",
     "--if-undecided": "only score and compare have gates",
+    "--evaluate-every": "of `perdure compose`, for metrics of probes",
 }
-NOT_OURS = {"--porcelain", "--branch", "--untracked-files"}  # of git
+NOT_OURS = {"--porcelain", "--branch", "--untracked-files", "--log"}  # of git; --log_samples of lm-evaluation-harness
 
 
 def flags_in_messages() -> dict[str, list[str]]:

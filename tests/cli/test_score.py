@@ -133,7 +133,7 @@ def test_a_custom_metric_reaches_table_and_json_and_one_that_raises_is_named(log
         "@metric(sites.each_learning_block)\ndef missing(learned: Curve) -> float:\n"
         '    """A metric that gives no number."""\n    return float("nan")\n'
     )
-    metrics = as_json(logs / "life", "--metrics", logs / "mine.py")["lifetimes"][0]["metrics"]
+    metrics = as_json(logs / "life", "--metrics", logs / "mine.py", code=1)["lifetimes"][0]["metrics"]
     assert metrics["length"] == {
         "value": 15.0,
         "by": {"a_1": [10.0], "b_1": [20.0]},
@@ -141,12 +141,13 @@ def test_a_custom_metric_reaches_table_and_json_and_one_that_raises_is_named(log
         "flags": [],
         "experts": {},
         "at": {"a_1": [[2]], "b_1": [[5]]},
+        "over_items": None,
     }
     assert metrics["broken"]["value"] is None
     assert "broken raised ZeroDivisionError" in metrics["broken"]["why"]
     assert "missing returned nan" in metrics["missing"]["why"]
     assert metrics["performance_maintenance"]["value"] is not None
-    shown = invoke(logs / "life", "--metrics", "saturation", logs / "mine.py")
+    shown = invoke(logs / "life", "--metrics", "saturation", logs / "mine.py", code=1)
     assert "length" in shown
     assert "performance_maintenance" not in shown
 

@@ -29,6 +29,7 @@ def test_what_a_matrix_cannot_give_is_said_where_it_was_asked_for(logs: Path) ->
         "flags": [],
         "experts": {},
         "at": {},
+        "over_items": None,
     }
     assert "saturation" not in as_json(logs / "matrix.csv")["lifetimes"][0]["metrics"]
     assert "accuracy" in invoke(logs / "matrix.csv", "--metrics", "bwt", "--measure", "accuracy")

@@ -40,7 +40,7 @@ def test_a_recorder_opens_a_block_at_a_change_of_mode_or_task_or_on_request(tmp_
             recorder.log(mode, task, reward=1.0)
         recorder.begin("learn", "b")
         recorder.log("learn", "b", {"wind": 0.5}, reward=2.0)
-        with pytest.raises(perdure.RecordError, match="expected 'learn' or 'evaluate'"):
+        with pytest.raises(perdure.RecordError, match="expected 'learn', 'evaluate' or 'probe'"):
             recorder.log("train", "a", reward=1.0)
     read = perdure.read(tmp_path / "life")
     assert read.experiences["block_num"].to_list() == [0, 1, 1, 2, 3]

@@ -331,7 +331,7 @@ def test_no_bad_log_shows_a_traceback(tmp_path: Path, run_cli: Callable[..., sub
     assert exported.stderr.startswith("perdure: ")
     assert "Traceback" not in exported.stderr
     assert run_cli("check", tmp_path / "nothing").returncode == 2
-    assert run_cli("check", tmp_path).returncode == 2
+    assert run_cli("check", tmp_path).returncode == 1
 
 
 @pytest.mark.parametrize(

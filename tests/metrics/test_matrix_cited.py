@@ -30,7 +30,7 @@ def test_forward_transfer_reads_given_bounds_as_zero_and_one() -> None:
     own = lifetime([("learn", "a", [40.0, 60.0, 80.0, 100.0])])
     transfer = METRICS.get("cw_forward_transfer")
     other = [expert([10.0, 30.0, 50.0, 70.0])]
-    assert "between 0 and 1" in (measure(transfer, curves(own, Preparation(), other)).why or "")
+    assert "between 0 and 1" in (measure(transfer, curves(own, Preparation(named_bounds=False), other)).why or "")
     bounded = curves(own, Preparation(bounds={"a": (0.0, 100.0)}), other)
     assert measure(transfer, bounded).value == pytest.approx(0.5)
 

@@ -47,7 +47,7 @@ def test_each_preset_scores_and_its_json_fits_the_schema(preset: str, tmp_path: 
 
 
 def test_a_struct_that_allowed_anything_would_be_noticed() -> None:
-    whole = {"value": 1.0, "by": {}, "why": None, "flags": [], "experts": {}, "at": {}}
+    whole = {"value": 1.0, "by": {}, "why": None, "flags": [], "experts": {}, "at": {}, "over_items": None}
     assert msgspec.structs.asdict(msgspec.convert(whole, document_of(Measured)))["value"] == 1
     for wrong in (whole | {"value": "1"}, whole | {"more": 1}, {key: whole[key] for key in whole if key != "why"}):
         with pytest.raises(msgspec.ValidationError):

@@ -95,8 +95,8 @@ def test_a_line_leads_with_aa_la_bwt_and_fm() -> None:
 def test_score_says_it_of_one_and_of_several(tmp_path: Path) -> None:
     for seed in range(3):
         (tmp_path / f"seed{seed}.csv").write_text(f"95,35,{35 + seed}\n,95,35\n,,95\n")
-    assert "severe forgetting" in run_verb("score", tmp_path / "seed0.csv").output
-    assert "severe forgetting" in run_verb("score", tmp_path).output
+    assert "severe forgetting" in run_verb("score", tmp_path / "seed0.csv", "--why").output
+    assert "severe forgetting" in run_verb("score", tmp_path, "--why").output
 
 
 def test_a_change_by_just_its_margin_is_about_0_and_any_more_is_not() -> None:

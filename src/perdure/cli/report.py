@@ -52,7 +52,7 @@ def report(
     """Write a report: verdicts, tables, figures, definitions, checklist and provenance.
 
     --to table.tex writes a table for a paper: methods by metrics, mean and interval, the best in bold, marks where a
-    method differs from the baseline. --as methods writes a statement of methods to paste.
+    method differs from the baseline.
     Exit status 0: everything was reported; 1: something was left out; 2: nothing could be reported.
     """
     import shlex

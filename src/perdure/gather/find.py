@@ -402,6 +402,13 @@ def _excused_names(run: Path, planned: PlannedNames) -> tuple[str, frozenset[str
     return why, frozenset(everything) - assigned if shards else frozenset()
 
 
+def abandoned_runs(runs: Iterable[Path]) -> list[Path]:
+    """Return the run folders in which a run was active and none is."""
+    from perdure.runner.folder import is_abandoned  # imported late: most logs are not in a run folder
+
+    return [run for run in runs if is_abandoned(run)]
+
+
 def _surplus_text(run: Path, surplus: Mapping[str, frozenset[str]], planned: PlannedNames) -> str:
     paths = (Path(log).parent.relative_to(run) / name for log, names in surplus.items() for name in names)
     names = sorted(as_text(path.as_posix()) for path in paths)

@@ -314,10 +314,10 @@ class Group(Tabular, Struct, frozen=True):
     notes: tuple[str, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     learned: Mapping[str, LearnedState] = {}
+    stated: tuple[str, ...] = ()
     maintenance_over_learned_tasks: Estimate | None = None
     learned_only: Group | None = None
     spread: Mapping[str, SpreadParts] | None = None
-    stated: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         known = sum(one.n > 0 for one in self.estimates.values())

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from perdure.curves.model import CommonRanges, Curves
 from perdure.curves.prepare import merge_ranges
 from perdure.errors import PerdureError
-from perdure.gather.find import FoundLog, find_lifetimes, plan_of, with_distinct_ids
+from perdure.gather.find import FoundLog, abandoned_runs, find_lifetimes, plan_of, with_distinct_ids
 from perdure.gather.model import ScoredLifetime, Survey, count_once
 from perdure.gather.names import name_lifetimes
 from perdure.gather.survey import describe_settings
@@ -311,10 +311,8 @@ class Monitor:
 
     def _find_abandoned(self, experts: Sequence[FoundLog]) -> bool:
         """Find run folders without an active run, and mark their lifetimes. Return whether any is new."""
-        from perdure.runner.folder import is_abandoned  # imported late: most logs are not in a run folder
-
         # Locks come first: what ends before its run does is never called unfinished.
-        abandoned = [run for run in self._runs if is_abandoned(run)]
+        abandoned = abandoned_runs(self._runs)
         before = self._abandoned
         self._abandoned = {
             run: sum(expert.run == run and not ended(expert.path) for expert in experts) for run in abandoned

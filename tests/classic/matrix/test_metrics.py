@@ -141,7 +141,7 @@ def test_the_figure_has_the_page_s_four_panels_in_one_file(tmp_path: Path) -> No
         assert panel in figure.body
     assert [name.rpartition(": ")[2] for name in names if ", just learned: " in name] == ["60", "80", "90"]
     assert [name.rpartition(": ")[2] for name in names if ", at the end: " in name] == ["95", "70", "90"]
-    assert [name for name in names if "gained" in name or "lost" in name] == ["task2, lost: 10", "task1, gained: −35"]
+    assert [name for name in names if "gained" in name or "lost" in name] == ["task1, gained: −35", "task2, lost: 10"]
     lines = [name for name in names if re.match(r"task\d, after task\d: ", name)]
     assert [line.rpartition(": ")[2] for line in lines] == ["60", "90", "95", "80", "70", "90"]
 

@@ -205,6 +205,7 @@ class Journal:
             columns = self._columns_of(values)
             record = self._record(
                 columns,
+                self._now(),
                 block_num,
                 exp_num,
                 worker_id,
@@ -245,11 +246,12 @@ class Journal:
             columns = self._columns_of(values)
             rows = [*records_of((*fields, *map(values.__getitem__, columns)))]
             records: list[tuple[Stream, Record]] = []
+            now = self._now()
             last: dict[str, tuple[Stream, Record]] = {}
             for number, row in enumerate(rows):
                 worker = row[2]
                 try:
-                    record = self._record(columns, *row)
+                    record = self._record(columns, now, *row)
                     if worker in last:
                         stream, previous = last[worker]
                     else:
@@ -372,6 +374,7 @@ class Journal:
     def _record(
         self,
         columns: tuple[str, ...],
+        now: str,
         block_num: int,
         exp_num: int,
         worker_id: str,
@@ -395,7 +398,7 @@ class Journal:
         if words != self._words or params != self._params:
             self._words_text = checked_words(*words, task_params)
             self._words, self._params = words, params
-        text = f"{block_num}\t{exp_num}\t{self._words_text}\t{self._now()}"
+        text = f"{block_num}\t{exp_num}\t{self._words_text}\t{now}"
         for name, value in zip(columns, cells, strict=True):
             # Most measures are finite floats or plain ints, which need no further check.
             if type(value) is float and value - value == 0.0:
