@@ -229,8 +229,8 @@ def test_systems_that_practise_different_tasks_get_no_verdict() -> None:
 
 
 def test_lifetimes_that_differ_in_their_tasks_get_no_verdict_although_both_sides_do() -> None:
-    sides = [[altered(one, order=("a", "b" if at % 2 else "c")) for at, one in enumerate(lives([4.0, 5, 6, 7]))]] * 2
-    difference = compare_lives(*sides, PM, paired="no").tested["performance_maintenance"]
+    side = [altered(one, order=("a", "b" if at % 2 else "c")) for at, one in enumerate(lives([4.0, 5, 6, 7]))]
+    difference = compare_lives(side, side, PM, paired="no").tested["performance_maintenance"]
     assert difference.verdict == "undecided"
     assert difference.why == "lifetimes practise different sets of tasks; give both the same tasks"
 
