@@ -91,9 +91,23 @@ def test_an_interval_with_one_end_is_not_written() -> None:
     assert interval(-1.25, 1.25, " to ") == "−1.2 to 1.2"
 
 
+@given(st.floats(1e-5, 0.9), st.floats(1e-2, 1e2), st.sampled_from((-1, 1)))
+def test_an_interval_on_one_side_of_1_is_not_written_with_an_end_of_1(away: float, width: float, side: int) -> None:
+    low, high = (1 + away, 1 + away + width) if side > 0 else ((1 - away) / (1 + width), 1 - away)
+    near = read(interval(low, high).split(" … ")[0 if side > 0 else 1])
+    assert side * (near - 1) > 0
+
+
 def test_p_is_written_as_in_papers() -> None:
     assert [p_text(item) for item in (None, 0.0004, 0.0321, 0.9996)] == ["–", "< .001", ".032", "1"]
     assert (p_words(0.0004), p_words(0.0321)) == ("p < .001", "p = .032")
+    assert [p_text(item) for item in (0.0494, 0.0495, 0.04999, 0.05, 0.0504)] == [
+        ".049",
+        ".0495",
+        ".0499",
+        ".050",
+        ".050",
+    ]
 
 
 def test_counts_and_lists_are_written_in_english() -> None:

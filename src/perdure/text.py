@@ -55,11 +55,18 @@ def decimals_of(values: Iterable[float]) -> int:
 def interval(low: float | None, high: float | None, between: str = " … ") -> str:
     """Format both ends of an interval with the decimals that its width justifies, or return a dash.
 
-    Ends on one side of 0, such as those of a ratio, have two significant digits or more, so that neither prints as 0.
+    Ends on one side of 0, such as those of a ratio, have two significant digits or more, so that neither prints as 0;
+    if both are on one side of 1, neither prints as 1.
     """
     if low is None or high is None:
         return NOTHING
-    ends = (number(end, high - low, significant=low > 0 or high < 0) for end in (low, high))
+    ends = []
+    for end in (low, high):
+        text = number(end, high - low, significant=low > 0 or high < 0)
+        if (low > 1 or 0 < low <= high < 1) and "1.000000".startswith(text):
+            decimals = -math.floor(math.log10(abs(end - 1)))
+            text = f"{end:.{decimals}f}" if decimals <= _MAX_DIGITS else text
+        ends.append(text)
     return between.join(ends)
 
 
@@ -76,9 +83,11 @@ def percent(share: float) -> str:
 
 
 def p_text(p: float | None) -> str:
-    """Format a p-value: `.032`, or `< .001`."""
+    """Format a p-value: `.032`, or `< .001`. Only p-values of .05 or more print as `.050`."""
     if p is None:
         return NOTHING
+    if 0.0495 <= p < 0.05:
+        return f".0{math.floor(10_000 * p)}"
     return "< .001" if p < 0.001 else f"{p:.3f}".lstrip("0") if p < 0.9995 else "1"
 
 

@@ -41,6 +41,19 @@ def test_experts_in_a_file_serve_its_lives_and_are_none(tmp_path: Path) -> None:
     assert score["relative_performance"] == survey(tmp_path / "one", tmp_path / "a").scores[0]["relative_performance"]
 
 
+def test_a_file_of_experts_beside_lifetimes_is_named_as_unused(tmp_path: Path) -> None:
+    one = perdure.read(written(tmp_path, "one", LIFE))
+    expert = perdure.read(written(tmp_path, "a", [("train", "a_1", [1.0, 2.0, 3.0])], role="expert"))
+    for name, life in (("lives", one), ("experts", expert)):
+        perdure.write_lifetimes(tmp_path / "logs" / f"{name}.parquet", [life])
+    found = survey(tmp_path / "logs")
+    assert [score["relative_performance"] for score in found.scores] == [None]
+    [(path, why)] = found.left_out
+    assert (path, "give it by --experts" in why) == (str(tmp_path / "logs" / "experts.parquet"), True)
+    given = survey(tmp_path / "logs" / "lives.parquet", tmp_path / "logs" / "experts.parquet")
+    assert given.scores[0]["relative_performance"] is not None
+
+
 def parts(folder: Path, lives: int, seed: int) -> Path:
     rng = np.random.default_rng(seed)
     scenario = perdure.Scenario.of("s", [perdure.Block("learn", "a", 2000)])

@@ -209,7 +209,8 @@ def test_a_primary_metric_is_tested_alone_and_the_others_only_if_it_differs() ->
     assert hidden.tested["metric_0"].verdict == "as good"
     assert hidden.tested["metric_0"].margin_level == pytest.approx(0.95)
     assert {difference.verdict for name, difference in hidden.tested.items() if name != "metric_0"} == {None}
-    assert "primary metric" in str(hidden.tested["metric_1"].why)
+    assert hidden.tested["metric_1"].why == "not tested: the primary metric, metric_0, does not differ"
+    assert "not tested: the primary metric" in hidden.tested["metric_1"].sentence
 
 
 def test_a_primary_metric_without_a_value_withholds_the_other_verdicts() -> None:
@@ -225,6 +226,13 @@ def test_systems_that_practise_different_tasks_get_no_verdict() -> None:
     assert (difference.verdict, difference.p, difference.test) == ("undecided", None, None)
     assert "only ours practises c; only theirs practises b" in difference.sentence
     assert "only ours practises c; only theirs practises b" in str(difference.why)
+
+
+def test_lifetimes_that_differ_in_their_tasks_get_no_verdict_although_both_sides_do() -> None:
+    side = [altered(one, order=("a", "b" if at % 2 else "c")) for at, one in enumerate(lives([4.0, 5, 6, 7]))]
+    difference = compare_lives(side, side, PM, paired="no").tested["performance_maintenance"]
+    assert difference.verdict == "undecided"
+    assert difference.why == "lifetimes practise different sets of tasks; give both the same tasks"
 
 
 def test_a_family_is_corrected_whole_and_words_say_so() -> None:
@@ -339,11 +347,13 @@ def test_two_constant_systems_differ_by_what_they_are_untested() -> None:
     assert EQUAL in str(one.why)
 
 
-@pytest.mark.parametrize("n", [1, 2])
-def test_one_or_two_lifetimes_are_compared_but_not_tested(n: int) -> None:
+@pytest.mark.parametrize(("n", "number"), [(1, "one lifetime"), (2, "two lifetimes")])
+def test_one_or_two_lifetimes_are_compared_but_not_tested(n: int, number: str) -> None:
     one = compared([2.0, 2.5][:n], [1.0, 1.5][:n])
     assert (one.difference, one.p, one.low, one.word) == (1.0, None, None, "undecided")
-    assert "values only" in str(one.why)
+    assert one.why == f"{number}: values only"
+    uneven = compared([2.0, 2.5, 3.0], [1.0, 1.5][:n])
+    assert (uneven.low, uneven.verdict, uneven.why) == (None, "undecided", f"{number}: values only")
 
 
 def test_a_pair_with_one_value_missing_is_left_out_and_counted() -> None:

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 from tests.stats.lives import lives, normal, pool
 
-from perdure.errors import UnknownNameError
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.metrics.declare import METRICS, ComparedAs, Threshold
 from perdure.stats.compare import compare_lives
 from perdure.stats.gate import Gate, gate_comparisons, gate_groups
@@ -91,3 +91,33 @@ def test_a_learner_that_did_not_change_passes() -> None:
     assert comparison.tested["final_performance"].verdict is None
     assert gate_comparisons([comparison], Gate("worse", "no-worse")).passed
     assert not gate_comparisons([comparison], Gate(unless="better")).passed
+
+
+def test_a_difference_that_cannot_be_tested_is_undecided() -> None:
+    """A constant loss has no spread, and no number of lifetimes shows that it is not chance."""
+    theirs = lives([50.0, 60.0, 55.0], "final_performance")
+    ours = lives([30.0, 40.0, 35.0], "final_performance")
+    comparison = compare_lives(ours, theirs, REACHED, paired="yes")
+    assert comparison.tested["final_performance"].verdict is None
+    assert not gate_comparisons([comparison], Gate("worse")).passed
+    assert gate_comparisons([comparison], Gate("worse", if_undecided="pass")).passed
+
+
+@pytest.mark.parametrize("missing", ["one side", "both sides"])
+def test_a_comparison_without_final_performance_is_undecided_and_says_why(missing: str) -> None:
+    bars = {"final_performance": METRICS.get("final_performance").criterion}
+    why = {"final_performance": "needs an evaluation of a after the last learning"}
+    ours = lives([None] * 3, "final_performance", why=why)
+    theirs = ours if missing == "both sides" else lives([50.0, 60.0, 55.0], "final_performance")
+    comparison = compare_lives(ours, theirs, bars, names=("new", "old"))
+    assert comparison.answer.startswith("Which one ends up better, new or old, is undecided: needs an evaluation of a")
+    result = gate_comparisons([comparison], Gate("worse"))
+    assert not result.passed
+    assert "undecided (needs an evaluation of a after the last learning)" in result.reason
+    assert gate_comparisons([comparison], Gate("worse", if_undecided="pass")).passed
+
+
+def test_a_gate_without_a_comparison_is_refused() -> None:
+    with pytest.raises(PerdureError, match="nothing was compared"):
+        gate_comparisons([], Gate("worse"))
+    assert gate_comparisons([], Gate()).passed

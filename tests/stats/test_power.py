@@ -57,6 +57,17 @@ def test_two_unpaired_learners_have_the_power_of_the_two_sample_t_test(k: float)
         assert power(each, k, Design("unpaired")) == pytest.approx(float(book), abs=1e-9)
 
 
+@pytest.mark.parametrize("lifetimes", [3, 4, 11, 31])
+@pytest.mark.parametrize("alpha", [0.05, 0.05 / 6])
+def test_a_loss_is_as_easy_to_see_as_a_lead_of_its_size(lifetimes: int, alpha: float) -> None:
+    """SciPy's distribution is not known at some large effects; most of these are negative."""
+    for effect in np.arange(0.05, 8, 0.05):
+        loss, lead = (power(lifetimes, k, Design("paired", alpha)) for k in (-effect, effect))
+        assert loss == pytest.approx(lead, abs=1e-9)
+        chance = power(lifetimes, -effect, Design("paired", alpha, tails="one"))
+        assert 0 <= chance < alpha
+
+
 @pytest.mark.parametrize("tails", ["one", "two"])
 @pytest.mark.parametrize("question", ["threshold", "paired", "unpaired"])
 @pytest.mark.parametrize("k", [0.1, 0.3, 1, 3])

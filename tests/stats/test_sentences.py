@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -80,6 +82,24 @@ def test_an_answer_begins_with_the_one_that_ends_better(
 ) -> None:
     answer = comparison_of(final_performance=(verdict, difference)).answer
     assert answer.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("facts", "ending"),
+    [
+        ({"lifetimes_for_90_percent": 40, "paired": True}, "; 40 pairs would decide it with a 90 % chance if the true"),
+        ({"lifetimes_for_90_percent": 40}, "; 40 lifetimes of each would decide it with a 90 % chance if the true"),
+        ({}, "; a decision is not within reach of 1,000 lifetimes of each."),
+        ({"p_holm": None, "why": "only replay practises c"}, "interval −1.0 to 3.0; only replay practises c)."),
+        ({"p_holm": None, "baseline_n": 2, "low": None, "high": None}, "by 1; 3 lifetimes of each are needed."),
+    ],
+)
+def test_an_undecided_answer_says_what_would_decide_it_or_why_nothing_does(facts: dict[str, Any], ending: str) -> None:
+    comparison = comparison_of(final_performance=("undecided", 1.0))
+    reached = replace(comparison.tested["final_performance"], **facts)
+    answer = replace(comparison, tested={"final_performance": reached}, unit="").answer
+    assert answer.startswith("Which one ends up better, replay or naive, is undecided: replay is ahead by 1")
+    assert ending in answer
 
 
 def test_intervals_in_an_answer_have_the_sign_of_its_subject() -> None:

@@ -251,9 +251,10 @@ def run_folder_of(path: Path) -> Path | None:
 def unused_experts(experts: Iterable[FoundLog], runs: Iterable[Path | None]) -> tuple[tuple[str, str], ...]:
     """Return path and reason of the experts whose run folders are not among `runs`."""
     scored = set(runs)
-    why = "but no lifetime of that run is scored; give it by --experts to use it"
+    other_run = "an expert of {}, but no lifetime of that run is scored; give it by --experts to use it"
+    alone = "holds experts without a lifetime; give it by --experts to use them"
     return tuple(
-        (str(expert.path), f"{expert.path}: an expert of {expert.run}, {why}")
+        (str(expert.path), f"{expert.path}: {alone if expert.path == expert.run else other_run.format(expert.run)}")
         for expert in experts
         if expert.run is not None and expert.run not in scored
     )

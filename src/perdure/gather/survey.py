@@ -150,7 +150,9 @@ def survey(
         _raise_empty(left_out, worker.raised, len(own_experts))
     served = {name for result in results for name in result.experts_served}
     unserved = {name: why for result in results for name, why in result.experts_left_out}
-    unserved |= dict(unused_experts(own_experts, (lifetime.run for lifetime in found)))
+    # A file of experts alone is among the logs, but has no lifetimes for them to serve.
+    runs = (log.run for log, result in zip(found, results, strict=True) if result.lifetimes or result.left_out)
+    unserved |= dict(unused_experts(own_experts, runs))
     left_out += [(as_text(name), as_text(why)) for name, why in unserved.items() if name not in served]
     written: dict[str, Threshold] = {name: bar for file in score_files for name, bar in file.bars.items()}
     expert_names = [_name_of(expert) for expert in (*job.experts, *(str(expert.path) for expert in own_experts))]

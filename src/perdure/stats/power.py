@@ -130,6 +130,8 @@ def narrowed(
 def _noncentral_cdf(freedom: float, shift: float, t: float) -> float:
     from scipy.special import nctdtr  # type: ignore[import-untyped]
 
+    if shift < 0:
+        return 1 - _noncentral_cdf(freedom, -shift, -t)
     chance = float(nctdtr(freedom, float(shift), t))  # SciPy gives NaN more often in 32 bits
     if math.isnan(chance):  # SciPy gives NaN if the chance underflows
         assert shift > 5 and t < shift, (freedom, shift, t)  # noqa: PT018 - one condition
