@@ -33,6 +33,7 @@ from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text, taskinfo_file
 from perdure.log.read import Options, locate
 from perdure.metrics.declare import METRICS, Threshold
+from perdure.metrics.presets import PRESETS
 from perdure.metrics.score import Score, Scorer
 from perdure.scenario.model import Task
 from perdure.settings import OPTIONS, Settings
@@ -153,12 +154,15 @@ def survey(
     unserved |= dict(unused_experts(own_experts, (lifetime.run for lifetime in found)))
     left_out += [(as_text(name), as_text(why)) for name, why in unserved.items() if name not in served]
     written: dict[str, Threshold] = {name: bar for file in score_files for name, bar in file.bars.items()}
+    if not found and score_files and score_files[0].preset in PRESETS:
+        settings = settings.replace(preset=score_files[0].preset)
+        scorer = Scorer(settings)
     expert_names = [_name_of(expert) for expert in (*job.experts, *(str(expert.path) for expert in own_experts))]
     return Survey(
         lifetimes=counted.lifetimes,
         left_out=tuple(left_out),
         settings=describe_settings(settings, scorer, expert_names),
-        preset=scorer.preset.name if found or not score_files else score_files[0].preset,
+        preset=score_files[0].preset if score_files and not found else scorer.preset.name,
         metrics=scorer.metrics
         if found
         else {name: metric for name, metric in scorer.metrics.items() if name in written},

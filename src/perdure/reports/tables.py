@@ -67,7 +67,7 @@ def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
         tails = "one-tailed" if group.preset != STANDARD else "two-sided"
         columns += [
             Column("threshold", "span", "beyond it, lifelong learning is demonstrated"),
-            Column("beyond", "span", "lifetimes beyond the threshold"),
+            Column("beyond", "span", "lifetimes beyond the threshold minus its margin"),
             Column("against", "span", "the value that the test of p compares with"),
             Column("p", "span", f"{tails} t test, the interval's dual"),
             Column("verdict", "verdict"),
@@ -84,7 +84,7 @@ def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
 def _verdict_cells(data: GroupedSurvey, name: str, estimate: Estimate) -> tuple[Cell, ...]:
     metric, threshold = data.survey.metrics.get(name), estimate.bar.threshold
     return (
-        metric.bar if metric else "" if threshold is None else f"{threshold:g}",
+        replace(metric, margin=estimate.margin).bar if metric else "" if threshold is None else f"{threshold:g}",
         "" if estimate.above_count is None else f"{estimate.above_count}/{estimate.n}",
         "" if estimate.verdict is None else number(estimate.against),
         "" if estimate.p is None else p_text(estimate.p),
@@ -187,9 +187,7 @@ def lifetimes(data: GroupedSurvey) -> Table:
             life.score.learner or "",
             life.score.seed,
             len(life.score.tasks),
-            life.score.learning_experiences,
-            life.score.evaluation_experiences,
-            life.score.dropped_rows,
+            *((None, None, None) if life.score.identity.unit else _counts(life)),
             *((life.score.metrics[name].value if name in life.score.metrics else None) for name in leading),
         )
         for life in data.lifetimes
@@ -203,7 +201,12 @@ def lifetimes(data: GroupedSurvey) -> Table:
         Column("evaluation", "number", "evaluation experiences"),
         Column("dropped", "number", "rows that do not count"),
     )
-    return Table("Lifetimes", (*columns, *(Column(name, "number") for name in leading)), rows)
+    return Table("Lifetimes", (*columns, *(Column(name, "number") for name in leading)), rows).drop_empty_columns()
+
+
+def _counts(life: ScoredLifetime) -> tuple[int, int, int]:
+    """Return the experiences of a log; an accuracy matrix does not have them."""
+    return life.score.learning_experiences, life.score.evaluation_experiences, life.score.dropped_rows
 
 
 def costs(data: GroupedSurvey) -> Table:
@@ -259,6 +262,7 @@ def values(
 def blocks(life: ScoredLifetime) -> Table:
     """Return the first blocks of a lifetime, as measured."""
     thinned = thinned_lifetime(life)
+    measured = [block for block in thinned.blocks if block.length]  # of a matrix, its evaluations
     dormant = {block.index: block.dormant_units for block in life.score.blocks if block.dormant_units is not None}
     rows = tuple(
         (
@@ -270,7 +274,7 @@ def blocks(life: ScoredLifetime) -> Table:
             interval(block.low, block.high, " to "),
             *((dormant.get(block.index),) if dormant else ()),
         )
-        for block in thinned.blocks[:MOST_BLOCKS]
+        for block in measured[:MOST_BLOCKS]
     )
     columns = [
         Column("block", "number"),
@@ -282,7 +286,7 @@ def blocks(life: ScoredLifetime) -> Table:
     ]
     if dormant:
         columns.append(Column("dormant", "number", "the mean share of units that no longer answer"))
-    more = len(thinned.blocks) - MOST_BLOCKS
+    more = len(measured) - MOST_BLOCKS
     note = f"{more} more blocks; `perdure score --out` writes them all" if more > 0 else ""
     return Table(f"Blocks of {life.id}, {thinned.measure} as measured", tuple(columns), rows, note)
 
@@ -304,18 +308,20 @@ def capabilities(data: GroupedSurvey) -> Table:
     return Table("Core Capabilities of 2019", columns, tuple(rows))
 
 
-def definitions(declared: Mapping[str, Metric], metrics: Sequence[str]) -> Table:
-    """Return the definition of each of these metrics, from its declaration."""
+def definitions(data: GroupedSurvey, metrics: Sequence[str]) -> Table:
+    """Return the definition of each of these metrics, from its declaration, with the margin of the groups' verdicts."""
+    margins = {name: one.margin for group in data.groups for name, one in group.estimates.items() if one.verdict}
     rows = tuple(
         (
             name,
             metric.summary,
             metric.needs + (", and an expert" if metric.expert else ""),
-            metric.bar or ("" if metric.better == "higher" else "lower is better"),
+            replace(metric, margin=margins.get(name, metric.margin)).bar
+            or ("" if metric.better == "higher" else "lower is better"),
             metric.condition,
             metric.source,
         )
-        for name, metric in declared.items()
+        for name, metric in data.survey.metrics.items()
         if name in set(metrics)
     )
     columns = (

@@ -62,7 +62,7 @@ def _markdown_lines(report: Report) -> Iterator[str]:
         yield f"- left out: {escape_markdown(path)}: {escape_markdown(why)}"
     yield ""
     yield "## Definitions"
-    yield from _table(tables.definitions(data.survey.metrics, report.valued))
+    yield from _table(tables.definitions(data, report.valued))
     yield ""
     yield "## Statement of methods"
     yield ""
@@ -120,7 +120,7 @@ def _latex_lines(report: Report) -> Iterator[str]:
         yield from _float(table, f"thresholds-{index}")
     for index, compared in enumerate(report.comparisons, 1):
         yield from _float(tables.comparison(compared), f"comparison-{index}")
-    defined = tables.definitions(data.survey.metrics, report.valued)
+    defined = tables.definitions(data, report.valued)
     yield from _float(defined.drop("the scenario needs"), "definitions", wide="definition")
     yield ""
     yield r"\paragraph{Methods.}"
