@@ -17,7 +17,7 @@ from perdure.reports.thinned import thinned_lifetime
 from perdure.settings.presets import STANDARD
 from perdure.stats.capabilities import capabilities as capabilities_of
 from perdure.stats.compare import Comparison
-from perdure.stats.decide import decide, is_judged
+from perdure.stats.decide import decide, is_judged, margin_of
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.stats.sentences import MARKS
@@ -309,14 +309,14 @@ def capabilities(data: GroupedSurvey) -> Table:
 
 
 def definitions(data: GroupedSurvey, metrics: Sequence[str]) -> Table:
-    """Return the definition of each of these metrics, from its declaration, with the margin of the groups' verdicts."""
-    margins = {name: one.margin for group in data.groups for name, one in group.estimates.items() if one.verdict}
+    """Return the definition of each of these metrics, from its declaration, with the margin in the lifetimes' unit."""
+    scores = data.survey.scores
     rows = tuple(
         (
             name,
             metric.summary,
             metric.needs + (", and an expert" if metric.expert else ""),
-            replace(metric, margin=margins.get(name, metric.margin)).bar
+            replace(metric, margin=margin_of(data.survey.bars[name], scores)[0]).bar
             or ("" if metric.better == "higher" else "lower is better"),
             metric.condition,
             metric.source,
