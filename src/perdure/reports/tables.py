@@ -27,6 +27,12 @@ from perdure.text import initials, interval, number, p_text, percent, plural
 
 MOST_BLOCKS = 80
 MOST_TASKS = 20
+_UNITS = {"percent": "%", "fraction": "of 1"}
+
+
+def unit_text(metric: Metric, unit: str | None) -> str:
+    """Return a metric's unit: that of the accuracy matrix, or empty for values as measured."""
+    return _UNITS.get(unit or "", "") if metric.unit == "measure" else metric.unit
 
 
 def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
@@ -186,8 +192,8 @@ def lifetimes(data: GroupedSurvey) -> Table:
             life.id,
             life.score.learner or "",
             life.score.seed,
-            len(life.score.tasks),
-            *((None, None, None) if life.score.identity.unit else _counts(life)),
+            len(life.score.tasks) or None,
+            *_counts(life),
             *((life.score.metrics[name].value if name in life.score.metrics else None) for name in leading),
         )
         for life in data.lifetimes
@@ -204,9 +210,10 @@ def lifetimes(data: GroupedSurvey) -> Table:
     return Table("Lifetimes", (*columns, *(Column(name, "number") for name in leading)), rows).drop_empty_columns()
 
 
-def _counts(life: ScoredLifetime) -> tuple[int, int, int]:
-    """Return the experiences of a log; an accuracy matrix does not have them."""
-    return life.score.learning_experiences, life.score.evaluation_experiences, life.score.dropped_rows
+def _counts(life: ScoredLifetime) -> tuple[int | None, ...]:
+    """Return the learning and evaluation experiences, and the dropped rows, of a log; matrices and scores have none."""
+    counts = (life.score.learning_experiences, life.score.evaluation_experiences, life.score.dropped_rows)
+    return counts if any(counts) else (None, None, None)
 
 
 def costs(data: GroupedSurvey) -> Table:
@@ -248,10 +255,14 @@ def values(
             judged = with_verdicts and is_judged(bar, (life.score,))
             verdict = decide((life.score,), name, bar, level).verdict if judged else None
             threshold = replace(metric, margin=0.0).bar if metric and metric.threshold is not None else ""
-            rows.append((name, measured.value, threshold, MARKS.get(verdict or "", ""), "; ".join(measured.flags)))
+            unit = unit_text(metric, life.score.identity.unit) if metric else ""
+            rows.append(
+                (name, measured.value, unit, threshold, MARKS.get(verdict or "", ""), "; ".join(measured.flags))
+            )
     columns = (
         Column("metric", "id"),
         Column("value", "number"),
+        Column("unit"),
         Column("threshold", "span"),
         Column("by itself", "text", "✓ above, ✗ below, ? if its own spread does not rule chance out"),
         Column("flags"),
@@ -315,6 +326,7 @@ def definitions(data: GroupedSurvey, metrics: Sequence[str]) -> Table:
         (
             name,
             metric.summary,
+            unit_text(metric, next((group.unit for group in data.groups), None)),
             metric.needs + (", and an expert" if metric.expert else ""),
             replace(metric, margin=margin_of(data.survey.bars[name], scores)[0]).bar
             or ("" if metric.better == "higher" else "lower is better"),
@@ -327,6 +339,7 @@ def definitions(data: GroupedSurvey, metrics: Sequence[str]) -> Table:
     columns = (
         Column("metric", "id"),
         Column("definition"),
+        Column("unit"),
         Column("the scenario needs"),
         Column("demonstrated when"),
         Column("condition"),

@@ -261,16 +261,28 @@ def _subtitle(report: Report) -> str:
         else ""
     )
     measures = join_words(sorted({life.score.measure for life in data.lifetimes if life.score.measure}))
-    experts = len(report.provenance.get("settings", {}).get("experts") or ())
-    parts = [
-        each or plural(len(data.lifetimes), "lifetime"),
-        plural(len(data.tasks), "task"),
-        f"measure: {measures}",
-        plural(experts, "expert") if experts else "no experts",
-        f"preset {data.survey.preset}",
-    ]
     written = str(report.provenance.get("written") or "").partition("T")[0]
-    return " · ".join([*parts, f"written {written}"] if written else parts)
+    parts = (
+        each or plural(len(data.lifetimes), "lifetime"),
+        plural(len(data.tasks), "task") if data.tasks else "",
+        f"measure: {measures}",
+        _experts_text(data),
+        f"preset {data.survey.preset}",
+        f"written {written}" if written else "",
+    )
+    return " · ".join(filter(None, parts))
+
+
+def _experts_text(data: GroupedSurvey) -> str:
+    """Return the number of experts that metrics are relative to; empty if a score file does not name them."""
+    measured = [
+        one
+        for score in data.survey.scores
+        for name, one in score.metrics.items()
+        if name in data.survey.metrics and data.survey.metrics[name].expert and one.value is not None
+    ]
+    names = {expert for one in measured for experts in one.experts.values() for expert in experts}
+    return plural(len(names), "expert") if names else "" if measured else "no experts"
 
 
 _PROVENANCE = {
