@@ -148,6 +148,7 @@ def survey(
     left_out += [pair for file in score_files for pair in file.left_out]
     left_out += (*findings.left_out, *joint_left_out, *counted.copies)
     if not lifetimes:
+        _refuse_folders_of_scores(places)
         _raise_empty(left_out, worker.raised, len(own_experts))
     served = {name for result in results for name in result.experts_served}
     unserved = {name: why for result in results for name, why in result.experts_left_out}
@@ -228,6 +229,16 @@ def _score_files(places: Sequence[Place], settings: Settings) -> tuple[list[Plac
     files = [place for place in places if is_score_file(locate(place))]
     distinct = {locate(file).resolve(): locate(file) for file in files}
     return files, [read_score_file(file, settings.metrics, settings.margins) for file in distinct.values()]
+
+
+def _refuse_folders_of_scores(places: Sequence[Place]) -> None:
+    """Refuse a folder with files of scores, such as the results of l2metrics, and name one of them."""
+    from perdure.gather.score_files import is_score_file
+
+    for place in map(locate, places):
+        files = sorted(place.iterdir(), key=lambda file: (file.suffix, file.name)) if place.is_dir() else ()
+        if file := next(filter(is_score_file, files), None):
+            raise PerdureError("a folder of scores, not of logs", f"give the file: {as_text(file)}", file=place)
 
 
 def score(
