@@ -23,7 +23,7 @@ from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.stats.sentences import MARKS
 from perdure.stats.tally import Tally
 from perdure.tables import Cell, Column, Table
-from perdure.text import initials, interval, number, p_text, percent, plural
+from perdure.text import initials, interval, mean_text, number, p_text, percent, plural
 
 MOST_BLOCKS = 80
 MOST_TASKS = 20
@@ -131,15 +131,15 @@ def comparison(compared: Comparison) -> Table:
     rows = tuple(
         (
             name,
-            difference.mean,
-            difference.baseline_mean,
+            mean_text(difference.mean, difference.sd, ratio=difference.scale == "ratio"),
+            mean_text(difference.baseline_mean, difference.baseline_sd, ratio=difference.scale == "ratio"),
             ("×" if difference.scale == "ratio" else "") + number(difference.difference, difference.width),
             interval(difference.low, difference.high, " to "),
             "" if difference.p is None else p_text(difference.p),
             "" if difference.p_holm is None else p_text(difference.p_holm),
             difference.word or ("exploratory" if name not in compared.tested else "untested"),
             difference.hedges_g,
-            difference.improvement,
+            "" if difference.improvement is None else percent(difference.improvement),
         )
         for name, difference in compared.differences.items()
     )
@@ -153,7 +153,7 @@ def comparison(compared: Comparison) -> Table:
         Column("p after Holm", "span", "adjusted over all metrics tested together; it decides"),
         Column("verdict"),
         Column("Hedges' g", "number"),
-        Column("improvement", "number", "the chance that a lifetime does better than one of the baseline"),
+        Column("better in", "span", "the chance that a lifetime does better than one of the baseline"),
     )
     section = f"{compared.section}: " if compared.section else ""
     return Table(f"{section}{compared.system} against {compared.baseline}", columns, rows, compared.pairing.told)

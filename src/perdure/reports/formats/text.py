@@ -98,13 +98,14 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def latex(report: Report) -> str:
-    """Return the tables of metrics, comparisons and definitions; they need the package booktabs."""
+    """Return the tables of metrics, comparisons and definitions; they need the packages booktabs and graphicx."""
     return "\n".join(_latex_lines(report)) + "\n"
 
 
 def _latex_lines(report: Report) -> Iterator[str]:
     data = report.data
-    yield f"% {_comment(report.title)}, written by Perdure {report.provenance['perdure']}; \\usepackage{{booktabs}}"
+    written = f"written by Perdure {report.provenance['perdure']}"
+    yield f"% {_comment(report.title)}, {written}; \\usepackage{{booktabs,graphicx}}"
     for line in (*report.compared, *report.leads):
         yield f"% {_comment(line)}"
     for verdict in report.verdicts:
@@ -134,4 +135,4 @@ def _comment(text: str) -> str:
 def _float(table: Table, label: str, *, wide: str = "") -> Iterator[str]:
     if table.rows:
         yield ""
-        yield table.to_latex(label, wide=wide)
+        yield table.to_latex(label, wide=wide, fit=True)
