@@ -1070,14 +1070,14 @@ def _surveyed(logs: Logs, experts: Sources, settings: Settings) -> Survey:
 
 
 def _regrouped(pool: Survey, pattern: str, *, as_learners: bool) -> Survey:
-    """Return the survey with each group of the pattern in place of an argument, or of a learner."""
+    """Return the survey with each group of the pattern in place of an argument and its folders, or of a learner."""
     from perdure.stats.groups import split
 
     groups = {score.id: name for name, scores in split(pool.scores, pattern).items() for score in scores}
-    field = "learner" if as_learners else "argument"
+    fields = ("learner",) if as_learners else ("argument", "holder")
 
     def renamed(lifetime: ScoredLifetime) -> ScoredLifetime:
-        identity = replace(lifetime.score.identity, **{field: groups[lifetime.id]})
+        identity = replace(lifetime.score.identity, **dict.fromkeys(fields, groups[lifetime.id]))
         return replace(lifetime, score=replace(lifetime.score, identity=identity))
 
     return replace(pool, lifetimes=tuple(renamed(lifetime) for lifetime in pool.lifetimes if lifetime.id in groups))

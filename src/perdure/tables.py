@@ -129,9 +129,10 @@ class Table(msgspec.Struct, frozen=True):
             lines.append(f"| {' | '.join(cells)} |")
         return "\n".join([*lines, "", *([escape_markdown(self.note)] if self.note else [])])
 
-    def to_latex(self, label: str, *, wide: str = "") -> str:
+    def to_latex(self, label: str, *, wide: str = "", fit: bool = False) -> str:
         """Return a floating table, which needs the package booktabs; the column `wide` is wrapped.
 
+        With `fit`, a table that is wider than its page is scaled down, which needs the package graphicx.
         Columns of values need the package siunitx, which aligns their numbers at the decimal point.
         """
         kinds, heads = list[str](), list[str]()
@@ -161,13 +162,14 @@ class Table(msgspec.Struct, frozen=True):
                 if "value" in [column.kind for column in self.columns]
                 else []
             ),
+            *([r"  \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"] if fit else []),
             rf"  \begin{{tabular}}{{{''.join(kinds)}}}",
             r"    \toprule",
             rf"    {' & '.join(heads)} \\",
             r"    \midrule",
             *(rf"    {row} \\" for row in rows),
             r"    \bottomrule",
-            r"  \end{tabular}",
+            r"  \end{tabular}" + ("}" if fit else ""),
         ]
         if self.note:
             lines += [

@@ -52,6 +52,11 @@ def decimals_of(values: Iterable[float]) -> int:
     return max(0, 3 - digits if digits > 0 else 2 - digits)
 
 
+def mean_text(value: float | None, sd: float | None, *, ratio: bool = False) -> str:
+    """Return a mean with the digits that its spread justifies; the sd of a ratio is of its logarithm."""
+    return number(value, sd and 2 * sd * abs(value or 1.0) if ratio else sd and 2 * sd)
+
+
 def interval(low: float | None, high: float | None, between: str = " … ") -> str:
     """Format both ends of an interval with the decimals that its width justifies, or return a dash.
 

@@ -145,6 +145,9 @@ def test_the_group_that_a_note_advises_works(tmp_path: Path, layout: str) -> Non
     done = run_verb("score", folder, "--group", pattern, "--json", "-")
     groups = json.loads(done.stdout)["groups"]
     assert (done.exit_code, {group["group"]: group["n"] for group in groups}) == (0, THREE_EACH)
+    compared = json.loads(run_verb("compare", folder, "--group", pattern, "--baseline", "sgd", "--json", "-").stdout)
+    assert (compared["baseline"], set(compared["systems"])) == ("sgd", set(METHODS))
+    assert {one["paired"] for one in compared["comparisons"]} == {True}
 
 
 def test_no_group_is_advised_if_none_works(tmp_path: Path) -> None:

@@ -335,3 +335,12 @@ def test_settings_beside_a_table_that_are_no_object_are_refused(logs: Path, tmp_
     (tmp_path / "out" / "settings.json").write_text(text)
     status, told = outcome("score", tmp_path / "out" / "lifetimes.tsv")
     assert (status, "cannot be read as the settings of lifetimes.tsv" in told) == (2, True), told
+
+
+@pytest.mark.parametrize("verb", ["score", "report"])
+def test_a_folder_of_scores_is_refused_with_the_file_to_give(logs: Path, tmp_path: Path, verb: str) -> None:
+    assert outcome("score", logs, "--out", tmp_path / "results").status == 0
+    done = outcome(verb, tmp_path / "results")
+    assert (done.status, "a folder of scores, not of logs" in done.said) == (2, True)
+    file = done.said.rpartition("give the file: ")[2].strip()
+    assert outcome("score", file).status == 0

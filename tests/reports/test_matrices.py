@@ -56,6 +56,19 @@ def test_its_headline_stands_in_one_table_and_bwt_alone_has_a_verdict(tmp_path: 
     assert report.as_json()["leads"][0].startswith(f"{tmp_path.name}, 4 lifetimes: AA ")
 
 
+def test_margins_are_in_the_unit_of_the_matrix_and_notes_of_all_are_there_once(tmp_path: Path) -> None:
+    for seed in range(4):
+        rows = [",".join(f"{float(cell) / 100}" if cell else "" for cell in row.split(",")) for row in PRINTED.split()]
+        (tmp_path / f"seed{seed}.csv").write_text("\n".join([*rows[:-1], rows[-1][:-1] + str(seed)]))
+    report = report_of(gather(tmp_path))
+    text, page = as_text(report, ".md"), as_text(report, ".html")
+    assert text.count("\\> 0 − 0.05") == 2
+    assert "− 5 " not in text
+    assert page.count("an accuracy matrix in fraction") == 1
+    header = next(line for line in text.splitlines() if line.startswith("| lifetime |"))
+    assert header.count("|") == 2 + len(("lifetime", "seed", "tasks", "AA", "LA", "BWT", "FM")) - 1
+
+
 def test_logs_are_still_decided_by_their_own_headline(tmp_path: Path) -> None:
     """Performance maintenance decides about a log, although a log has a bwt too."""
     with perdure.Journal(tmp_path, "life", measures=["accuracy"], learner="toy") as journal:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import perdure
 from perdure.reports import write_report
 from perdure.reports.data import gather, table_metrics
 from perdure.reports.model import report_of
+from perdure.reports.write import as_text
 from perdure.stats.groups import GroupedSurvey
 from perdure.tables import escape_latex
 
@@ -76,3 +79,41 @@ def test_it_is_written_alone_and_in_reports(run_folder: Run, tmp_path: Path) -> 
     for name in ("report.md", "report.json"):
         write_report(run, tmp_path / name)
         assert "Single-task experts: 1 per task, treated as a sample" in (tmp_path / name).read_text()
+
+
+OLD_TABLE = "agent_config\trun_id\tmetrics_column\tperf_maintenance_mrlep\tforward_transfer_ratio\tste_rel_perf\n"
+
+
+def test_a_page_counts_the_experts_and_not_the_places_that_hold_them(run_folder: Run) -> None:
+    page = as_text(report_of(gather([run_folder(2, 3)])), ".html")
+    assert re.search(r"2 tasks · measure: \w+ · 2 experts · preset", page)
+
+
+def test_the_unit_of_each_number_is_stated(run_folder: Run) -> None:
+    text = as_text(report_of(gather([run_folder(2, 3)])), ".md")
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| performance\\_maintenance | Measure")]
+    assert [row[2] for row in rows] == ["points"]
+
+
+def test_scores_of_another_tool_are_described_by_their_own_preset(tmp_path: Path) -> None:
+    rows = "".join(f"toy\trun-{run}\treward\t{run - 4.6}\t{1 + run}\t{1.1 + run / 10}\n" for run in range(12))
+    (tmp_path / "ll_metrics.tsv").write_text(OLD_TABLE + rows)
+    report = report_of(gather([tmp_path / "ll_metrics.tsv"]))
+    assert "How values were prepared is not recorded. Metrics follow l2metrics-3.1." in report.methods
+    assert not [word for word in ("smoothed", "logarithms", "scaled", "every experience") if word in report.methods]
+    conditions = {verdict.condition for verdict in report.verdicts}
+    assert conditions == {"Continuous Learning", "Transfer and Adaptation", "Scalability"}
+    assert "− 5" not in as_text(report, ".md")
+    page = as_text(report, ".html")
+    assert [text for text in ("0 tasks", "no experts", '<td class="number">0</td>') if text in page] == []
+    with_margin = gather(
+        [tmp_path / "ll_metrics.tsv"], settings=perdure.Settings(margins={"performance_maintenance": 5})
+    )
+    assert as_text(report_of(with_margin), ".md").count("\\> 0 − 5") == 2
+
+
+def test_scores_made_before_are_described_by_the_settings_that_made_them(run_folder: Run, tmp_path: Path) -> None:
+    settings = perdure.Settings(window="hanning", width=9)
+    scores = tmp_path / "scores.json"
+    scores.write_text(json.dumps(perdure.survey([run_folder(2, 3)], settings=settings).as_json()))
+    assert "smoothed by a centred hanning window (9 experiences)" in report_of(gather([scores])).methods

@@ -60,9 +60,8 @@ def compiled(body: Path, folder: Path) -> str:
     """Compile a document that inputs the file, and return the log of pdfTeX. Fail without a page."""
     if COMPILER is None:
         pytest.skip("pdflatex is not installed: apt-get install texlive-latex-extra texlive-science")
-    text = (
-        rf"\documentclass{{article}}\usepackage{{booktabs,siunitx}}\begin{{document}}\input{{{body}}}\end{{document}}"
-    )
+    packages = r"\usepackage{booktabs,graphicx,siunitx}"
+    text = rf"\documentclass{{article}}{packages}\begin{{document}}\input{{{body}}}\end{{document}}"
     (folder / "paper.tex").write_text(text)
     done = subprocess.run(
         [COMPILER, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex"],
@@ -88,6 +87,11 @@ def hostile(tmp_path: Path) -> Path:
             name = f"{'abc'[seed]}{learner[:1].isalpha():d}"
             write_life(tmp_path / "run", name, ["x", "y"], learner=learner, keeps=keeps, seed=seed)
     return tmp_path / "run"
+
+
+def test_the_tables_of_a_whole_report_are_not_wider_than_a_page(matrices: Path, tmp_path: Path) -> None:
+    write_report(matrices, tmp_path / "report.tex", form="report", baseline="naive")
+    assert "Overfull" not in compiled(tmp_path / "report.tex", tmp_path)
 
 
 def test_a_table_of_ratios_and_of_hostile_names_compiles(hostile: Path, tmp_path: Path) -> None:

@@ -222,7 +222,14 @@ def _recovery(life: Regimes, previous: int, later: int) -> float:
 
 
 _declared = partial(metric, source=_SOURCE, preset=_NAME, register=False)
-_ratio_at = partial(_declared, combine=first_of_each, unit="ratio", threshold=1, headline="log")
+_ratio_at = partial(
+    _declared,
+    combine=first_of_each,
+    unit="ratio",
+    threshold=1,
+    headline="log",
+    condition="Transfer and Adaptation",
+)
 _contrast_at = partial(_declared, combine=first_of_each, unit="contrast", threshold=0)
 
 
@@ -251,7 +258,7 @@ def mean_evaluation_performance(life: Regimes, site: Site) -> float:
     return float(life.mean[site.blocks["at"][0]])
 
 
-@_declared(maintained, unit="points", threshold=0, headline="log")
+@_declared(maintained, unit="points", threshold=0, headline="log", condition="Continuous Learning")
 def performance_maintenance(life: Regimes, site: Site) -> float:
     """Measure how much of a task's evaluation performance is kept (mrlep)."""
     return float(life.terminal[site.blocks["at"][0]] - life.terminal[site.blocks["reference"][0]])
@@ -287,7 +294,7 @@ def _transfer_contrast(life: Regimes, site: Site) -> float:
     return float((after - before) / (before + after))
 
 
-@_declared(sites.each_task_learned, unit="ratio", threshold=1, headline="log")
+@_declared(sites.each_task_learned, unit="ratio", threshold=1, headline="log", condition="Scalability")
 def relative_performance(life: Regimes, site: Site, expert: Expert) -> float:
     """Measure the performance while learning a task, relative to an expert, sleep included."""
     learned = life.curves.over(site.blocks["learned"]).values
@@ -298,7 +305,7 @@ def relative_performance(life: Regimes, site: Site, expert: Expert) -> float:
     return float(learned[:shared].sum() / reference)
 
 
-@_declared(sites.each_task_learned, unit="ratio", threshold=1, headline="log")
+@_declared(sites.each_task_learned, unit="ratio", threshold=1, headline="log", condition="Scalability")
 def sample_efficiency(life: Regimes, site: Site, expert: Expert) -> float:
     r"""Measure how high and how soon a task's learning saturates, smoothed twice and counted from 0.
 

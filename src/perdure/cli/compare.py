@@ -173,7 +173,7 @@ def _show_comparison(console: Console, comparison: Comparison, depth: Depth) -> 
     from perdure.cli.console import print_table
     from perdure.stats.model import LEVEL
     from perdure.tables import Coloured, Column, Table
-    from perdure.text import interval, number, p_text, percent
+    from perdure.text import interval, mean_text, number, p_text, percent
 
     rows: list[tuple[str | Coloured, ...]] = []
     more: list[tuple[str, ...]] = []
@@ -182,8 +182,8 @@ def _show_comparison(console: Console, comparison: Comparison, depth: Depth) -> 
         word = (found.word or ("exploratory" if name not in comparison.tested else "untested")).removeprefix("is ")
         row = (
             label,
-            _mean(found.mean, found.sd, is_ratio),
-            _mean(found.baseline_mean, found.baseline_sd, is_ratio),
+            mean_text(found.mean, found.sd, ratio=is_ratio),
+            mean_text(found.baseline_mean, found.baseline_sd, ratio=is_ratio),
             ("×" if is_ratio else "") + number(found.difference, found.width),
             interval(found.low, found.high),
             Coloured(word, _COLOURS.get(found.verdict or "", "dim")),
@@ -219,13 +219,6 @@ def _show_comparison(console: Console, comparison: Comparison, depth: Depth) -> 
         print_table(console, Table("", columns, tuple(more)).select([*range(6), *order]))
 
 
-def _mean(value: float | None, sd: float | None, is_ratio: bool) -> str:
-    """Return a mean with the digits that its spread justifies; the sd of a ratio is of its logarithm."""
-    from perdure.text import number
-
-    return number(value, sd and 2 * sd * abs(value or 1.0) if is_ratio else sd and 2 * sd)
-
-
 def _shown(comparison: Comparison, depth: Depth) -> Mapping[str, Difference]:
     """Return the metrics to show: those that are tested, or all."""
     return comparison.differences if depth.every or depth.ids or not comparison.tested else comparison.tested
@@ -239,7 +232,7 @@ def _show_ranking(result: Comparisons) -> None:
     """Print the systems by the metric that answers which one ends up better, and the pairs that do not differ."""
     from itertools import combinations
 
-    from perdure.text import join_words, plural
+    from perdure.text import join_words, mean_text, plural
 
     for letters in result.letters:
         comparisons = [comparison for comparison in result.comparisons if _stratum(comparison) == _stratum(letters)]
@@ -249,7 +242,7 @@ def _show_ranking(result: Comparisons) -> None:
         means = {comparison.system: comparison.alone[reached.metric][0] for comparison in comparisons}
         means[result.baseline] = comparisons[0].alone[reached.metric][1]
         best = sorted(means, key=lambda name: means[name].mean or 0.0, reverse=reached.better == "higher")
-        listed = ", ".join(f"{name} {_mean(means[name].mean, means[name].sd, False)}" for name in best)
+        listed = ", ".join(f"{name} {mean_text(means[name].mean, means[name].sd)}" for name in best)
         own = letters.by_metric[reached.metric]
         same = [f"{one} and {other}" for one, other in combinations(best, 2) if set(own[one]) & set(own[other])]
         equal = join_words([*same[:_MOST_NAMED], *([f"{len(same) - _MOST_NAMED} more"] if same[_MOST_NAMED:] else [])])
@@ -308,8 +301,8 @@ def _summary(found: Summary, is_ratio: bool) -> str:
     """Return mean and sd; the sd of a ratio is a factor. An sd gets the two digits of half an interval's width."""
     from math import exp
 
-    from perdure.text import number
+    from perdure.text import mean_text, number
 
-    mean = _mean(found.mean, found.sd, is_ratio)
+    mean = mean_text(found.mean, found.sd, ratio=is_ratio)
     spread = exp(found.sd) if is_ratio and found.sd else found.sd
     return f"{mean} {'×÷' if is_ratio and found.sd else '±'} {number(spread, found.sd and 2 * found.sd)}"

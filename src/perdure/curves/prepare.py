@@ -26,7 +26,7 @@ from perdure.curves.experts import (
 from perdure.curves.model import CommonRanges, Curves, Preparation, RangeKey, range_key
 from perdure.errors import LogError, MetricError
 from perdure.lazy import pl
-from perdure.log.accuracy_matrix import MatrixPassage
+from perdure.log.accuracy_matrix import LIMITS, MatrixPassage
 from perdure.log.model import Direction, Lifetime, Passage
 from perdure.log.problem import Caution
 from perdure.log.variants import Settled, settle, task_of
@@ -105,21 +105,22 @@ def _passage(lifetime: Lifetime, measure: Measured, prep: Preparation, settled: 
 
 def matrix_curves(passage: MatrixPassage, lifetime: str, direction: Direction = "higher") -> Curves:
     """Return an accuracy matrix as curves, neither smoothed nor scaled, without experts."""
-    values = oriented(passage.values, direction)
-    rows = oriented(passage.matrix.values, direction)
+    values, matrix = oriented(passage.values, direction), passage.matrix
+    rows = {**dict(zip(matrix.tasks, matrix.values, strict=True)), **matrix.others}
+    limit = LIMITS[matrix.unit]
     return Curves(
         lifetime=lifetime,
         passage=passage,
         prep=Preparation(window="none", scale="none"),
-        directions=dict.fromkeys(passage.matrix.tasks, direction),
+        directions=dict.fromkeys(rows, direction),
         values=values,
         raw=values,
         measured=values,
         starts=passage.starts,
         ranges={
-            task: Range(float(np.nanmin(row)), float(np.nanmax(row)))
-            for task, row in zip(passage.matrix.tasks, rows, strict=True)
-            if not np.isnan(row).all()
+            task: _range((0.0, limit), direction) if limit < np.inf else Range(float(row.min()), float(row.max()))
+            for task, cells in rows.items()
+            if len(row := oriented(cells[~np.isnan(cells)], direction))
         },
     )
 

@@ -33,6 +33,7 @@ from perdure.log.model import Identity, Lifetime
 from perdure.log.places import as_text, taskinfo_file
 from perdure.log.read import Options, locate
 from perdure.metrics.declare import METRICS, Threshold
+from perdure.metrics.presets import PRESETS
 from perdure.metrics.score import Score, Scorer
 from perdure.scenario.model import Task
 from perdure.settings import OPTIONS, Settings
@@ -147,6 +148,7 @@ def survey(
     left_out += [pair for file in score_files for pair in file.left_out]
     left_out += (*findings.left_out, *joint_left_out, *counted.copies)
     if not lifetimes:
+        _refuse_folders_of_scores(places)
         _raise_empty(left_out, worker.raised, len(own_experts))
     served = {name for result in results for name in result.experts_served}
     unserved = {name: why for result in results for name, why in result.experts_left_out}
@@ -155,12 +157,15 @@ def survey(
     unserved |= dict(unused_experts(own_experts, runs))
     left_out += [(as_text(name), as_text(why)) for name, why in unserved.items() if name not in served]
     written: dict[str, Threshold] = {name: bar for file in score_files for name, bar in file.bars.items()}
+    if not found and score_files and score_files[0].preset in PRESETS:
+        settings = settings.replace(preset=score_files[0].preset)
+        scorer = Scorer(settings)
     expert_names = [_name_of(expert) for expert in (*job.experts, *(str(expert.path) for expert in own_experts))]
     return Survey(
         lifetimes=counted.lifetimes,
         left_out=tuple(left_out),
         settings=describe_settings(settings, scorer, expert_names),
-        preset=scorer.preset.name if found or not score_files else score_files[0].preset,
+        preset=score_files[0].preset if score_files and not found else scorer.preset.name,
         metrics=scorer.metrics
         if found
         else {name: metric for name, metric in scorer.metrics.items() if name in written},
@@ -226,6 +231,16 @@ def _score_files(places: Sequence[Place], settings: Settings) -> tuple[list[Plac
     files = [place for place in places if is_score_file(locate(place))]
     distinct = {locate(file).resolve(): locate(file) for file in files}
     return files, [read_score_file(file, settings.metrics, settings.margins) for file in distinct.values()]
+
+
+def _refuse_folders_of_scores(places: Sequence[Place]) -> None:
+    """Refuse a folder with files of scores, such as the results of l2metrics, and name one of them."""
+    from perdure.gather.score_files import is_score_file
+
+    for place in map(locate, places):
+        files = sorted(place.iterdir(), key=lambda file: (file.suffix, file.name)) if place.is_dir() else ()
+        if file := next(filter(is_score_file, files), None):
+            raise PerdureError("a folder of scores, not of logs", f"give the file: {as_text(file)}", file=place)
 
 
 def score(

@@ -13,7 +13,7 @@ import msgspec
 
 from perdure import __version__
 from perdure.metrics.matrix_formulas import average_accuracy, bwt, learning_accuracy
-from perdure.metrics.score import DEFINITIONS, told_words
+from perdure.metrics.score import DEFINITIONS, deciding_settings, told_words
 from perdure.reports.data import table_metrics
 from perdure.reports.thinned import MEMORY_COLUMNS, thinned_lifetime
 from perdure.settings.presets import STANDARD
@@ -52,6 +52,7 @@ def _data(data: GroupedSurvey) -> Iterator[str]:
     if measures:
         matrices = any(group.unit for group in counted)
         source = "read from accuracy matrices" if matrices else "read from logs of every experience"
+        source = "as scored before" if data.survey.written else source
         yield f"The measure was {join_words(measures)}, {source}."
     stated = dict.fromkeys(text for group in counted for text in group.stated)
     if stated:
@@ -84,7 +85,11 @@ def _preparation(data: GroupedSurvey) -> Iterator[str]:
     """Yield how values were prepared; those of accuracy matrices are not."""
     if all(group.unit for group in data.groups):
         return
-    settings = data.survey.settings
+    # Scores of other tools do not record it; those made before by Perdure do.
+    hows = {life.score.how for life in data.lifetimes}
+    settings = deciding_settings(hows.pop()) if len(hows) == 1 else data.survey.settings
+    if not settings:
+        yield "How values were prepared is not recorded."
     width, window = settings.get("width"), settings.get("window")
     if window == "none":
         yield "Curves were not smoothed."
@@ -110,7 +115,8 @@ def _definitions(data: GroupedSurvey) -> Iterator[str]:
     metrics = dict.fromkeys(name for groups in kinds if groups for name in table_metrics(groups))
     declared = [data.survey.metrics[name] for name in metrics if name in data.survey.metrics]
     if declared:
-        yield f"Metrics follow the definitions of Perdure (edition {DEFINITIONS})."
+        ours = data.survey.preset == STANDARD
+        yield f"Metrics follow {f'the definitions of Perdure (edition {DEFINITIONS})' if ours else data.survey.preset}."
     for metric in declared:
         name, summary = metric.name.replace("_", " "), metric.summary.removeprefix("Measure ").rstrip(".")
         yield f"{name[:1].upper()}{name[1:]}: {summary[:1].lower()}{summary[1:]} ({metric.source})."
@@ -188,7 +194,8 @@ def _comparisons(comparisons: Sequence[Comparison]) -> Iterator[str]:
 
 def _versions(data: GroupedSurvey) -> Iterator[str]:
     survey = data.survey
-    changed = [name for name, source in survey.settings_from.items() if source not in ("preset", "log")]
+    sources = survey.settings_from.items()
+    changed = [name for name, source in sources if source not in ("preset", "log") and name != "preset"]
     settings = f", with {join_words(f'{name} = {survey.settings.get(name)}' for name in changed)}" if changed else ""
     libraries = ((name, _version(name)) for name in _LIBRARIES)
     used = join_words(

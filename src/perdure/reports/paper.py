@@ -10,6 +10,7 @@ from perdure.lazy import pl
 from perdure.metrics import METRICS
 from perdure.metrics.declare import Threshold
 from perdure.reports.data import baselines, comparable_groups, compare_groups, group_names, table_metrics
+from perdure.reports.tables import unit_text
 from perdure.settings.presets import STANDARD
 from perdure.stats.compare import Comparison, Difference
 from perdure.stats.decide import EQUAL
@@ -19,7 +20,6 @@ from perdure.stats.pairing import Want
 from perdure.tables import Cell, Column, Strong, Table, escape_markdown, needs_lualatex
 from perdure.text import NOTHING, initials, interval, join_words, number, percent, plural
 
-_UNITS = {"percent": "%", "fraction": "of 1", "raw": ""}
 CONSTANT = "†"
 """Mark of a difference that is the same in every lifetime, so that no test has a p for it."""
 
@@ -182,10 +182,9 @@ def _headings(
     counts = Counter(briefs)
     columns: list[Column] = []
     for name, brief in zip(metrics, briefs, strict=True):
-        unit = declared[name].unit if name in declared else ""
-        unit = _UNITS.get(group.unit or "", unit) if unit == "measure" else unit
+        unit = unit_text(declared[name], group.unit) if name in declared else ""
         text = brief if counts[brief] == 1 else name.replace("_", " ")
-        suffix = f" ({unit})" if unit and unit != "measure" else ""
+        suffix = f" ({unit})" if unit else ""
         columns.append(Column(f"{text}{suffix} {'↑' if bars[name].better == 'higher' else '↓'}", "value", name))
     return tuple(columns)
 

@@ -17,16 +17,22 @@ from perdure.reports.thinned import thinned_lifetime
 from perdure.settings.presets import STANDARD
 from perdure.stats.capabilities import capabilities as capabilities_of
 from perdure.stats.compare import Comparison
-from perdure.stats.decide import decide, is_judged
+from perdure.stats.decide import decide, is_judged, margin_of
 from perdure.stats.groups import GroupedSurvey
 from perdure.stats.model import LEVEL, Estimate, Group
 from perdure.stats.sentences import MARKS
 from perdure.stats.tally import Tally
 from perdure.tables import Cell, Column, Table
-from perdure.text import initials, interval, number, p_text, percent, plural
+from perdure.text import initials, interval, mean_text, number, p_text, percent, plural
 
 MOST_BLOCKS = 80
 MOST_TASKS = 20
+_UNITS = {"percent": "%", "fraction": "of 1"}
+
+
+def unit_text(metric: Metric, unit: str | None) -> str:
+    """Return a metric's unit: that of the accuracy matrix, or empty for values as measured."""
+    return _UNITS.get(unit or "", "") if metric.unit == "measure" else metric.unit
 
 
 def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
@@ -67,7 +73,7 @@ def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
         tails = "one-tailed" if group.preset != STANDARD else "two-sided"
         columns += [
             Column("threshold", "span", "beyond it, lifelong learning is demonstrated"),
-            Column("beyond", "span", "lifetimes beyond the threshold"),
+            Column("beyond", "span", "lifetimes beyond the threshold minus its margin"),
             Column("against", "span", "the value that the test of p compares with"),
             Column("p", "span", f"{tails} t test, the interval's dual"),
             Column("verdict", "verdict"),
@@ -84,7 +90,7 @@ def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
 def _verdict_cells(data: GroupedSurvey, name: str, estimate: Estimate) -> tuple[Cell, ...]:
     metric, threshold = data.survey.metrics.get(name), estimate.bar.threshold
     return (
-        metric.bar if metric else "" if threshold is None else f"{threshold:g}",
+        replace(metric, margin=estimate.margin).bar if metric else "" if threshold is None else f"{threshold:g}",
         "" if estimate.above_count is None else f"{estimate.above_count}/{estimate.n}",
         "" if estimate.verdict is None else number(estimate.against),
         "" if estimate.p is None else p_text(estimate.p),
@@ -125,15 +131,15 @@ def comparison(compared: Comparison) -> Table:
     rows = tuple(
         (
             name,
-            difference.mean,
-            difference.baseline_mean,
+            mean_text(difference.mean, difference.sd, ratio=difference.scale == "ratio"),
+            mean_text(difference.baseline_mean, difference.baseline_sd, ratio=difference.scale == "ratio"),
             ("×" if difference.scale == "ratio" else "") + number(difference.difference, difference.width),
             interval(difference.low, difference.high, " to "),
             "" if difference.p is None else p_text(difference.p),
             "" if difference.p_holm is None else p_text(difference.p_holm),
             difference.word or ("exploratory" if name not in compared.tested else "untested"),
             difference.hedges_g,
-            difference.improvement,
+            "" if difference.improvement is None else percent(difference.improvement),
         )
         for name, difference in compared.differences.items()
     )
@@ -147,7 +153,7 @@ def comparison(compared: Comparison) -> Table:
         Column("p after Holm", "span", "adjusted over all metrics tested together; it decides"),
         Column("verdict"),
         Column("Hedges' g", "number"),
-        Column("improvement", "number", "the chance that a lifetime does better than one of the baseline"),
+        Column("better in", "span", "the chance that a lifetime does better than one of the baseline"),
     )
     section = f"{compared.section}: " if compared.section else ""
     return Table(f"{section}{compared.system} against {compared.baseline}", columns, rows, compared.pairing.told)
@@ -186,10 +192,8 @@ def lifetimes(data: GroupedSurvey) -> Table:
             life.id,
             life.score.learner or "",
             life.score.seed,
-            len(life.score.tasks),
-            life.score.learning_experiences,
-            life.score.evaluation_experiences,
-            life.score.dropped_rows,
+            len(life.score.tasks) or None,
+            *_counts(life),
             *((life.score.metrics[name].value if name in life.score.metrics else None) for name in leading),
         )
         for life in data.lifetimes
@@ -203,7 +207,13 @@ def lifetimes(data: GroupedSurvey) -> Table:
         Column("evaluation", "number", "evaluation experiences"),
         Column("dropped", "number", "rows that do not count"),
     )
-    return Table("Lifetimes", (*columns, *(Column(name, "number") for name in leading)), rows)
+    return Table("Lifetimes", (*columns, *(Column(name, "number") for name in leading)), rows).drop_empty_columns()
+
+
+def _counts(life: ScoredLifetime) -> tuple[int | None, ...]:
+    """Return the learning and evaluation experiences, and the dropped rows, of a log; matrices and scores have none."""
+    counts = (life.score.learning_experiences, life.score.evaluation_experiences, life.score.dropped_rows)
+    return counts if any(counts) else (None, None, None)
 
 
 def costs(data: GroupedSurvey) -> Table:
@@ -245,10 +255,14 @@ def values(
             judged = with_verdicts and is_judged(bar, (life.score,))
             verdict = decide((life.score,), name, bar, level).verdict if judged else None
             threshold = replace(metric, margin=0.0).bar if metric and metric.threshold is not None else ""
-            rows.append((name, measured.value, threshold, MARKS.get(verdict or "", ""), "; ".join(measured.flags)))
+            unit = unit_text(metric, life.score.identity.unit) if metric else ""
+            rows.append(
+                (name, measured.value, unit, threshold, MARKS.get(verdict or "", ""), "; ".join(measured.flags))
+            )
     columns = (
         Column("metric", "id"),
         Column("value", "number"),
+        Column("unit"),
         Column("threshold", "span"),
         Column("by itself", "text", "✓ above, ✗ below, ? if its own spread does not rule chance out"),
         Column("flags"),
@@ -259,6 +273,7 @@ def values(
 def blocks(life: ScoredLifetime) -> Table:
     """Return the first blocks of a lifetime, as measured."""
     thinned = thinned_lifetime(life)
+    measured = [block for block in thinned.blocks if block.length]  # of a matrix, its evaluations
     dormant = {block.index: block.dormant_units for block in life.score.blocks if block.dormant_units is not None}
     rows = tuple(
         (
@@ -270,7 +285,7 @@ def blocks(life: ScoredLifetime) -> Table:
             interval(block.low, block.high, " to "),
             *((dormant.get(block.index),) if dormant else ()),
         )
-        for block in thinned.blocks[:MOST_BLOCKS]
+        for block in measured[:MOST_BLOCKS]
     )
     columns = [
         Column("block", "number"),
@@ -282,7 +297,7 @@ def blocks(life: ScoredLifetime) -> Table:
     ]
     if dormant:
         columns.append(Column("dormant", "number", "the mean share of units that no longer answer"))
-    more = len(thinned.blocks) - MOST_BLOCKS
+    more = len(measured) - MOST_BLOCKS
     note = f"{more} more blocks; `perdure score --out` writes them all" if more > 0 else ""
     return Table(f"Blocks of {life.id}, {thinned.measure} as measured", tuple(columns), rows, note)
 
@@ -304,23 +319,27 @@ def capabilities(data: GroupedSurvey) -> Table:
     return Table("Core Capabilities of 2019", columns, tuple(rows))
 
 
-def definitions(declared: Mapping[str, Metric], metrics: Sequence[str]) -> Table:
-    """Return the definition of each of these metrics, from its declaration."""
+def definitions(data: GroupedSurvey, metrics: Sequence[str]) -> Table:
+    """Return the definition of each of these metrics, from its declaration, with the margin in the lifetimes' unit."""
+    scores = data.survey.scores
     rows = tuple(
         (
             name,
             metric.summary,
+            unit_text(metric, next((group.unit for group in data.groups), None)),
             metric.needs + (", and an expert" if metric.expert else ""),
-            metric.bar or ("" if metric.better == "higher" else "lower is better"),
+            replace(metric, margin=margin_of(data.survey.bars[name], scores)[0]).bar
+            or ("" if metric.better == "higher" else "lower is better"),
             metric.condition,
             metric.source,
         )
-        for name, metric in declared.items()
+        for name, metric in data.survey.metrics.items()
         if name in set(metrics)
     )
     columns = (
         Column("metric", "id"),
         Column("definition"),
+        Column("unit"),
         Column("the scenario needs"),
         Column("demonstrated when"),
         Column("condition"),

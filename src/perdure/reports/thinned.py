@@ -39,6 +39,9 @@ class ThinnedCurve(msgspec.Struct, frozen=True, eq=False):
     """Steps taken before each point, if the log counts them."""
 
 
+_NO_CURVE = ThinnedCurve(np.array([], dtype=np.int64), np.array([]))
+
+
 class ThinnedBlock(msgspec.Struct, frozen=True, eq=False):
     """One block of a lifetime; values are as measured."""
 
@@ -55,6 +58,8 @@ class ThinnedBlock(msgspec.Struct, frozen=True, eq=False):
     """Standard deviation over the block's experiences; None for a single one."""
     steps: tuple[float, float] | None = None
     """Steps taken before the block, and after it."""
+    learned: tuple[float, float] | None = None
+    """Tasks learned before the block, and after it, if only the accuracy matrix is known."""
 
     @property
     def low(self) -> float | None:
@@ -140,11 +145,16 @@ def thin_lifetime(curves: Curves, count: int = 1, columns: int | None = None) ->
     step_column, steps = _steps(curves.passage, len(curves.measured))
     means, deviations = _levels(curves.measured, starts)
     shares = columns_for(np.diff(starts).tolist(), columns)
+    is_matrix = isinstance(curves.passage, MatrixPassage)
     blocks: list[ThinnedBlock] = []
     for index, (block, share) in enumerate(zip(curves.scenario.blocks, shares, strict=True)):
         first, last = int(starts[index]), int(starts[index + 1])
+        stage = (block.group or 0) / 2 if is_matrix else None  # the k-th task is learned between evaluations k−1 and k
         if first == last:
-            continue  # a matrix has no records of learning
+            if stage is not None and block.mode == "learn":
+                learned = (stage - 0.5, stage + 0.5)
+                blocks.append(ThinnedBlock(index, block, first, 0, _NO_CURVE, None, np.nan, None, learned=learned))
+            continue
         sign = curves.sign(block.task)
         block_steps = None if steps is None else steps[first:last]
         smoothed = None
@@ -162,6 +172,7 @@ def thin_lifetime(curves: Curves, count: int = 1, columns: int | None = None) ->
                 mean=sign * means[index],
                 sd=deviations[index] if last - first > 1 else None,
                 steps=None if steps is None else (float(steps[first]), float(steps[last])),
+                learned=None if stage is None else (stage, stage),
             )
         )
     matrix = curves.passage.matrix if isinstance(curves.passage, MatrixPassage) else matrix_of(curves)

@@ -64,11 +64,12 @@ def _preset(group: Group) -> str:
 
 
 def _margin(group: Group) -> str:
-    """Return the margin of a preset other than `standard`, whose rule is not that of the documentation."""
+    """Return the margin and tails of a preset other than `standard`, whose rule is not that of the documentation."""
     found = keeping(group)
     if group.preset == STANDARD or found is None or found.low is None or found.verdict is None:
         return ""
-    return f", margin {number(found.margin)}" if found.margin else ", no margin"
+    tails = ", one-tailed p" if found.tails == "one" else ""
+    return f"{f', margin {number(found.margin)}' if found.margin else ', no margin'}{tails}"
 
 
 def question(metric: str) -> str:

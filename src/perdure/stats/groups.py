@@ -602,7 +602,11 @@ def group_survey(survey: Survey, pattern: str | None = None) -> GroupedSurvey:
     if pattern is not None:
         return GroupedSurvey(survey, groups(survey, pattern))
     try:
-        return GroupedSurvey(survey, groups(survey), why_not_pooled(survey))
+        found = groups(survey)
+        # The folder of a single lifetime says nothing about its learner.
+        if len(survey) == 1 and found[0].n and not survey.scores[0].learner:
+            found = (alone(survey, survey.scores[0], found),)
+        return GroupedSurvey(survey, found, why_not_pooled(survey))
     except PerdureError as problem:
         # Lifetimes that must not be pooled can still be looked at one by one.
         return GroupedSurvey(survey, (), str(problem))

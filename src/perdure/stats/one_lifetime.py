@@ -59,7 +59,7 @@ def within_life(life: Score, metric: str, level: float = LEVEL) -> Interval | st
         return "no evaluation varies"
     alike = neighbour_correlation(sum(lagged) / total, counts)
     if alike >= MOST_ALIKE:
-        return "its evaluations resemble their neighbours too much"
+        return "its evaluations resemble their neighbours too much to judge it by"
     grown = (1 + alike) / (1 - alike)
     independent = (1 - alike**2) / (1 + alike**2)  # as a share of the evaluations
     parts = [

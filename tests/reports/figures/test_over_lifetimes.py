@@ -195,3 +195,35 @@ def test_the_legend_of_verdicts_has_their_markers(group: GroupedSurvey) -> None:
     legend = draw("metrics", group).body.rpartition("Ticks: lifetimes")[2]
     assert legend.count("<circle") == 1  # met
     assert legend.count("<polygon") == 2
+
+
+def gather_matrices(into: Path, tasks: int = 3, seeds: int = 3) -> GroupedSurvey:
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        later = np.arange(tasks) - np.arange(tasks)[:, None]
+        cells = np.where(later < 0, np.nan, 0.9 - 0.03 * later + rng.normal(0, 0.01, (tasks, tasks)))
+        (into / "er").mkdir(parents=True, exist_ok=True)
+        np.save(into / "er" / f"seed{seed}.npy", cells)
+    return gather([into])
+
+
+@pytest.mark.parametrize("tasks", [3, 10])
+def test_accuracies_of_a_matrix_are_drawn_as_measured_over_the_tasks_learned(tmp_path: Path, tasks: int) -> None:
+    data = gather_matrices(tmp_path, tasks)
+    curves = group_curves(data, FigureView())
+    assert (curves.x, curves.y) == ("tasks learned", "accuracy")
+    assert [span.last for span in curves.spans if span.mode == "learn"] == list(range(1, tasks + 1))
+    assert {item.x for item in curves.evaluations} == set(range(1, tasks + 1))
+    assert not any(item.ahead for item in curves.evaluations)
+    figure = draw("lifetime", data)
+    assert "scaled" not in texts(figure)
+    assert f", {len(data.lifetimes)} lifetimes</title>" in draw("evaluations", data).body
+    assert "experiences" not in figure.body + draw("scenario", data).body
+
+
+def test_a_profile_of_matrices_has_the_levels_of_accuracies(tmp_path: Path) -> None:
+    data = gather_matrices(tmp_path)
+    (profile,) = draw("profiles", data).data["profiles"]
+    final = mean_matrix(data, FigureView()).each[:, :, -1]
+    for level, share in zip(draw("profiles", data).data["levels"], profile["share"], strict=True):
+        assert share == pytest.approx((final > level).mean(), abs=1e-9)

@@ -77,6 +77,8 @@ class EvaluatedBlock(msgspec.Struct, frozen=True):
     """Learning blocks of the task so far."""
     ahead: bool
     """Whether the task was not learned yet."""
+    counted: str = "experience"
+    """What `n` counts."""
 
 
 class LifetimeCurves(msgspec.Struct, frozen=True, eq=False):
@@ -214,7 +216,9 @@ def _mean_curves(each: Sequence[LifetimeCurves]) -> LifetimeCurves:
     for evaluated in zip(*(curves.evaluations for curves in aligned), strict=True):
         means = means_over_lifetimes(np.array([evaluation.mean for evaluation in evaluated]))
         mean, low, high = float(means.mean), float(means.low), float(means.high)
-        evaluations.append(msgspec.structs.replace(evaluated[0], mean=mean, low=low, high=high, n=len(each)))
+        evaluations.append(
+            msgspec.structs.replace(evaluated[0], mean=mean, low=low, high=high, n=len(each), counted="lifetime")
+        )
     return msgspec.structs.replace(
         each[0], spans=spans, learning=tuple(learning), evaluations=tuple(evaluations), each=tuple(aligned)
     )
@@ -223,7 +227,8 @@ def _mean_curves(each: Sequence[LifetimeCurves]) -> LifetimeCurves:
 def _stretch(curves: LifetimeCurves, spans: Sequence[Span]) -> LifetimeCurves:
     """Return a lifetime whose blocks are moved and stretched to `spans`. Only its smoothed curves are kept."""
     pairs = list(zip(curves.spans, spans, strict=True))
-    learned = [pair for pair in pairs if pair[0].mode == "learn"]
+    # An accuracy matrix has no learning curves.
+    learned = [pair for pair in pairs if pair[0].mode == "learn"] if curves.learning else []
     evaluated = [pair for pair in pairs if pair[0].mode == "evaluate"]
     learning = tuple(
         LearningCurve(curve.task, _NO_POINTS, Points(_move(curve.smoothed.x, *pair), curve.smoothed.y))
@@ -252,13 +257,15 @@ def scale_values(thinned: ThinnedLifetime, view: FigureView, task: str, values: 
 
 def x_label(thinned: ThinnedLifetime, view: FigureView) -> str:
     """Return the label of the x axis."""
-    return view.axis if view.axis == "experiences" else f"{thinned.steps or 'steps'} taken"
+    if view.axis == "steps":
+        return f"{thinned.steps or 'steps'} taken"
+    return "tasks learned" if any(block.learned for block in thinned.blocks) else "experiences"
 
 
 def block_ends(block: ThinnedBlock, view: FigureView) -> tuple[float, float]:
     """Return the first and the last x of a block."""
     if view.axis == "experiences":
-        return block.first, block.first + block.length
+        return block.learned or (block.first, block.first + block.length)
     if block.steps is None:
         raise PerdureError(
             f"no column of this log counts steps (looked for: {', '.join(STEP_COLUMNS)})",

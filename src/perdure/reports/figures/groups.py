@@ -262,6 +262,7 @@ def shares(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
         raise NothingToDrawError("shares need a metric that has a threshold, and lifetimes with a value of it")
     names_shown.sort(key=lambda name: declared[name].condition)
     outlines: list[Numbers] = []
+    margin = any(_estimate(group, name).margin for group in groups for name in names_shown)
     for group in groups:
         estimates = [_estimate(group, name) for name in names_shown]
         outlines.append(
@@ -281,7 +282,7 @@ def shares(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
         deep = (row * len(groups) + gap) * len(titles)
         panel = Panel(Scale(0, 1, left, inner.width - em * 3), Scale(1, 0, top + deep, top))
         marks = [(part, percent(part)) for part in (0, 0.5, 1.0)]
-        label = "lifetimes beyond the threshold"
+        label = "lifetimes beyond the threshold" + (" minus its margin" if margin else "")
         parts = [frame(panel, inner, x_ticks=marks, y_ticks=False, across=False, down=True, x=label)]
         for index, title in enumerate(titles):
             head = top + index * (row * len(groups) + gap)

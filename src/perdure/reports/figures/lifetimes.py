@@ -56,7 +56,7 @@ from perdure.reports.svg import (
 )
 from perdure.reports.thinned import ThinnedCurve, thinned_lifetime
 from perdure.stats.groups import GroupedSurvey
-from perdure.text import number
+from perdure.text import number, plural
 
 SCENARIO_NOTE = "High bars: learned; low bars: evaluated."
 _MOST_TOOLTIPS = 240  # evaluations; with more of them, dots have no tooltips
@@ -351,7 +351,7 @@ def _shades(spans: Sequence[Span], panel: Panel, looks: Looks, em: float, small:
     top, deep = panel.top - em * 1.45, em * 1.25
     for span in learned[:_MOST_SPANS]:
         left, right = panel.x(span.first), panel.x(span.last)
-        words = f"{span.task}: learned{' asleep' if span.asleep else ''}, {span.experiences} experiences"
+        words = f"{span.task}: learned{' asleep' if span.asleep else ''}{_counted(span.experiences)}"
         opacity = 0.3 if span.asleep else 0.85
         body = rect(left, top, max(0.6, right - left), deep, opacity=opacity, words=words if few else "")
         if few:
@@ -416,7 +416,12 @@ def _evaluation_text(evaluation: EvaluatedBlock) -> str:
         if evaluation.low is None or evaluation.high is None
         else f", 95 % interval {number(evaluation.low)} to {number(evaluation.high)}"
     )
-    return f"{evaluation.task}, evaluated: {number(evaluation.mean)}{ends}, {evaluation.n} experiences"
+    return f"{evaluation.task}, evaluated: {number(evaluation.mean)}{ends}{_counted(evaluation.n, evaluation.counted)}"
+
+
+def _counted(count: int, noun: str = "experience") -> str:
+    """Return the number of experiences or lifetimes behind a mark; empty for one, as of an accuracy matrix."""
+    return f", {plural(count, noun)}" if count > 1 else ""
 
 
 def _shift(curve: ThinnedCurve, by: float) -> Points:
@@ -435,6 +440,6 @@ def _bar(span: Span, panel: Panel, middle: float, row: float) -> str:
     left, right = panel.x(span.first), panel.x(span.last)
     wide = max(1.2, right - left - (0.6 if learns and right - left > 3 else 0))
     done = f"{'learned' if learns else 'evaluated'}{' asleep' if span.asleep else ''}"
-    words = f"{span.task}: {done}, {span.experiences} experiences"
+    words = f"{span.task}: {done}{_counted(span.experiences)}"
     hollow = ' stroke="currentColor" stroke-width="1" fill-opacity=".2"' if span.asleep else ""
     return rect(left, middle - deep / 2, wide, deep, opacity=0.95 if learns else 0.55, words=words, more=hollow)

@@ -79,7 +79,7 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
     # These figures name no tasks themselves.
     unnamed = [*([opening] if opening else []), *figures.get("recovery", ()), *figures.get("experts", ())]
     coloured = any("data-task" in picture.svg for row in unnamed for picture in row.figures)
-    pages, page_tables = _pages(data)
+    pages, page_tables = _pages(report)
     # The live page has its own count.
     lives = "" if live else f"{plural(len(data.lifetimes), 'lifetime')}: "
     counts = {"lives": lives, "metrics": plural(len(report.valued), "metric")}
@@ -121,7 +121,7 @@ def body(report: Report, *, live: str | None = None) -> tuple[str, dict[str, Any
         pages=pages,
         unpaged=len(data.lifetimes) - len(pages),
         left_out=data.survey.left_out,
-        definitions=tables.definitions(data.survey.metrics, report.valued),
+        definitions=tables.definitions(data, report.valued),
         methods=report.methods,
         provenance=_provenance(report),
         settings=json.dumps(report.provenance.get("settings", {}), ensure_ascii=False, indent=1, default=str),
@@ -155,9 +155,12 @@ def json_for_script(facts: Any) -> str:
 # --- parts ---------------------------------------------------------------------------------------
 
 
-def _pages(data: GroupedSurvey) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return each lifetime's folded section and its tables, up to `_MOST_CHARACTERS`."""
-    pages: list[dict[str, Any]] = []
+def _pages(report: Report) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return each lifetime's folded section and its tables, up to `_MOST_CHARACTERS`.
+
+    Notes that all lifetimes have are listed once, with the statistics.
+    """
+    data, pages = report.data, list[dict[str, Any]]()
     page_tables: dict[str, Any] = {}
     room = _MOST_CHARACTERS
     for index, (life, picture) in enumerate(lifetime_pictures(data), 1):
@@ -165,7 +168,10 @@ def _pages(data: GroupedSurvey) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         group = next((group for group in data.groups if group.n > 1 and life.id in group.lives), None)
         values = tables.values(life, data.survey.metrics, data.survey.bars, with_verdicts=group is None)
         page_tables[name] = [table.as_data() for table in (values, tables.blocks(life))]
-        pages.append({"name": name, "svg": picture.svg, "caption": picture.caption, **_description(life, group)})
+        described = _description(life, group)
+        if len(data.lifetimes) > 1:
+            described["notes"] = [note for note in described["notes"] if note not in report.notes]
+        pages.append({"name": name, "svg": picture.svg, "caption": picture.caption, **described})
         room -= len(picture.svg) + 30 * sum(len(table["rows"]) for table in page_tables[name])
         if room < 0:
             break
@@ -255,16 +261,28 @@ def _subtitle(report: Report) -> str:
         else ""
     )
     measures = join_words(sorted({life.score.measure for life in data.lifetimes if life.score.measure}))
-    experts = len(report.provenance.get("settings", {}).get("experts") or ())
-    parts = [
-        each or plural(len(data.lifetimes), "lifetime"),
-        plural(len(data.tasks), "task"),
-        f"measure: {measures}",
-        plural(experts, "expert") if experts else "no experts",
-        f"preset {data.survey.preset}",
-    ]
     written = str(report.provenance.get("written") or "").partition("T")[0]
-    return " · ".join([*parts, f"written {written}"] if written else parts)
+    parts = (
+        each or plural(len(data.lifetimes), "lifetime"),
+        plural(len(data.tasks), "task") if data.tasks else "",
+        f"measure: {measures}",
+        _experts_text(data),
+        f"preset {data.survey.preset}",
+        f"written {written}" if written else "",
+    )
+    return " · ".join(filter(None, parts))
+
+
+def _experts_text(data: GroupedSurvey) -> str:
+    """Return the number of experts that metrics are relative to; empty if a score file does not name them."""
+    measured = [
+        one
+        for score in data.survey.scores
+        for name, one in score.metrics.items()
+        if name in data.survey.metrics and data.survey.metrics[name].expert and one.value is not None
+    ]
+    names = {expert for one in measured for experts in one.experts.values() for expert in experts}
+    return plural(len(names), "expert") if names else "" if measured else "no experts"
 
 
 _PROVENANCE = {

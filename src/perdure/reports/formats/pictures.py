@@ -327,8 +327,10 @@ def _scenarios(data: GroupedSurvey) -> Iterator[Picture]:
         if blocks:
             figure = draw_scenario(lives[0], looks, _CANVAS)
             others = f" and {plural(len(lives) - 1, 'lifetime')} like it" if len(lives) > 1 else ""
-            experiences = sum(block.length for block in blocks)
-            yield Picture(figure.inline(), f"{lives[0].id}{others}: {figure.label}, {experiences} experiences.")
+            experiences = (
+                "" if lives[0].score.identity.unit else f", {sum(block.length for block in blocks)} experiences"
+            )
+            yield Picture(figure.inline(), f"{lives[0].id}{others}: {figure.label}{experiences}.")
     if len(orders) > _MOST_SCENARIOS:
         yield Picture("", f"{plural(len(orders) - _MOST_SCENARIOS, 'more task order')} not shown.")
 

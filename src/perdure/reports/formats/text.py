@@ -62,7 +62,7 @@ def _markdown_lines(report: Report) -> Iterator[str]:
         yield f"- left out: {escape_markdown(path)}: {escape_markdown(why)}"
     yield ""
     yield "## Definitions"
-    yield from _table(tables.definitions(data.survey.metrics, report.valued))
+    yield from _table(tables.definitions(data, report.valued))
     yield ""
     yield "## Statement of methods"
     yield ""
@@ -98,13 +98,14 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def latex(report: Report) -> str:
-    """Return the tables of metrics, comparisons and definitions; they need the package booktabs."""
+    """Return the tables of metrics, comparisons and definitions; they need the packages booktabs and graphicx."""
     return "\n".join(_latex_lines(report)) + "\n"
 
 
 def _latex_lines(report: Report) -> Iterator[str]:
     data = report.data
-    yield f"% {_comment(report.title)}, written by Perdure {report.provenance['perdure']}; \\usepackage{{booktabs}}"
+    written = f"written by Perdure {report.provenance['perdure']}"
+    yield f"% {_comment(report.title)}, {written}; \\usepackage{{booktabs,graphicx}}"
     for line in (*report.compared, *report.leads):
         yield f"% {_comment(line)}"
     for verdict in report.verdicts:
@@ -120,7 +121,7 @@ def _latex_lines(report: Report) -> Iterator[str]:
         yield from _float(table, f"thresholds-{index}")
     for index, compared in enumerate(report.comparisons, 1):
         yield from _float(tables.comparison(compared), f"comparison-{index}")
-    defined = tables.definitions(data.survey.metrics, report.valued)
+    defined = tables.definitions(data, report.valued)
     yield from _float(defined.drop("the scenario needs"), "definitions", wide="definition")
     yield ""
     yield r"\paragraph{Methods.}"
@@ -134,4 +135,4 @@ def _comment(text: str) -> str:
 def _float(table: Table, label: str, *, wide: str = "") -> Iterator[str]:
     if table.rows:
         yield ""
-        yield table.to_latex(label, wide=wide)
+        yield table.to_latex(label, wide=wide, fit=True)
