@@ -213,7 +213,9 @@ def _show_footer(group: Group, rest: Sequence[Estimate], depth: Depth) -> None:
             say(f"{', '.join(hidden)}: not shown, because tasks were learned again; --json has them", "grey")
         return
     known: Container[str] = () if depth.ids else METRICS
-    requested = {why: [name for name in names if name not in known] for why, names in absent.items()}
+    # A mean over some of the lifetimes is not that of the group.
+    partly = {one.metric for one in group.estimates.values() if one.n and one.missing and one not in rest}
+    requested = {why: [name for name in names if name in partly or name not in known] for why, names in absent.items()}
     _show_absent(group, {why: names for why, names in requested.items() if names})
     valueless = sum(1 for name, one in group.estimates.items() if name in known and not one.n)
     parts = [

@@ -402,7 +402,7 @@ _SAYS = {
 
 
 def leading(group: Group) -> str:
-    """Return AA, LA, BWT and FM of a group of matrices in one line; nothing without values."""
+    """Return AA, LA, BWT, FM and GAC of a group of matrices in one line; nothing without values."""
     led = (one for one in METRICS if one.headline == "matrix" and one.question in ("does", "keeps"))
     known = [(one.initials, found) for one in led if (found := group.estimates.get(one.name)) is not None]
     said = [f"{initials} {number(one.mean, one.width)}" for initials, one in known if one.mean is not None]
