@@ -83,8 +83,9 @@ def asked(group: Group) -> dict[str, list[Estimate]]:
     for name, estimate in group.estimates.items():
         if estimate.n and estimate.bar.headline in ("", kind):
             by_question.setdefault(question(name), []).append(estimate)
-        if name == performance_maintenance.name and group.maintenance_over_learned_tasks is not None:
-            by_question.setdefault(question(name), []).append(group.maintenance_over_learned_tasks)
+        over = group.maintenance_over_learned_tasks
+        if name == performance_maintenance.name and over is not None and over.n:
+            by_question.setdefault(question(name), []).append(over)
     return {words: by_question[key] for key, words in QUESTIONS.items() if key in by_question}
 
 
