@@ -426,11 +426,8 @@ def _stage_tasks(trained: pl.Series, evaluated: set[str]) -> dict[str, str]:
 def _measure_column(table: TextTable, options: Options, identity: tuple[str, ...]) -> str:
     """Return the measure that was named, else the accuracy, else the only measure."""
     others = TextTable(table.rows.drop("eval_exp", "training_exp"), table.parts, table.called)
-    about_items = {plain(name) for name in (*ERRORS, *COUNTS, *SPREADS)}
     measures = [
-        name
-        for name in measures_of(others, table.parts[0].path, options, identity)
-        if plain(name) not in about_items and not plain(name).endswith(tuple(f"_{error}" for error in ERRORS))
+        name for name in measures_of(others, table.parts[0].path, options, identity) if plain(name) not in COUNTS
     ]
     if options.measure in measures:
         return options.measure
