@@ -596,6 +596,7 @@ def lint_protocol(
     True
     """
     from perdure.evaluation import ProtocolLint, few_experts, settings_of
+    from perdure.learners.find import BATCHED
     from perdure.runner.plan import RunPlan
     from perdure.runner.protocol import read_protocols
     from perdure.runner.runner import check_jobs
@@ -604,7 +605,8 @@ def lint_protocol(
     protocols = read_protocols(os.fspath(path))
     for protocol in protocols:
         plan = RunPlan(protocol)
-        check_jobs(plan, plan.jobs, (Path(path).resolve().parent, Path.cwd()))
+        if not protocol.learner.startswith(BATCHED):  # such learners are made of parts that only their engine knows
+            check_jobs(plan, plan.jobs, (Path(path).resolve().parent, Path.cwd()))
     protocol, *_ = protocols  # its learners share everything else
     scenarios = {scenario.name: scenario.syllabus(protocol.seed) for scenario in protocol.scenarios}
     reports = {name: lint(syllabus, chosen, kind=kind) for name, syllabus in scenarios.items()}

@@ -233,3 +233,12 @@ def test_lint_refuses_a_protocol_that_the_dry_run_refuses(
     assert (dry.returncode, lint.returncode) == (2, 2)
     assert dry.stderr.replace("nothing was run: ", "") == lint.stderr
     assert reason in lint.stderr
+
+
+def test_a_protocol_of_the_batched_engine_is_linted(run_cli: Run, tmp_path: Path) -> None:
+    file = tmp_path / "protocol.toml"
+    file.write_text(
+        '[learner]\nuse = "batched:softmax"\n'
+        '[[scenarios]]\nlayout = "condensed"\ntasks = ["zero-one", "two-three"]\nlearn = 40\nevaluate = 5\n'
+    )
+    assert run_cli("lint", file).returncode == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,13 @@ def test_percents_and_fractions_are_groups_apart(logs: Path) -> None:
     facts = as_json(logs / "percent.csv", logs / "fraction.csv")
     means = {one["group"]: one["metrics"]["average_accuracy"]["mean"] for one in facts["groups"]}
     assert sorted(means.values()) == [0.75, 75.0]
+
+
+def test_a_mean_over_some_of_the_lifetimes_is_labelled(tmp_path: Path) -> None:
+    for seed in range(3):
+        rows = [[90, 80], [None, 70]] if seed else [[50, 90, 80], [40, 45, 70]]
+        (tmp_path / f"seed{seed}.json").write_text(json.dumps(rows))
+    assert "fwt: 2 of 3 lifetimes lack a value: " in " ".join(invoke(tmp_path).split())
 
 
 def test_a_matrix_of_one_task_is_one_number(logs: Path) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.color import Color
 from tests.command import run_command
 
+import perdure
 from perdure.cli.terminal import styled, width
+from perdure.scenario.draw import lifetime_line
 
 posix = pytest.mark.skipif(os.name == "nt", reason="a shell of another kind")
 
@@ -46,6 +50,24 @@ def test_a_file_gets_utf_8_whatever_the_language_of_the_system(life: Path) -> No
 def test_a_line_is_as_wide_as_the_standard_library_says(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     assert width() == shutil.get_terminal_size((80, 24)).columns
+
+
+def test_no_text_has_a_colour_that_light_or_dark_terminals_hide() -> None:
+    folder = Path(perdure.__file__).parent
+    sources = [*folder.glob("cli/*.py"), folder / "watch" / "terminal.py"]
+    hidden = re.compile(r"""["'\[ ](bright_)?(yellow|grey|black|white|blue)["'\]]""")
+    assert [source.name for source in sources if hidden.search(source.read_text(encoding="utf-8"))] == []
+
+
+def test_the_colours_of_drawn_tasks_differ_from_white_and_black_paper() -> None:
+    tasks = [f"task{number}" for number in range(8)]
+    drawn = lifetime_line(perdure.compose("condensed", tasks, learn=9, evaluate=1).scenario, 100)
+    channels = {Color.parse(str(span.style).removeprefix("bold ")).get_truecolor() for span in drawn.spans}
+    assert len(channels) == 8
+    for red, green, blue in channels:
+        linear = [(part / 255) ** 2.2 for part in (red, green, blue)]
+        light = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+        assert min(1.05 / (light + 0.05), (light + 0.05) / 0.05) > 3.4
 
 
 def test_colours_are_for_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> None:

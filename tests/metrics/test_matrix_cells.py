@@ -110,9 +110,9 @@ def test_the_old_name_of_forward_transfer_still_finds_it() -> None:
     assert list(chosen_metrics(PRESETS.get("standard"), ["fwt_gem"])) == ["fwt"]
 
 
-def test_five_metrics_are_the_headline_of_a_matrix() -> None:
+def test_six_metrics_are_the_headline_of_a_matrix() -> None:
     leading = [one.name for one in METRICS if one.headline == "matrix"]
-    assert leading == ["average_accuracy", "learning_accuracy", "bwt", "fwt", "forgetting"]
+    assert leading == ["average_accuracy", "learning_accuracy", "bwt", "fwt", "forgetting", "general_ability_change"]
 
 
 def test_forgetting_says_that_noise_alone_makes_it_positive() -> None:

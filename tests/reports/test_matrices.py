@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.log.formats.language_models import write_models, write_numbered
 
 import perdure
 from perdure.reports.data import gather
@@ -67,6 +68,17 @@ def test_margins_are_in_the_unit_of_the_matrix_and_notes_of_all_are_there_once(t
     assert page.count("an accuracy matrix in fraction") == 1
     header = next(line for line in text.splitlines() if line.startswith("| lifetime |"))
     assert header.count("|") == 2 + len(("lifetime", "seed", "tasks", "AA", "LA", "BWT", "FM")) - 1
+
+
+def test_one_seed_is_labelled_as_over_items_with_the_margin_of_its_own_unit(tmp_path: Path) -> None:
+    page = as_text(report_of(gather(write_models(tmp_path / "results"))), ".html")
+    assert "values; bars: 95 % intervals over items, one seed" in page
+    assert re.search(r"<th[^>]*>(<[^>]*>)*95 % interval over items, one seed", page)
+    assert "Keeps general abilities?" in page
+    for seed in range(2):
+        write_numbered(tmp_path / "ewc" / f"seed-{seed}")
+    text = as_text(report_of(gather(tmp_path / "ewc")), ".md")
+    assert re.search(r"\| bwt \| −0.25 .*> 0 − 0.05", text)
 
 
 def test_logs_are_still_decided_by_their_own_headline(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def test_a_given_root_seed_replaces_only_that_one(kind: str) -> None:
         ({"seeds": {"learner": 1.5}}, r"\[seeds\]: 'learner' is 1.5"),
         ({"power": {"alpha": 2}}, r"\[power\]: 'alpha' is 2; expected a number between 0 and 1"),
         ({"tasks": {"pong": {"bound": [0, 1]}}}, r"\[tasks.pong\]: unknown key 'bound'; did you mean 'bounds'"),
+        ({"tasks": {"pnog": {}}}, r"\[tasks.pnog\]: no layout of this protocol has this task; did you mean 'pong'"),
         ({"name": "a/b"}, r"expected a name without slashes"),
     ],
 )

@@ -15,7 +15,7 @@ from tests.stats.lives import beside_experts, life, pool
 from perdure.metrics.declare import Threshold
 from perdure.metrics.measure import Measured
 from perdure.metrics.score import LearningGain, Score
-from perdure.stats.answer import answer
+from perdure.stats.answer import answer, asked
 from perdure.stats.decide import decide
 from perdure.stats.groups import groups
 from perdure.stats.learned import learned_tasks
@@ -124,6 +124,8 @@ def test_without_a_learned_task_there_is_no_maintenance_of_learned_tasks() -> No
     (group,) = groups(pool(*made, bars={"performance_maintenance": PM}))
     assert group.maintenance_over_learned_tasks is not None
     assert (group.maintenance_over_learned_tasks.n, group.maintenance_over_learned_tasks.mean) == (0, None)
+    assert group.maintenance_over_learned_tasks.absent == "no task is left"
+    assert group.maintenance_over_learned_tasks not in asked(group)["Does it keep what it learns?"]
     assert "a was not learned" in answer(group)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perdure.stats.model import Estimate, Group
 
 
-_COLOURS = {"met": "green", "not met": "red", "undecided": "yellow"}
+_COLOURS = {"met": "green", "not met": "red", "undecided": "magenta"}
 _INDENT = "   "
 
 
@@ -44,7 +44,7 @@ def show_answers(survey: Survey, groups: Sequence[Group], depth: Depth) -> None:
     if not depth.quiet:
         _show_remarks(survey, groups, depth)
     for name, why in survey.faults:
-        say(f"error in {name}: {why}", "yellow")
+        say(f"error in {name}: {why}", "magenta")
     show_left_out(survey)
     if survey.preset == FRAMEWORK_2019 and not depth.quiet:
         _show_capabilities(survey)
@@ -56,7 +56,7 @@ def show_left_out(survey: Survey, *, err: bool = False) -> None:
         if err:
             echo(left_out_text(path, why), err=True)
         else:
-            say(left_out_text(path, why), "yellow", fold=False)
+            say(left_out_text(path, why), "magenta", fold=False)
 
 
 def show_over_time(survey: Survey, metrics: Sequence[str] = ()) -> None:
@@ -120,9 +120,9 @@ def _show_group(survey: Survey, group: Group, depth: Depth, heading: str, *, who
         questions["More"] = rest
     _show_estimates(questions)
     for line in _notes(group, shown) if not depth.quiet else ():
-        say(f"note: {line}", "grey", indent=" ")
+        say(f"note: {line}", "dim", indent=" ")
     for line in _order_lines(group, depth) if not depth.quiet else ():
-        say(line, "grey", indent=" ")
+        say(line, "dim", indent=" ")
     if group.learned_only is not None:
         count = group.n - group.learned_only.n
         heading = f"without {count} that did not learn every task"
@@ -130,7 +130,7 @@ def _show_group(survey: Survey, group: Group, depth: Depth, heading: str, *, who
     if not depth.quiet and whole:
         _show_footer(group, rest, depth)
     for lifetime, why in group.left_out:
-        say(f"left out: {lifetime}: {why}", "yellow")
+        say(f"left out: {lifetime}: {why}", "magenta")
 
 
 def _show_estimates(questions: dict[str, list[Estimate]]) -> None:
@@ -204,16 +204,18 @@ def _show_footer(group: Group, rest: Sequence[Estimate], depth: Depth) -> None:
     hidden = [name for name, one in group.estimates.items() if one.n and _is_relearned(group, one)]
     if depth.why:
         for note in group.notes:
-            say(note, "grey")
+            say(note, "dim")
         _show_absent(group, absent)
         for (flag, count), names in flagged.items():
             among = f" ({count} of {group.n} lifetimes)" if group.n > 1 else ""
-            say(f"{', '.join(names)}: {flag}{among}", "grey")
+            say(f"{', '.join(names)}: {flag}{among}", "dim")
         if hidden:
-            say(f"{', '.join(hidden)}: not shown, because tasks were learned again; --json has them", "grey")
+            say(f"{', '.join(hidden)}: not shown, because tasks were learned again; --json has them", "dim")
         return
     known: Container[str] = () if depth.ids else METRICS
-    requested = {why: [name for name in names if name not in known] for why, names in absent.items()}
+    # A mean over some of the lifetimes is not that of the group.
+    partly = {one.metric for one in group.estimates.values() if one.n and one.missing and one not in rest}
+    requested = {why: [name for name in names if name in partly or name not in known] for why, names in absent.items()}
     _show_absent(group, {why: names for why, names in requested.items() if names})
     valueless = sum(1 for name, one in group.estimates.items() if name in known and not one.n)
     parts = [
@@ -222,13 +224,13 @@ def _show_footer(group: Group, rest: Sequence[Estimate], depth: Depth) -> None:
         f"{plural(len(flagged) + len(group.notes), 'remark')}: --why" if flagged or group.notes else "",
     ]
     if any(parts):
-        say(" · ".join(part for part in parts if part), "grey", indent=" ")
+        say(" · ".join(part for part in parts if part), "dim", indent=" ")
 
 
 def _show_absent(group: Group, absent: dict[tuple[int, str], list[str]]) -> None:
     for (missing, why), names in absent.items():
         extent = "no value" if missing >= group.n else f"{missing} of {group.n} lifetimes lack a value"
-        say(f"{', '.join(names)}: {extent}: {why}", "grey")
+        say(f"{', '.join(names)}: {extent}: {why}", "dim")
 
 
 def _show_remarks(survey: Survey, groups: Sequence[Group], depth: Depth) -> None:
@@ -240,25 +242,25 @@ def _show_remarks(survey: Survey, groups: Sequence[Group], depth: Depth) -> None
     scores = survey.scores
     dropped, count = sum(score.dropped_rows for score in scores), sum(bool(score.dropped_rows) for score in scores)
     if dropped:
-        say(f"{plural(dropped, 'row')} dropped in {count} of {plural(len(scores), 'lifetime')}", "yellow")
+        say(f"{plural(dropped, 'row')} dropped in {count} of {plural(len(scores), 'lifetime')}", "magenta")
     measures = {score.measure for score in scores}
     if len(measures) > 1:
-        say("lifetimes with different measures are separate groups; choose one with --measure", "grey")
+        say("lifetimes with different measures are separate groups; choose one with --measure", "dim")
     if len({(score.measure, score.identity.direction) for score in scores}) > len(measures):
         fix = "correct the manifest that is wrong, or give --lower-is-better or --higher-is-better"
-        say(f"lifetimes with different directions of a measure are separate groups; {fix}", "yellow")
+        say(f"lifetimes with different directions of a measure are separate groups; {fix}", "magenta")
     for note in changed_learners(scores).values():
-        say(note, "yellow")
+        say(note, "magenta")
     unlearned = [score.id for score in scores if score.not_learned]
     if unlearned:
-        say(f"at least one task was never learned in: {', '.join(unlearned)}", "yellow")
+        say(f"at least one task was never learned in: {', '.join(unlearned)}", "magenta")
     for preset in dict.fromkeys(group.preset for group in groups):
         if depth.why or not decides(preset):
-            say(rule_of(preset), "grey")
+            say(rule_of(preset), "dim")
     brief = not depth.why and len(scores) > 1
     notes = Counter(note for score in scores for note in score.notes if not brief or isinstance(note, Caution))
     for note, count in notes.items():
-        say(f"note: {note}" + ("" if count == len(scores) else f" ({count} of {len(scores)} lifetimes)"), "grey")
+        say(f"note: {note}" + ("" if count == len(scores) else f" ({count} of {len(scores)} lifetimes)"), "dim")
 
 
 def _is_relearned(group: Group, one: Estimate) -> bool:

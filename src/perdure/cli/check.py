@@ -38,7 +38,7 @@ def _show(result: Check, quiet: bool) -> None:
     console = Console(soft_wrap=True)
     for problem in result.problems:
         place = problem.file + (f":{problem.line}" if problem.line else "")
-        colour = "red" if problem.level == "error" else "yellow"
+        colour = "red" if problem.level == "error" else "magenta"
         line = Text().append(place, "bold").append(f"  {problem.level}: ", colour)
         console.print(line.append(problem.what, "").append(f"  → {problem.fix}", "dim"))
     errors = sum(problem.level == "error" for problem in result.problems)

@@ -63,7 +63,5 @@ def _show(result: Correlations, quiet: bool) -> None:
     if not quiet:
         for pair in result.pairs:
             if pair.why:
-                console.print(f"{pair.first}, {pair.second}: {pair.why}", markup=False, style="bright_black")
-        console.print(
-            "ρ: Spearman's rank correlation. p: two-sided. Holm: adjusted over all pairs.", style="bright_black"
-        )
+                console.print(f"{pair.first}, {pair.second}: {pair.why}", markup=False, style="dim")
+        console.print("ρ: Spearman's rank correlation. p: two-sided. Holm: adjusted over all pairs.", style="dim")

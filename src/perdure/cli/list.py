@@ -173,4 +173,4 @@ def _show(facts: tuple[Facts, ...]) -> None:
         details += [f"good: {fact['good']}"] if fact.get("good") else []
         details += [text for text in (fact.get("condition"), fact.get("source")) if text]
         if details:
-            console.print(Padding(Text(" · ".join(details), "bright_black"), (0, 0, 0, 2)))
+            console.print(Padding(Text(" · ".join(details), "dim"), (0, 0, 0, 2)))

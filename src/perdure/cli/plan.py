@@ -204,7 +204,7 @@ def _show(plan: Plan, quiet: bool) -> None:
     if plan.cost:
         _show_cost(console, plan.cost)
     for note in plan.notes:
-        console.print(note, markup=False, style="bright_black")
+        console.print(note, markup=False, style="dim")
 
 
 def _show_numbers(console: Console, plan: Plan, quiet: bool) -> None:
@@ -224,7 +224,7 @@ def _show_numbers(console: Console, plan: Plan, quiet: bool) -> None:
     lines.append(f"{plan.power_at.lifetimes} lifetimes have power {plan.power_at.power:.1%}.")
     console.print("\n".join(lines), markup=False)
     if not quiet:
-        console.print("\nlifetimes  power", markup=False, style="bright_black")
+        console.print("\nlifetimes  power", markup=False, style="dim")
         for point in plan.curve[:: max(1, len(plan.curve) // 12)]:
             console.print(f"{point.lifetimes:>9}  {_bar(point.power)} {point.power:>5.1%}", markup=False)
     if plan.grid:
@@ -234,7 +234,7 @@ def _show_numbers(console: Console, plan: Plan, quiet: bool) -> None:
             "These numbers assume normally distributed values. For a skewed metric, plan from a --pilot; "
             "for an effect in a metric's unit, add --detect.",
             markup=False,
-            style="bright_black",
+            style="dim",
         )
 
 
@@ -294,7 +294,7 @@ def _show_metrics(console: Console, plan: Plan) -> None:
     print_table(console, *map(table.select, layouts))
     for name, metric in plan.metrics.items():
         if metric.why:
-            console.print(f"{name}: {metric.why}", markup=False, style="bright_black")
+            console.print(f"{name}: {metric.why}", markup=False, style="dim")
     if without := [name for name, result in plan.metrics.items() if result.detect is None and result.sees is not None]:
         example = next((name for name in without if plan.metrics[name].scale == "log"), without[0])
         factor = "=1.2" if plan.metrics[example].scale == "log" else "=5"

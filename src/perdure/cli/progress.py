@@ -67,9 +67,9 @@ def show_plan(
     console.print(f"  {len(missing):,} of {len(plan.jobs):,} to run" + (f", {size}, {by}" if missing else ""))
     for name, metrics in prepared.unanswered.items() if prepared else ():
         if metrics:
-            console.print(f"  {name} cannot measure {', '.join(metrics)} (see perdure lint)", style="yellow")
+            console.print(f"  {name} cannot measure {', '.join(metrics)} (see perdure lint)", style="magenta")
     if prepared and (few := prepared.few_experts(run)):
-        console.print(f"  {few}", style="yellow", soft_wrap=True)
+        console.print(f"  {few}", style="magenta", soft_wrap=True)
 
 
 def cost_of(plans: Sequence[RunPlan]) -> str:
@@ -98,7 +98,7 @@ def _show_result(console: Console, result: RunResult) -> None:
     if result.stopped is not None:
         console.print(f"[red]stopped[/] {escape(result.stopped)}", soft_wrap=True)
     for note in result.notes:
-        console.print(f"[yellow]note[/] {escape(note)}", soft_wrap=True)
+        console.print(f"[magenta]note[/] {escape(note)}", soft_wrap=True)
 
 
 def show_removed(evaluation: Evaluation) -> None:
@@ -167,9 +167,9 @@ class _Bars:
     def tell(self, event: Event) -> None:
         job = self._jobs.get(event.id)
         if event.kind == "waiting":
-            self._console.print(event.why, style="yellow", soft_wrap=True)
+            self._console.print(event.why, style="magenta", soft_wrap=True)
         if event.kind == "note":
-            self._console.print(*event.notes, sep="\n", style="yellow", markup=False, soft_wrap=True)
+            self._console.print(*event.notes, sep="\n", style="magenta", markup=False, soft_wrap=True)
         if job is None:
             return
         if event.kind == "progress":

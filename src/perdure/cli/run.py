@@ -216,4 +216,4 @@ def _show_learners(console: Console, evaluation: Evaluation) -> None:
     scores = () if evaluation.survey is None else evaluation.survey.scores
     other_code = (note for score in scores for note in score.notes if isinstance(note, OtherCode))
     for note in dict.fromkeys((*changed_learners(scores).values(), *other_code)):
-        console.print(note, style="yellow", markup=False)
+        console.print(note, style="magenta", markup=False)

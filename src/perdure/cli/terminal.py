@@ -18,8 +18,8 @@ from typing import Any, NoReturn, TextIO
 
 # Control characters except newline and tab, characters that change the text direction, and undecodable bytes.
 _CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-# Codes of terminals.
-_STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "magenta": 35, "cyan": 36, "yellow": 33, "grey": 90}
+# Codes of terminals. Light ones hide yellow, and some dark ones hide grey (bright black).
+_STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "magenta": 35}
 _AS_JSON = "perdure-json"  # name of our error handler for characters that an encoding lacks
 _UNKNOWN = 80  # columns
 Pairs = Sequence[tuple[str, str]]

@@ -41,7 +41,7 @@ METHODS: Mapping[str, str] = {
 }
 """The function of each method that batched learners take; several are joined by `+`."""
 
-_TORCH, _SB3 = "torch:", "sb3:"
+_TORCH, _SB3, _PPO = "torch:", "sb3:", "ppo"
 _TORCH_MODULE = "perdure.learners.torch.methods"
 
 LEARNERS: Registry[Maker] = Registry("learner", "perdure.learners")
@@ -59,6 +59,8 @@ def find_learner(name: str) -> Maker:
         return _of_sb3(name)
     if ":" in name:
         return _import(name)
+    if name == _PPO and find_spec("stable_baselines3") is None:
+        raise MissingExtraError("stable_baselines3", "sb3", f"the learner {name!r}")
     if name in REFERENCE:
         return _import(REFERENCE[name])
     try:

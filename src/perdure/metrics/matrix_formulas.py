@@ -169,9 +169,17 @@ def forgetting(at: Place) -> Value:
     return Value(float(at.since.max()) - at.final, (BEST_LESS_LAST,))
 
 
-@metric(general_abilities, unit="measure", combine=flat, source="Perdure", question="keeps")
+@metric(
+    general_abilities,
+    unit="measure",
+    combine=flat,
+    headline="matrix",
+    source="Perdure",
+    question="keeps",
+    words=VerdictWords(asks="Keeps general abilities?", about="change of tasks never learned (GAC)"),
+)
 def general_ability_change(at: Change) -> float:
-    r"""Measure how much tasks that are never learned change over the lifetime: abilities that a model had before.
+    r"""Measure how much tasks that are never learned change from the first evaluation to the last (GAC).
 
     $$\frac{1}{|G|} \sum_{g \in G} (A_{g,T} - A_{g,0})$$
 

@@ -420,7 +420,7 @@ def restricted(
     experts = {task: marks for task, marks in measured.experts.items() if task in kept}
     counted = {key: values for key, values in kept.items() if values}
     if measured.value is None or not counted:
-        why = measured.why or f"no value of {', '.join(sorted(tasks))} alone"
+        why = measured.why or (f"no value of {', '.join(sorted(tasks))} alone" if tasks else "no task is left")
         return Measured(None, kept, why, measured.flags, experts)
     value, _ = _combined_value(metric, counted, aggregate, weights)
     at = {key: places for key, places in measured.at.items() if key in kept}

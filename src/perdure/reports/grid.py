@@ -14,7 +14,7 @@ from perdure.reports.svg import Figure, colour_marks, rect, rule, text
 from perdure.stats.answer import Question, questions
 from perdure.stats.compare import Comparison, Difference
 from perdure.stats.model import Estimate, Group
-from perdure.text import interval, join_words, number, p_words, percent, plural
+from perdure.text import interval, join_words, number, p_words, plural
 
 _WIDTH, _HEIGHT, _EDGE = 180.0, 18.0, 6.0
 _KINDS = {"better": "good", "worse": "poor", "no worse": "plain", "no better": "plain", "as good": "plain"}
@@ -56,7 +56,8 @@ class Grid(msgspec.Struct, frozen=True):
 
     axes: tuple[GridAxis, ...]
     sections: tuple[tuple[str, tuple[GridRow, ...]], ...]
-    level: str
+    interval: str
+    """The level of the intervals, and their source if that is not lifetimes."""
     margin: str
     """Meaning of the shaded margin; empty without one."""
     common: str = ""
@@ -116,12 +117,13 @@ def _grid(groups: Sequence[Group], declared: Mapping[str, Metric], comparisons: 
             )
             rows.append(GridRow(name, plural(group.n, "lifetime"), cells))
         sections.append((scenario_type if len(scenario_types) > 1 else "", tuple(rows)))
-    first = next(estimate for of_metric in estimates.values() for estimate in of_metric)
+    every = [estimate for of_metric in estimates.values() for estimate in of_metric]
+    first = next((estimate for estimate in every if estimate.low is not None), every[0])
     keeping = [estimate.margin for question in asked[:1] for estimate in estimates[question.metric]]
     shaded = f"shaded: a loss of up to {number(max(keeping))} counts as kept" if any(keeping) else ""
     axes = tuple(_axis(question, scales[question.metric]) for question in columns)
     common = _common_text(groups, compared, tuple(by_group.values()))
-    return Grid(axes, tuple(sections), percent(first.level), shaded, common)
+    return Grid(axes, tuple(sections), first.interval_name, shaded, common)
 
 
 def _comparison_of(group: Group, comparisons: Sequence[Comparison]) -> Comparison | None:

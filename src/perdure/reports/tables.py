@@ -61,11 +61,16 @@ def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
         sd = sd or number(estimate.sd, estimate.width)
         values = (number(estimate.mean, estimate.width), spread, sd, estimate.n)
         rows.append((name, *values, *(_verdict_cells(data, name, estimate) if judged else ())))
-    level = next((estimate.level for estimate in group.estimates.values()), LEVEL)
+    known = [estimate for estimate in group.estimates.values() if estimate.low is not None]
+    over_items = bool(known) and known[0].over == "items"
     columns = [
         Column("metric", "id"),
         Column("mean", "number"),
-        Column(f"{percent(level)} interval", "span", "of the mean over lifetimes, Student's t"),
+        Column(
+            known[0].interval_name if known else f"{percent(LEVEL)} interval",
+            "span",
+            "of the value, by the spread of its items" if over_items else "of the mean over lifetimes, Student's t",
+        ),
         Column("sd", "number", "with ddof 1; (ln): of logarithms, for ratios"),
         Column("n", "number", "lifetimes with a value"),
     ]

@@ -219,6 +219,11 @@ def _parse(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
             file=where,
         )
     before = table.pre_deployment
+    first = None if before is None else _scenario(before, "[pre_deployment]", tasks, folder, "pre-deployment")
+    used = {task.name.lower() for plan in (*plans, first) if plan for task in plan.tasks}
+    if unused := [task for task in table.tasks if task.lower() not in used]:
+        fix = nearest(unused[0], used) if used else "give bounds and parameters in the syllabus"
+        raise ProtocolError("no layout of this protocol has this task", fix, file=f"[tasks.{unused[0]}]")
     name = table.name or Path(where).stem
     roots = {kind: getattr(table.seeds, kind) for kind in ("learner", "scenario", "environment")}
     return Protocol(
@@ -236,9 +241,7 @@ def _parse(content: Mapping[str, Any], folder: Path, where: str) -> Protocol:
         seeds=Seeds(
             **{kind: seed_for(table.seed, kind, "root") if root is None else root for kind, root in roots.items()}
         ),
-        pre_deployment=None
-        if before is None
-        else _scenario(before, "[pre_deployment]", tasks, folder, "pre-deployment"),
+        pre_deployment=first,
         limits=table.limits,
         resources=table.resources,
         score=read_settings(table.score, "[score]"),

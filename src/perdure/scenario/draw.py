@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-_COLOURS = ("blue", "dark_orange", "green", "magenta", "cyan", "red", "yellow", "bright_black")
+# Blue, brown, green, magenta, teal, red, violet and grey, of which white and black paper differ alike.
+_COLOURS = tuple(f"color({number})" for number in (33, 130, 28, 164, 30, 196, 99, 243))
 _LEARNING = "█"
 _MANY = "░"
 

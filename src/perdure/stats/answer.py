@@ -84,8 +84,9 @@ def asked(group: Group) -> dict[str, list[Estimate]]:
     for name, estimate in group.estimates.items():
         if estimate.n and estimate.bar.headline in ("", kind):
             by_question.setdefault(question(name), []).append(estimate)
-        if name == performance_maintenance.name and group.maintenance_over_learned_tasks is not None:
-            by_question.setdefault(question(name), []).append(group.maintenance_over_learned_tasks)
+        over = group.maintenance_over_learned_tasks
+        if name == performance_maintenance.name and over is not None and over.n:
+            by_question.setdefault(question(name), []).append(over)
     return {words: by_question[key] for key, words in QUESTIONS.items() if key in by_question}
 
 
@@ -403,7 +404,7 @@ _SAYS = {
 
 
 def leading(group: Group) -> str:
-    """Return AA, LA, BWT and FM of a group of matrices in one line; nothing without values."""
+    """Return AA, LA, BWT, FM and GAC of a group of matrices in one line; nothing without values."""
     led = (one for one in METRICS if one.headline == "matrix" and one.question in ("does", "keeps"))
     known = [(one.initials, found) for one in led if (found := group.estimates.get(one.name)) is not None]
     said = [f"{initials} {number(one.mean, one.width)}" for initials, one in known if one.mean is not None]

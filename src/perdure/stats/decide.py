@@ -367,9 +367,7 @@ def _decide_one(life: Score, metric: str, bar: Threshold, start: Decision, level
     none = rounding(bar, (life,), np.array([start.mean]), logs=False)
     beyond = int(ahead > none or (bar.inclusive and ahead >= -none))
     # Within one life the question is whether anything changed at all, so no margin applies.
-    made = replace(
-        start, against=bar.threshold, margin=0.0, above=float(beyond), above_count=beyond, remarks=("one lifetime",)
-    )
+    made = replace(start, against=bar.threshold, margin=0.0, above=float(beyond), above_count=beyond)
     if isinstance(interval, str):
         return replace(made, notes=(interval, _ONE))
     if interval.side(none) > 0 and ahead > 0:

@@ -208,6 +208,6 @@ def waits_for(planned: Scenario | None, metrics: Mapping[str, Metric]) -> dict[s
             continue
         index, last = min(last_blocks), len(planned.blocks) - 1
         mode = "evaluation" if planned.blocks[index].mode == "evaluate" else "learning"
-        expert = " and an expert" if metric.expert else ""
-        waits[name] = f"waits for block {index} (the last is {last}), {mode} of {planned.blocks[index].task}{expert}"
+        expert = "an expert and " if metric.expert else ""
+        waits[name] = f"waits for {expert}block {index} (the last is {last}), {mode} of {planned.blocks[index].task}"
     return waits

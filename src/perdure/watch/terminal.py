@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _BARS = "▁▂▃▄▅▆▇█"
 _COLOURS = {
     "running": "green",
-    "done": "blue",
-    "quiet": "yellow",
+    "done": "bold",
+    "quiet": "magenta",
     "failed": "red",
     "gone": "red",
-    "waiting": "bright_black",
+    "waiting": "dim",
 }
 _MOST_WARNINGS = 8
 

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from tests.log.formats.language_models import (
     BASE,
+    NUMBERED,
     STAGES,
     standard_error,
     write_harness,
@@ -113,9 +115,62 @@ def test_dates_order_stages_and_a_base_model_comes_first(tmp_path: Path) -> None
     assert any("base (2026-01-09), gsm8k (2026-01-02), mbpp (2026-01-03)" in note for note in lifetime.notes)
 
 
+@pytest.mark.parametrize(
+    "models",
+    [
+        ("./out/gsm8k", "./out/mbpp"),
+        ("../out/gsm8k", "../out/mbpp"),
+        ("/data/ewc/0/gsm8k", "/data/ewc/0/mbpp"),
+        ("out/gsm8k/checkpoint-934", "out/mbpp/checkpoint-120"),
+        ("out/gsm8k/checkpoint-500", "out/mbpp/checkpoint-500"),
+    ],
+)
+def test_models_are_stages_by_the_tasks_in_their_paths(tmp_path: Path, models: tuple[str, ...]) -> None:
+    place = tmp_path / "results"
+    for day, (model, tasks) in enumerate(zip((BASE, *models), STAGES.values(), strict=True), start=1):
+        write_harness(place, model, day, tasks)
+    (score,) = perdure.survey([place]).scores
+    assert score.tasks[:2] == ("gsm8k", "mbpp")
+    assert score.values["bwt"] == pytest.approx(-0.25)
+
+
+@pytest.mark.parametrize(("path", "learner"), [("/data/ewc", "ewc"), ("/data/checkpoints", "model")])
+def test_the_learner_is_never_called_after_a_stage(tmp_path: Path, path: str, learner: str) -> None:
+    place = tmp_path / "results"
+    for day, (name, tasks) in enumerate(zip(NUMBERED, STAGES.values(), strict=True), start=1):
+        write_harness(place, f"{path}/{name}", day, tasks)
+    assert read(place).learner == learner
+
+
+def test_folders_of_results_beside_numbered_stages_are_named(tmp_path: Path) -> None:
+    place = write_numbered(tmp_path / "runs")
+    write_harness(place / "joint", BASE, 9, STAGES[BASE])
+    assert "not a stage: joint; call it NUMBER-TASK if it is one" in read(place).notes
+
+
+def test_a_failed_evaluation_that_was_made_again_is_passed_by(tmp_path: Path) -> None:
+    place = inspect_flat(tmp_path / "results")
+    log = place / "2026-01-03T10-00-00+00-00_gsm8k_x.json"
+    content = json.loads(log.read_text())
+    content.pop("results")
+    (place / "2026-01-03T09-00-00+00-00_gsm8k_x.json").write_text(json.dumps({**content, "status": "error"}))
+    with zipfile.ZipFile(place / "2026-01-03T08-00-00+00-00_gsm8k_x.eval", "w") as file:
+        file.writestr("_journal/start.json", json.dumps({"version": 2, "eval": content["eval"]}))
+    assert read(place).matrix.tasks == ("gsm8k", "mbpp")
+    log.unlink()
+    with pytest.raises(LogError, match="the evaluation of gsm8k ended with 'started'; evaluate it again"):
+        read(place)
+
+
 def same_model(place: Path) -> Path:
     for day, tasks in enumerate(STAGES.values(), start=1):
         write_harness(place, "my model", day, tasks)
+    return place
+
+
+def same_hidden_model(place: Path) -> Path:
+    for day, tasks in enumerate(STAGES.values(), start=1):
+        write_harness(place, "./out", day, tasks)
     return place
 
 
@@ -131,7 +186,7 @@ def logs_of_one_model(place: Path) -> Path:
     return place
 
 
-@pytest.mark.parametrize("write", [same_model, numbered_models, logs_of_one_model])
+@pytest.mark.parametrize("write", [same_model, same_hidden_model, numbered_models, logs_of_one_model])
 def test_the_commands_of_the_message_make_unnamed_stages_readable(
     tmp_path: Path, write: Callable[[Path], Path]
 ) -> None:

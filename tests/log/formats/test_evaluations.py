@@ -96,8 +96,18 @@ def test_a_folder_without_a_task_name_is_refused(tmp_path: Path) -> None:
         perdure.score(place)
 
 
-def test_tokens_and_costs_are_not_measures(tmp_path: Path) -> None:
+def test_tokens_and_costs_are_measures_only_by_name(tmp_path: Path) -> None:
     file = tmp_path / "agent.csv"
     file.write_text("task_name,block_type,solved,tokens,cost_usd\nmail,train,0,900,0.1\nmail,test,1,400,0.05\n")
     assert list(perdure.read(file).measures) == ["solved"]
     assert {"tokens", "cost_usd"} <= set(perdure.read(file).experiences.columns)
+    assert perdure.score(file, measure="tokens").measure == "tokens"
+
+
+def test_the_spread_of_a_row_is_no_measure_and_is_named_as_unused(tmp_path: Path) -> None:
+    file = tmp_path / "agent.csv"
+    file.write_text("task_name,block_type,reward,reward_stderr,sd,n\nmail,train,0,1,2,20\nmail,test,1,1,2,20\n")
+    lifetime = perdure.read(file)
+    assert list(lifetime.measures) == ["reward"]
+    note = "reward_stderr, sd, n: not used, which only a table of task, stage and value allows"
+    assert any(str(item).endswith(note) for item in lifetime.notes)

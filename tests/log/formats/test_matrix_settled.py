@@ -67,7 +67,7 @@ def test_a_full_matrix_that_fits_the_other_orientation_better_is_noted() -> None
     [
         (S002, None, "in percent: 5 tasks, rows are the evaluated tasks (every cell below the diagonal is empty)"),
         (S002.T, None, "5 tasks, rows are the tasks learned so far (every cell above the diagonal is empty)"),
-        (FULL, "learned", "in fraction: 3 tasks, rows are the tasks learned so far (as told)"),
+        (FULL, "learned", "in fractions: 3 tasks, rows are the tasks learned so far (as told)"),
         (np.array([[90.0]]), None, "in percent: 1 task"),
     ],
 )

@@ -39,7 +39,7 @@ def test_avalanches_results_are_an_accuracy_matrix(tmp_path: Path) -> None:
     assert lifetime.matrix.unit == "fraction"
     assert lifetime.notes == (
         "eval_results.csv: experience 0 is task1",
-        "eval_results.csv: an accuracy matrix in fraction: 2 tasks",
+        "eval_results.csv: an accuracy matrix in fractions: 2 tasks",
     )
     check_reader(TABLE, tmp_path / "eval_results.csv")
 
@@ -174,4 +174,12 @@ def test_a_number_of_items_or_an_sd_with_it_gives_the_standard_error(tmp_path: P
 
 
 def test_an_sd_without_a_number_of_items_says_nothing_of_the_mean(tmp_path: Path) -> None:
-    assert not staged(tmp_path, STAGED.replace("stderr", "sd")).matrix.errors
+    lifetime = staged(tmp_path, STAGED.replace("stderr", "sd"))
+    assert not lifetime.matrix.errors
+    assert "accuracy.csv: sd does not count without the number of items; add a column n" in lifetime.notes
+
+
+def test_another_measure_keeps_its_name(tmp_path: Path) -> None:
+    lifetime = staged(tmp_path, STAGED.replace("accuracy", "reward"))
+    assert (list(lifetime.measures), lifetime.matrix.unit) == (["reward"], "raw")
+    assert any("a matrix of values as they are: 2 tasks" in note for note in lifetime.notes)

@@ -136,7 +136,12 @@ def plain(name: str) -> str:
 
 def is_bookkeeping(name: str) -> bool:
     """Return whether a column of this name is never a measure: identity, a seed, a step, a cost, a running number."""
-    return plain(name) in _BOOKKEEPING or _INDEX.fullmatch(name) is not None
+    return plain(name) in _BOOKKEEPING or _INDEX.fullmatch(name) is not None or is_spread(name)
+
+
+def is_spread(name: str) -> bool:
+    """Return whether a column of this name holds the uncertainty of another, or the number of items behind it."""
+    return plain(name) in (*ERRORS, *SPREADS, "n") or plain(name).endswith(tuple(f"_{error}" for error in ERRORS))
 
 
 class TableLayout(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 lm-evaluation-harness writes `results_DATE.json` with many tasks and, with `--log_samples`, `samples_TASK_DATE.jsonl`
 beside it (its `evaluation_tracker.py`). inspect_ai writes one log per task, `.json` or `.eval`, which is a zip with the
-same facts in `header.json` (its documentation, "Eval Logs").
+same facts in `header.json` (its documentation, "Eval Logs"), and another for each time that it was tried.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -29,6 +29,9 @@ _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{2})[-:](\d{2})[-:](\d{2})")
 _COUNTS = ("sample_len", "sample_count", "samples")
 """Numbers beside the scores of a task in lm-evaluation-harness that are not scores."""
 _ERRORS = ("stderr", "bootstrap_stderr")
+_HEADERS = ("header.json", "_journal/start.json")
+"""The member of an inspect_ai log with its results, and that of an evaluation that did not end."""
+_SUMMARIES = ("summaries.json", "summary.json")
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """inspect_ai's words for correct, partly correct, incorrect and no answer."""
 _SAME_MEAN = 1e-4
@@ -62,6 +65,8 @@ class Results(msgspec.Struct, frozen=True):
     """In a form that sorts by time. Empty if unknown."""
     subtasks: Mapping[str, tuple[str, ...]] = {}
     """Group of tasks → its tasks, or groups of them."""
+    failed: Mapping[str, str] = {}
+    """Task whose evaluation did not succeed → its status."""
 
 
 def result_files(folder: Path) -> Iterator[Path]:
@@ -103,18 +108,21 @@ def item_scores(score: TaskScore, task: str, name: str, parts: Iterable[str] = (
     return items if same else {}
 
 
-def _content(file: Path, member: str = "header.json") -> Any:
-    """Return the JSON object of a file of results, or of one member if it is a zip."""
+def _content(file: Path, members: Sequence[str] = _HEADERS) -> Any:
+    """Return the JSON object of a file of results, or of the first of the members that it has if it is a zip."""
     try:
-        content = files.read_bytes(file, _LIMIT)
         if file.suffix == ".eval":
-            with zipfile.ZipFile(io.BytesIO(content)) as archive, archive.open(member) as header:
-                content = header.read(_LIMIT)
+            with files.open_regular(file) as opened, zipfile.ZipFile(opened) as archive:
+                member = next((name for name in members if name in archive.namelist()), members[0])
+                with archive.open(member) as unpacked:
+                    content = unpacked.read(_LIMIT)
+        else:
+            content = files.read_bytes(file, _LIMIT)
         decoded = msgspec.json.decode(content)
     except (OSError, KeyError, zipfile.BadZipFile, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         what = f"cannot be read: {problem}"
         raise LogError(what, "expected results as their tool wrote them", file=file) from problem
-    if member == "header.json" and not isinstance(decoded, dict):
+    if members == _HEADERS and not isinstance(decoded, dict):
         raise LogError("no JSON object", "expected results as their tool wrote them", file=file)
     return decoded
 
@@ -185,9 +193,8 @@ def _inspect(content: Mapping[str, Any], file: Path) -> Results:
     """Return the scores of one task: {"scores": [{"name": "match", "metrics": {"accuracy": {"value": 0.5}}}]}."""
     spec = _mapping(content["eval"])
     task = _text(spec.get("task")).rpartition("/")[2].lower()
-    if not task or content.get("status") not in (None, "success"):
-        what = f"the evaluation of {task or 'no task'} ended with {content.get('status')!r}"
-        raise LogError(what, "evaluate it again", file=file)
+    status = content.get("status", "success" if "results" in content else "started")
+    failed = {} if task and status == "success" else {task: str(status)}
     known = _mapping(spec.get("dataset")).get("sample_ids")
     items = float(len(known)) if isinstance(known, list) else np.nan
     scores = _mapping(content.get("results")).get("scores")
@@ -203,17 +210,12 @@ def _inspect(content: Mapping[str, Any], file: Path) -> Results:
                 key = f"{name},{scorer}" if scorer else name
                 read.setdefault(key, TaskScore(float(value), file, float(error), items, of_inspect=True))
     date = _date_of(_text(spec.get("created"))) or _date_of(file.name)
-    return Results(file, {task: read} if read else {}, _text(spec.get("model")), date)
+    return Results(file, {task: read} if read and not failed else {}, _text(spec.get("model")), date, failed=failed)
 
 
 def _inspect_items(file: Path, scorer: str) -> dict[object, float]:
     """Return the scores of the samples in a log by their ids, as means over its epochs."""
-    content = _content(file)
-    samples = content.get("samples")
-    if file.suffix == ".eval":
-        with zipfile.ZipFile(file) as archive:
-            names = [name for name in ("summaries.json", "summary.json") if name in archive.namelist()]
-        samples = _content(file, names[0]) if names else None
+    samples = _content(file, _SUMMARIES) if file.suffix == ".eval" else _content(file).get("samples")
     grades: dict[object, list[float]] = {}
     for sample in samples if isinstance(samples, list) else ():
         scores = _mapping(_mapping(sample).get("scores"))

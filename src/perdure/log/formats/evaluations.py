@@ -28,16 +28,18 @@ if TYPE_CHECKING:
 
 
 _NUMBERED = re.compile(
-    r"(?i)(?:.*__)?(?:step|checkpoint|after|stage)?[-_ ]*(\d{1,6})(?![0-9a-z])[-_. ]*(?:after[-_ ])?(.*)"
+    r"(?i)(?:.*__)?(?:step|checkpoint|after|stage)?[-_ ]*(\d{1,6})(?![0-9a-z])(?!.*__)[-_. ]*(?:after[-_ ])?(.*)"
 )
 """The name of a numbered stage; lm-evaluation-harness writes the folders of a model's path before it, with `__`."""
+_HIDDEN = re.compile(r"\.(?!\.?__)")
+"""The beginning of the name of a hidden folder; that of a model in `./out` is `.__out`."""
 _BEFORE = ("", "base", "before", "pretrained", "initial", "none")
 _PREFERRED = ("acc_norm", "acc", "accuracy", "exact_match", "f1", "pass@1", "pass_at_1", "mean")
 _SEED = re.compile(r"(?i)(?:seed|run|rep|s)?[-_= ]*(\d+)")
 _GENERIC = frozenset(
     (
         *("runs", "run", "results", "result", "logs", "log", "out", "output", "outputs", "eval", "evals"),
-        *("evaluations", "lm_eval", "lm-eval", "harness", "tmp"),
+        *("evaluations", "lm_eval", "lm-eval", "harness", "tmp", "ckpt", "ckpts", "checkpoints", "models", ".", ".."),
     )
 )
 """Names of folders that identify no learner."""
@@ -117,6 +119,9 @@ class _Evaluations:
         lifetime = lifetime_of(matrix, as_text(path.absolute().name), path, measure)
         lower = {score.lower_is_better for score in _scores_of(stages, chosen)} == {True}
         models = dict.fromkeys(stage.model for stage in stages if stage.model)
+        places = {stage.stage.place for stage in stages}
+        skipped = [] if path in places else [each for each in _folders(path) if each not in places and _files_of(each)]
+        notes += [Caution(f"not a stage: {folder.name}; call it NUMBER-TASK if it is one") for folder in skipped]
         notes += [*_choices(stages, chosen), *left_out, *([f"models: {', '.join(models)}"] if models else [])]
         learner, seed = _identity(path, next(iter(models), ""))
         return replace(
@@ -140,7 +145,7 @@ def _folders(path: Path) -> list[Path]:
         folders = [folder for folder in path.iterdir() if folder.is_dir()] if path.is_dir() else []
     except OSError:
         return []
-    return sorted(folder for folder in folders if not folder.name.startswith("."))
+    return sorted(folder for folder in folders if not _HIDDEN.match(folder.name))
 
 
 def _files_of(folder: Path) -> tuple[Path, ...]:
@@ -165,9 +170,10 @@ def _stages(path: Path) -> list[_Stage]:
         if folder not in numbers and (files := _files_of(folder))
     ]
     if len(stages) > 1:
-        if named and all(stage.number for stage in stages):
-            stages += [replace(stage, number=0) for stage in named]
-        return sorted(stages, key=lambda stage: (stage.number, stage.name))
+        first = [replace(stage, number=0) for stage in named] if all(stage.number for stage in stages) else []
+        if len({stage.number for stage in (*first, *stages)}) == len(first) + len(stages):
+            return sorted((*first, *stages), key=lambda stage: stage.number or 0)
+    named += [replace(stage, number=None) for stage in stages if stage.files]
     if len(named) > 1:
         return named
     files = tuple(result_files(path)) or (named[0].files if named else ())
@@ -207,6 +213,11 @@ def _read_stage(stage: _Stage) -> _ReadStage:
     for read in results:
         scores |= read.scores
         subtasks |= read.subtasks
+    for read in results:
+        for task, status in read.failed.items():
+            if task not in scores:
+                what = f"the evaluation of {task or 'no task'} ended with {status!r}"
+                raise LogError(what, "evaluate it again", file=read.file)
     if not scores:
         raise LogError("no scores in it", "expected results_….json, or logs of inspect_ai", file=stage.place)
     model = next((read.model for read in results if read.model), "")
@@ -216,19 +227,18 @@ def _read_stage(stage: _Stage) -> _ReadStage:
 def _in_order(stages: Sequence[_ReadStage], path: Path) -> tuple[list[_ReadStage], list[str | None], list[str]]:
     """Return the stages in order, the task that each learned, None before learning, and a note if dates decide."""
     evaluated = list(dict.fromkeys(task for stage in stages for task in stage.scores))
-    if stages[0].stage.number is not None:
-        learned = [_spelled(stage.stage.learned, evaluated) for stage in stages]
-        if None in learned[1:]:
-            raise _unnamed(stages, learned, path)
-        return list(stages), learned, []
+    numbered = stages[0].stage.number is not None
+    by_number = [_spelled(stage.stage.learned, evaluated) for stage in stages]
+    if numbered and None not in by_number[1:]:
+        return list(stages), by_number, []
     mentioned = {id(stage): _mentioned(stage.stage.name, evaluated) for stage in stages}
     dated = sorted(stages, key=lambda stage: (bool(mentioned[id(stage)]), stage.date, stage.stage.name))
-    learned = []
+    learned: list[str | None] = []
     for stage in dated:
         new = mentioned[id(stage)].difference(learned)
         learned.append(new.pop() if len(new) == 1 else None)
     if None in learned[1:] or not all(stage.date for stage in dated):
-        raise _unnamed(dated, learned, path)
+        raise _unnamed(stages, by_number, path) if numbered else _unnamed(dated, learned, path)
     order = ", ".join(
         f"{task or 'base'} ({stage.date.partition('T')[0]})" for task, stage in zip(learned, dated, strict=True)
     )
@@ -265,7 +275,7 @@ def _unnamed(stages: Sequence[_ReadStage], learned: Sequence[str | None], path: 
         guesses.append(known or max(rises, key=lambda task: rises[task], default="TASK"))
     names = [_file_name(learned[0] or "base"), *map(_file_name, guesses)]
     commands = [
-        _command(stage.stage, f"{number if stage.stage.number is None else stage.stage.number}-{name}")
+        _command(stage.stage, f"{number if stage.stage.number is None else stage.stage.number}-{name}", path)
         for number, (stage, name) in enumerate(zip(stages, names, strict=True))
     ]
     unclear = [stage.stage.name for stage, task in zip(stages[1:], learned[1:], strict=True) if task is None]
@@ -281,25 +291,29 @@ def _file_name(task: str) -> str:
     return re.sub(r"[^\w.-]", "_", task)
 
 
-def _command(stage: _Stage, name: str) -> str:
-    """Return the shell command that gives a stage its folder; nothing if it has it."""
+def _command(stage: _Stage, name: str, path: Path) -> str:
+    """Return the shell command that gives a stage its folder in the one that was given; nothing if it has it."""
     if stage.name == stage.place.name:
         target = stage.place.parent / name
         return "" if target == stage.place else f"mv {shlex.quote(str(stage.place))} {shlex.quote(str(target))}"
-    quoted = shlex.quote(str(stage.place / name))
-    dates = [file.stem.rpartition("_")[2] for file in stage.files if file.name.startswith("results")]
-    samples = sorted(found for date in dates for found in stage.place.glob(f"samples_*_{date}.jsonl"))
-    moved = " ".join(shlex.quote(str(file)) for file in (*stage.files, *samples))
-    return f"mkdir {quoted} && mv {moved} {quoted}"
+    quoted = shlex.quote(str(path / name))
+    moved = [
+        f"{shlex.quote(str(stage.place))}/*{shlex.quote('_' + file.name.rpartition('_')[2].removesuffix('json'))}*"
+        if file.name.startswith("results_")  # and the samples of the same date
+        else shlex.quote(str(file))
+        for file in stage.files
+    ]
+    return f"mkdir {quoted} && mv {' '.join(moved)} {quoted}"
 
 
-def _identity(path: Path, model: str) -> tuple[str | None, int | None]:
+def _identity(path: Path, model: str) -> tuple[str, int | None]:
     """Return the learner, which is the folder of its seeds, else the model, and the seed in the folder's name."""
     folder = path.absolute()
     match = _SEED.fullmatch(folder.name)
-    names = [folder.parent.name if match else folder.name, model.rstrip("/").rpartition("/")[2]]
-    learner = next((name for name in names if name and name.lower() not in _GENERIC), None)
-    return learner and as_text(learner), int(match[1]) if match and len(match[1]) < 19 else None
+    names = [folder.parent.name if match else folder.name, *model.split("/")[:-3:-1]]
+    identifying = (name for name in names if name.lower() not in (*_GENERIC, *_BEFORE) and not _NUMBERED.match(name))
+    learner = next(identifying, "model")
+    return as_text(learner), int(match[1]) if match and len(match[1]) < 19 else None
 
 
 # --- groups of tasks -----------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log import cells
 from perdure.log.blocks import in_order
-from perdure.log.formats.column_names import IDENTITY, is_bookkeeping, offer
+from perdure.log.formats.column_names import IDENTITY, is_bookkeeping, is_spread, offer
 from perdure.log.manifest import ROLES
 from perdure.log.model import Direction, Lifetime, Role
 from perdure.log.problem import Level, Note
@@ -194,7 +194,10 @@ def lifetimes(table: TextTable, owners: Owners, options: Options) -> Iterator[Li
     measures = measures_of(table, path, options, owners.columns)
     twin = {_TWIN: measures[next(iter(measures))]} if _TWIN in options.columns else {}
     rows, starts, found = _experiences(table, {**measures, **twin}, owners)
+    spreads = [name for name in table.rows.columns if is_spread(name) and name not in measures]
     notes = (*_infinite(table, rows, measures), *found, *_half_numbers(table, options, owners.columns))
+    if spreads:
+        notes += (f"{join_names(spreads)}: not used, which only a table of task, stage and value allows",)
     logged = {
         name: np.logical_or.reduceat(rows[name].is_not_null().to_numpy(), starts[:-1]) if rows.height else [False]
         for name in measures
@@ -267,10 +270,11 @@ def measures_of(table: TextTable, path: Path, options: Options, identity: tuple[
             if name not in others:
                 raise LogError(f"no column for the measure {name!r}", offer(name, others), file=path)
         return dict(options.measures)
+    named = {*options.columns, options.measure, *options.task_measures.values()}
     measures: dict[str, Direction] = {
         name: "higher"
         for name in others
-        if (name in options.columns or not is_bookkeeping(name)) and cells.is_measurable(table.rows[name])
+        if (name in named or not is_bookkeeping(name)) and cells.is_measurable(table.rows[name])
     }
     if not measures:
         passed = [name for name in others if is_bookkeeping(name)]

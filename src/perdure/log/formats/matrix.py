@@ -44,6 +44,11 @@ ROWS: dict[Rows, str] = {
     "learned": "rows are the tasks learned so far",
 }
 _WHERE: dict[Rows, str] = {"evaluated": "below", "learned": "above"}
+_KINDS: dict[Unit, str] = {
+    "fraction": "an accuracy matrix in fractions",
+    "percent": "an accuracy matrix in percent",
+    "raw": "a matrix of values as they are",
+}
 _DEFAULTS = Options()
 
 
@@ -359,7 +364,7 @@ def matrix_of_cells(
     every = np.vstack([values, *others.values()])
     known: Unit = unit or ("percent" if (every > 1.0).any() else "fraction")
     general = f", and {_task_count(len(others))} never learned ({', '.join(others)})" if others else ""
-    note = f"an accuracy matrix in {known}: {_task_count(len(values))}{general}"
+    note = f"{_KINDS[known]}: {_task_count(len(values))}{general}"
     names = _names((*tasks, *others), len(every), source)
     matrix = _check(values, names[: len(values)], known, (note,), source)
     if others:
@@ -460,7 +465,7 @@ def _how(count: int, unit: Unit, rows: Rows, way: Orientation, unmeasured: bool,
     """Yield notes on how a matrix was read."""
     reason = f" ({way.because})" if way.because else ""
     read = "" if count == 1 else f", {'the same either way round' if way.either else ROWS[rows]}{reason}"
-    yield f"an accuracy matrix in {unit}: {_task_count(count)}{read}"
+    yield f"{_KINDS[unit]}: {_task_count(count)}{read}"
     if unmeasured and as_given:
         yield "zeros before a task is learned count as measured"
     elif unmeasured:

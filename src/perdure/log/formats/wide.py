@@ -389,6 +389,7 @@ def triplet_lifetimes(table: TextTable, owners: Owners, options: Options) -> Ite
     trained = trained.replace(_stage_tasks(trained, set(evaluated)))
     trained = trained.set(trained.str.to_lowercase().is_in((*_BEFORE, *_BASE)), None)
     measure = _measure_column(table, options, owners.columns)
+    called = "accuracy" if measure != options.measure and plain(measure).endswith(_ACCURACY) else measure
     rows = pl.DataFrame(
         {
             "evaluated": evaluated,
@@ -397,12 +398,17 @@ def triplet_lifetimes(table: TextTable, owners: Owners, options: Options) -> Ite
             **_item_columns(table, measure),
         }
     )
+    spread = next((name for name in table.rows.columns if plain(name) in SPREADS and name != measure), None)
+    unused = spread is not None and rows["error"].null_count() == rows.height
+    notes = (f"{spread} does not count without the number of items; add a column n",) if unused else ()
     by_lifetime = rows.with_columns(of=owners.of_row).partition_by("of", maintain_order=True, include_key=False)
     for owner, part in zip(owners.each, by_lifetime, strict=True):
         name = owner.inside or path.stem
         matrix = _triplet_matrix(part, options, f"{path} ({name})" if owner.inside else str(path), measure)
+        lifetime = lifetime_of(matrix, name, path, called)
         yield replace(
-            lifetime_of(matrix, name, path, measure if measure == options.measure else "accuracy"),
+            lifetime,
+            notes=(*lifetime.notes, *notes),
             learner=owner.learner,
             seed=owner.seed,
             role=owner.role,
@@ -420,11 +426,8 @@ def _stage_tasks(trained: pl.Series, evaluated: set[str]) -> dict[str, str]:
 def _measure_column(table: TextTable, options: Options, identity: tuple[str, ...]) -> str:
     """Return the measure that was named, else the accuracy, else the only measure."""
     others = TextTable(table.rows.drop("eval_exp", "training_exp"), table.parts, table.called)
-    about_items = {plain(name) for name in (*ERRORS, *COUNTS, *SPREADS)}
     measures = [
-        name
-        for name in measures_of(others, table.parts[0].path, options, identity)
-        if plain(name) not in about_items and not plain(name).endswith(tuple(f"_{error}" for error in ERRORS))
+        name for name in measures_of(others, table.parts[0].path, options, identity) if plain(name) not in COUNTS
     ]
     if options.measure in measures:
         return options.measure
