@@ -227,9 +227,9 @@ def small_scenarios() -> Iterator[Scenario]:
 
     yield from (lifetime("ab"), lifetime("aba"), lifetime("ababa"), lifetime("ab", "abc"), lifetime("abcd", "abcd"))
     yield changing("a", "b")
-    probes = [Block("probe", task, 10) for task in "ab"]
-    yield Scenario.of("small", [*lifetime("ab").blocks[:-2], *probes, *lifetime("ab").blocks[-2:]])
-    yield lifetime("ab", "")
+    yield Scenario.of("small", [Block("learn", task, 100) for task in "aba"])
+    probed = [Block("learn", "b", 100), Block("probe", "a", 10, inside=50), Block("evaluate", "a", 10)]
+    yield Scenario.of("small", [Block("learn", "a", 100), Block("evaluate", "a", 10), *probed])
 
 
 def drawing(metric: Metric) -> str:

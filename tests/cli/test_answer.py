@@ -69,6 +69,15 @@ def test_the_guard_adds_a_table_without_what_was_not_learned(capsys: Capture) ->
     assert "without 1 that did not learn every task" in shown(capsys, pool(*given, guarded=True))
 
 
+@pytest.mark.parametrize(("unlearned", "words"), [(("pong",), "no lifetime learned"), ((), "every lifetime learned")])
+def test_the_guard_says_that_no_or_every_lifetime_learned_every_task(
+    unlearned: tuple[str, ...], words: str, capsys: Capture
+) -> None:
+    text = shown(capsys, pool(*(altered(one, not_learned=unlearned) for one in lives([1.0, 2.0])), guarded=True))
+    assert f"{words} every task to its level of --learned" in text
+    assert "that did not learn" not in text
+
+
 def test_a_partial_life_is_named(capsys: Capture) -> None:
     text = shown(capsys, pool(life("cut", complete=False), life("whole")))
     assert "left out: cut: it is incomplete" in text

@@ -14,6 +14,7 @@ from tests.cli.verbs import run_verb
 from typer.testing import Result
 
 import perdure
+from perdure.log.rules import COST_COLUMNS
 
 PAIRS = {"arcade": ("q-learning", "q-learning-per-task"), "digits": ("naive", "replay")}
 
@@ -26,7 +27,10 @@ def called(*arguments: object) -> Result:
 
 def records(folder: Path) -> dict[str, pl.DataFrame]:
     places = sorted(one.parent for one in folder.rglob("manifest.json"))
-    return {str(place.relative_to(folder)): perdure.read(place).experiences.drop("timestamp") for place in places}
+    return {
+        str(place.relative_to(folder)): perdure.read(place).experiences.drop("timestamp", *COST_COLUMNS)
+        for place in places
+    }
 
 
 @pytest.fixture(scope="module")

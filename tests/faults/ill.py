@@ -12,6 +12,7 @@ from pathlib import Path
 import polars as pl
 
 import perdure
+from perdure.log.rules import COST_COLUMNS
 
 __all__ = ["LEARNERS", "Run", "children_of", "has_ended", "records", "wait_until", "write_protocol"]
 
@@ -361,7 +362,7 @@ def records(folder: Path) -> dict[str, pl.DataFrame]:
     """Return every lifetime and expert of a run folder by path, without times."""
     places = sorted(path.parent for part in ("lives", "experts") for path in folder.glob(f"{part}/*/manifest.json"))
     read = {place: perdure.read(place).experiences for place in places}
-    return {str(place.relative_to(folder)): table.drop("timestamp") for place, table in read.items()}
+    return {str(place.relative_to(folder)): table.drop("timestamp", *COST_COLUMNS) for place, table in read.items()}
 
 
 def children_of(process: int) -> list[int]:

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import perdure
+from perdure.log.rules import COST_COLUMNS
 
 TOYS = '''
 """Learners that do one thing wrong, or one thing right."""
@@ -168,7 +169,7 @@ def write_protocol(tmp_path: Path) -> WriteProtocol:
 
 def records(place: Path) -> pl.DataFrame:
     """Return the logged records without timestamps."""
-    return perdure.read(place).experiences.drop("timestamp")
+    return perdure.read(place).experiences.drop("timestamp", *COST_COLUMNS)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from tests.command import run_process
 
 import perdure
 from perdure.errors import PerdureError
+from perdure.log.rules import COST_COLUMNS
 from perdure.runner.engines import Event
 
 RunCli = Callable[..., subprocess.CompletedProcess[str]]
@@ -105,7 +106,7 @@ def run(file: Path, into: Path, **how: Any) -> Evaluation:
 
 
 def rows(lifetime: Path) -> pl.DataFrame:
-    return perdure.read(lifetime).experiences.drop("timestamp")
+    return perdure.read(lifetime).experiences.drop("timestamp", *COST_COLUMNS)
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -347,7 +348,10 @@ def batched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ev
 def batched_rows(folder: Path) -> list[pl.DataFrame]:
     survey = perdure.survey(folder)
     assert survey.lifetimes
-    return [pl.read_parquet(file).drop("timestamp", strict=False) for file in sorted(folder.glob("lives/*.parquet"))]
+    return [
+        pl.read_parquet(file).drop("timestamp", *COST_COLUMNS, strict=False)
+        for file in sorted(folder.glob("lives/*.parquet"))
+    ]
 
 
 def stop_after(blocks: int) -> Callable[[Event], None]:

@@ -13,6 +13,7 @@ import pytest
 import perdure
 from perdure.errors import LogError, UnverifiedError
 from perdure.learners.find import make_learner
+from perdure.log.rules import COST_COLUMNS
 from perdure.runner.lifetime import lead, run_lifetime
 from perdure.runner.resume import States
 from perdure.runner.seeds import Seeds
@@ -56,7 +57,7 @@ def run_with_cuts(
 
 
 def records(place: Path) -> pl.DataFrame:
-    return perdure.read(place).experiences.drop("timestamp")
+    return perdure.read(place).experiences.drop("timestamp", *COST_COLUMNS)
 
 
 @pytest.mark.parametrize("stop", range(3, TOTAL))

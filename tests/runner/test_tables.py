@@ -40,6 +40,12 @@ def test_condensed_and_dispersed_are_those_of_the_appendix() -> None:
     assert all(set(superblock) == variants for superblock in superblocks)
 
 
+def test_the_table_has_the_lifetimes_and_experts_that_verdicts_need() -> None:
+    plan = RunPlan(read_protocol(PROTOCOLS / "s001-table-b16.toml"))
+    assert (plan.protocol.lifetimes, plan.protocol.experts) == (8, 5)
+    assert sum(job.experiences for job in plan.jobs) < 20_000, "it must end within two minutes on two cores"
+
+
 def test_the_single_task_table_is_scored_as_one_task(tmp_path: Path) -> None:
     protocol = read_protocol(PROTOCOLS / "s000-table1.toml").with_lifetimes(1)
     result = run_learner(protocol, tmp_path, workers=0)

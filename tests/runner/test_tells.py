@@ -19,6 +19,7 @@ from perdure.classic.tella.curriculum import SimpleCartPoleCurriculum
 from perdure.classic.tella.experiment import run as run_tella
 from perdure.errors import ProtocolError, UnknownNameError
 from perdure.learners.interface import LearnerError, Situation
+from perdure.log.rules import COST_COLUMNS
 from perdure.runner.lifetime import Stateless, lead, run_lifetime
 from perdure.runner.protocol import parse_protocol
 from perdure.scenario.compose import compose
@@ -66,7 +67,7 @@ def syllabus(kind: str) -> Syllabus:
 def witnessed(folder: Path, kind: str, tells: tuple[Fact, ...]) -> tuple[Witness, pl.DataFrame]:
     learner = Witness()
     lead(run_lifetime(syllabus(kind), folder, "-".join(("life", *tells)), learner=learner, tells=tells), learner)
-    return learner, perdure.read(folder / "-".join(("life", *tells))).experiences.drop("timestamp")
+    return learner, perdure.read(folder / "-".join(("life", *tells))).experiences.drop("timestamp", *COST_COLUMNS)
 
 
 @pytest.mark.parametrize("kind", ["episodes", "batches"])

@@ -124,9 +124,12 @@ def _show_group(survey: Survey, group: Group, depth: Depth, heading: str, *, who
     for line in _order_lines(group, depth) if not depth.quiet else ():
         say(line, "dim", indent=" ")
     if group.learned_only is not None:
-        count = group.n - group.learned_only.n
-        heading = f"without {count} that did not learn every task"
-        _show_group(survey, group.learned_only, depth, heading, whole=False)
+        left = group.learned_only.n
+        if left in (0, group.n):
+            say(f"{'every' if left else 'no'} lifetime learned every task to its level of --learned", "bold")
+        else:
+            heading = f"without {group.n - left} that did not learn every task"
+            _show_group(survey, group.learned_only, depth, heading, whole=False)
     if not depth.quiet and whole:
         _show_footer(group, rest, depth)
     for lifetime, why in group.left_out:

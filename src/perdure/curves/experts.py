@@ -76,6 +76,7 @@ class ExpertLog(msgspec.Struct, frozen=True, eq=False, dict=True):
     saturation: float | None = None
     elapsed: float | None = None
     """Time from its first to its last experience, evaluations included."""
+    learner_seconds: float | None = None
 
     @cached_property
     def awake_values(self) -> Array:
@@ -250,6 +251,7 @@ def expert_log(
         seconds=seconds,
         intervals=intervals,
         elapsed=seconds_elapsed(passage),
+        learner_seconds=learner_seconds(passage),
     )
 
 
@@ -362,6 +364,18 @@ def seconds_by_task(passage: Passage) -> dict[str, tuple[float, int]] | None:
     return found
 
 
+def learner_seconds(passage: Passage) -> float | None:
+    """Return the seconds that the learner acts and learns per learning experience; None if they are not logged.
+
+    A record is written before its experience is learned from, so that time is in the next one, even in an evaluation.
+    """
+    act, learn = passage.column("act_seconds"), passage.column("learn_seconds")
+    count = sum(block.length or 0 for block in passage.scenario.blocks if block.mode == "learn")
+    if act is None or learn is None or not count:
+        return None
+    return float(np.nansum(act[passage.rows_of("learn")]) + np.nansum(learn)) / count
+
+
 # --- experts and a lifetime ----------------------------------------------------------------------
 
 
@@ -429,6 +443,7 @@ def scale_expert(
         intervals=log.intervals,
         mark=log.mark,
         elapsed=log.elapsed,
+        learner_seconds=log.learner_seconds,
         experiences=len(log.measured),
     )
 

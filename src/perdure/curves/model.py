@@ -235,6 +235,8 @@ class Expert(msgspec.Struct, frozen=True, eq=False):
     """Time from its first to its last experience of any kind; None without timestamps."""
     experiences: int = 0
     """Number of its learning experiences."""
+    learner_seconds: float | None = None
+    """Seconds that it acts and learns per learning experience; None if they are not logged."""
 
 
 class ExpertComparison(msgspec.Struct, frozen=True):

@@ -110,15 +110,26 @@ class Naive(ArrayLearner):
         return labels
 
     def log_info(self) -> dict[str, float | None]:
-        """Return the share of dormant units in the last batch, if `count_dormant`."""
-        return {"dormant_units": self._dormant} if self.count_dormant else {}
+        """Return the size of network and memory, and, if `count_dormant`, the share of dormant units in the batch."""
+        costs: dict[str, float | None] = {
+            "parameters": sum(part.size for part in self.network.parts) if self.network else 0,
+            "updates": self.updates,
+            "stored_bytes": self.stored_bytes,
+        }
+        return {**costs, "dormant_units": self._dormant} if self.count_dormant else costs
 
     def learn(self, experience: Answer) -> None:
         """Descend on this batch, `repeats` times."""
         inputs, labels = _flat(experience.inputs), np.asarray(experience.labels, dtype=np.int64)
+        self.updates += self.repeats
         for _ in range(self.repeats):
             self.network = self.step(self._network(inputs), inputs, labels)
         self.remember(inputs, labels)
+
+    @property
+    def stored_bytes(self) -> int:
+        """Size of the stored examples."""
+        return 0
 
     def step(self, network: Network, inputs: Array, labels: Labels) -> Network:
         """Return the network after one step; other methods override this."""
@@ -175,6 +186,11 @@ class Replay(Naive):
             self.inputs[places[stored]] = inputs[late[stored]]
             self.labels[places[stored]] = labels[late[stored]]
         self.seen += len(labels)
+
+    @property
+    def stored_bytes(self) -> int:
+        """Size of the memory."""
+        return self.inputs.nbytes + self.labels.nbytes
 
     def to_arrays(self) -> Arrays:
         """Return weights and memory."""

@@ -8,7 +8,8 @@ and owns its loop. Everything else is optional:
     save(folder), restore(folder)   files in an empty folder; makes the learner resumable and clonable
     reseed(seed)                called on a clone, so that clones do not draw the same random numbers
     fingerprint()               text that changes whenever what was learned changes
-    log_info()                  numbers by name, always the same names, logged with each experience's measures
+    log_info()                  numbers by name, always the same names, logged with each experience's measures;
+                                metrics read `parameters`, `updates`, `stored_bytes` and `dormant_units`
 """
 
 from __future__ import annotations
@@ -145,6 +146,8 @@ class ArrayLearner:
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
+        self.updates = 0
+        """Number of updates so far, if the subclass counts them; saved with the random numbers."""
 
     def __init_subclass__(cls, **further: Any) -> None:
         """Let the signature of a method name the parameters that it passes on, so that a misspelt one is refused."""
@@ -169,14 +172,16 @@ class ArrayLearner:
     def save(self, folder: Path) -> None:
         """Write the arrays and the state of the random numbers, without pickle."""
         np.savez(folder / _ARRAYS, allow_pickle=False, **dict(self.to_arrays()))
-        files.write(folder / _RANDOM, json.dumps(self.rng.bit_generator.state).encode())
+        state = {"random": self.rng.bit_generator.state, "updates": self.updates}
+        files.write(folder / _RANDOM, json.dumps(state).encode())
 
     def restore(self, folder: Path) -> None:
         """Restore a saved state, random generators included."""
         try:
             with files.open_regular(folder / _ARRAYS) as file, np.load(file, allow_pickle=False) as saved:
                 self.load_arrays({name: saved[name] for name in saved.files})
-            self.rng.bit_generator.state = json.loads(files.read_text(folder / _RANDOM, files.HEADER_LIMIT))
+            state = json.loads(files.read_text(folder / _RANDOM, files.HEADER_LIMIT))
+            self.rng.bit_generator.state, self.updates = state["random"], state["updates"]
         except (OSError, ValueError, KeyError) as problem:
             raise LearnerError(
                 f"no saved state of {type(self).__name__}: {problem}", "restore it, or begin anew", file=folder

@@ -100,6 +100,10 @@ class QLearning(ArrayLearner):
         if experience.terminated or experience.truncated:
             self._learn_backwards()
 
+    def log_info(self) -> dict[str, int]:
+        """Return the size of all tables and the number of updates."""
+        return {"parameters": sum(table.size for table in self.tables.values()), "updates": self.updates}
+
     def to_arrays(self) -> Arrays:
         """Return all tables, and the name of the one learned last."""
         return {**{f"task:{task}": table for task, table in self.tables.items()}, "last": np.array(self.last)}
@@ -121,6 +125,7 @@ class QLearning(ArrayLearner):
             target = reward + self.discount * blend
             error = target - float(table[rows, action].sum())
             table[rows, action] += self.rate / len(rows) * error
+        self.updates += len(self._episode)
         self._episode = []
 
     def _values(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

@@ -65,6 +65,16 @@ class SB3Learner:
             else:
                 _play(model, env)
 
+    def log_info(self) -> dict[str, int]:
+        """Return the number of parameters and of updates, as the algorithm counts them, and the size of its replay."""
+        buffer = getattr(self.model, "replay_buffer", None)
+        filled = 0 if buffer is None else buffer.buffer_size if buffer.full else buffer.pos
+        return {
+            "parameters": sum(weights.numel() for weights in self.model.policy.parameters()),
+            "updates": int(getattr(self.model, "_n_updates", 0)),
+            "stored_bytes": sum(getattr(buffer, name)[:filled].nbytes for name in _BUFFER) if filled else 0,
+        }
+
     def fingerprint(self) -> str:
         """Return a digest of all weights."""
         digest = hashlib.sha256()

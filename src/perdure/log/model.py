@@ -15,7 +15,7 @@ import numpy.typing as npt
 from perdure.errors import LogError, UnknownNameError
 from perdure.lazy import pl
 from perdure.results import Shown
-from perdure.scenario.model import Scenario, Task, VariantMode, Variants, variant_mode
+from perdure.scenario.model import Mode, Scenario, Task, VariantMode, Variants, variant_mode
 
 if TYPE_CHECKING:
     from perdure.log.variants import ParameterTable, Sets, Settled
@@ -222,6 +222,19 @@ class Passage(msgspec.Struct, frozen=True, eq=False):
     def columns(self) -> Collection[str]:
         """The columns of the rows."""
         return self.rows.columns
+
+    def column(self, *names: str) -> npt.NDArray[np.float64] | None:
+        """Return the first of these columns that is logged, with missing numbers as NaN; None if it holds none."""
+        name = next((name for name in names if name in self.columns), None)
+        if name is None:
+            return None
+        values = self.rows[name].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        return None if np.isnan(values).all() else values
+
+    def rows_of(self, *modes: Mode) -> npt.NDArray[np.bool_]:
+        """Return whether each row is of a block of one of these modes."""
+        chosen = [block.mode in modes for block in self.scenario.blocks]
+        return np.repeat(np.array(chosen, dtype=bool), np.diff(self.row_starts))
 
     def times(self, block: int) -> list[tuple[str | None, str | None]]:
         """Return the timestamps of the first and the last row of a block; of each piece, if it has probes."""

@@ -23,6 +23,12 @@ TYPES: Mapping[Mode, str] = {"learn": "train", "evaluate": "test", "probe": "pro
 """The block type of each mode. L2Logger has no probes."""
 BLOCK_SUBTYPES = ("wake", "sleep")
 EXPERIENCE_STATUSES = ("complete", "incomplete")
+COST_COLUMNS = ("act_seconds", "learn_seconds", "env_seconds", "memory_mb")
+"""Columns in which `perdure run` logs what the learner and its environment cost since the record before.
+
+Like timestamps, they differ between two runs of the same lifetime.
+"""
+MEMORY_COLUMNS = ("memory_mb", "peak_memory_mb")
 BEYOND = 2**63  # numbers of 64 bits, as every reader takes them
 CONTROL = r"[\x00-\x1f\x7f\ud800-\udfff]"  # a file cannot hold half a surrogate pair
 

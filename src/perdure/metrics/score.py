@@ -86,12 +86,11 @@ def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
 
 def _dormant(passage: Passage) -> tuple[float | None, ...]:
     """Return the mean of the column `dormant_units` in each block, None if it is empty; nothing without the column."""
-    if DORMANT not in passage.columns:
+    column = passage.column(DORMANT)
+    if column is None:
         return ()
-    column = passage.rows.get_column(DORMANT).cast(pl.Float64, strict=False)
-    starts = passage.row_starts.tolist()
-    # NumPy sums, because the last digit of Polars' sum depends on the memory layout of the rows.
-    shares = (column[first:last].drop_nulls().drop_nans().to_numpy() for first, last in pairwise(starts))
+    parts = (column[first:last] for first, last in pairwise(passage.row_starts.tolist()))
+    shares = (part[~np.isnan(part)] for part in parts)
     return tuple(float(share.sum()) / len(share) if len(share) else None for share in shares)
 
 

@@ -12,10 +12,11 @@ from typing import Literal
 import msgspec
 
 from perdure import __version__
+from perdure.log.rules import MEMORY_COLUMNS
 from perdure.metrics.matrix_formulas import average_accuracy, bwt, learning_accuracy
 from perdure.metrics.score import DEFINITIONS, deciding_settings, told_words
 from perdure.reports.data import table_metrics
-from perdure.reports.thinned import MEMORY_COLUMNS, thinned_lifetime
+from perdure.reports.thinned import thinned_lifetime
 from perdure.settings.presets import STANDARD
 from perdure.stats.answer import told_apart
 from perdure.stats.compare import Comparison

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from perdure.gather.model import ScoredLifetime
 from perdure.metrics.declare import Metric, Threshold
+from perdure.metrics.learning import final_performance
 from perdure.reports.figures import FigureView, NothingToDrawError
 from perdure.reports.figures.declare import figure_metrics, flags_of
 from perdure.reports.figures.matrices import mean_matrix
@@ -222,19 +223,24 @@ def _counts(life: ScoredLifetime) -> tuple[int | None, ...]:
 
 
 def costs(data: GroupedSurvey) -> Table:
-    """Return the cost of learning each task per group, if it was logged: mean seconds and maximum memory."""
+    """Return the cost of learning each task per group, if it was logged, and the performance that it ends with."""
     rows: list[tuple[Cell, ...]] = []
     for group in data.groups:
-        by_lifetime = [thinned_lifetime(life).costs for life in data.of_group(group)]
+        lifetimes = data.of_group(group)
+        by_lifetime = [thinned_lifetime(life).costs for life in lifetimes]
+        finals = [life.score.metrics.get(final_performance.name) for life in lifetimes]
         for task in dict.fromkeys(task for costs in by_lifetime for task in costs):
             costs = [costs[task] for costs in by_lifetime if task in costs]
             seconds = [cost.seconds for cost in costs if cost.seconds is not None]
             memory = [cost.memory_mb for cost in costs if cost.memory_mb is not None]
-            rows.append((group.group, task, mean(seconds) if seconds else None, max(memory, default=None)))
+            level = [value for final in finals if final for value in final.by.get(task, ())]
+            found = (mean(values) if values else None for values in (seconds, level))
+            rows.append((group.group, task, *found, max(memory, default=None)))
     columns = (
         Column("group", "id"),
         Column("task", "id"),
         Column("seconds", "number", "of learning, the mean over lifetimes"),
+        Column("final", "number", "final performance, the mean over lifetimes"),
         Column("memory (MB)", "number", "the most while it was learned, over lifetimes"),
     )
     return Table("Training time", columns, tuple(rows)).drop_empty_columns()

@@ -17,6 +17,7 @@ from perdure.gather.model import ScoredLifetime
 from perdure.lazy import pl
 from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixPassage
 from perdure.log.model import Passage
+from perdure.log.rules import MEMORY_COLUMNS
 from perdure.metrics.matrix import matrix_of
 from perdure.scenario.model import Block
 from perdure.stats.interval import t_interval
@@ -26,7 +27,6 @@ _COLUMNS = 1200
 """Pixel columns of a single lifetime."""
 STEP_COLUMNS = ("steps", "step_count", "episode_steps", "episode_step_count")
 """Columns that may count the steps of an experience; the first that a log has counts."""
-MEMORY_COLUMNS = ("memory_mb", "peak_memory_mb")
 """Columns that may hold the memory that an experience took, in MB."""
 
 
@@ -302,12 +302,10 @@ def _costs(passage: Passage) -> dict[str, TaskCost]:
 
 def _memory(passage: Passage) -> dict[str, float]:
     """Return task → maximum memory while it was learned."""
-    rows = passage.rows
-    column = next((name for name in MEMORY_COLUMNS if name in rows.columns and rows.schema[name].is_numeric()), None)
     maxima: dict[str, float] = {}
-    if column is None:
+    values = passage.column(*MEMORY_COLUMNS)
+    if values is None:
         return maxima
-    values = rows[column].cast(pl.Float64).fill_null(np.nan).to_numpy()
     for index, block in enumerate(passage.scenario.blocks):
         used = values[int(passage.row_starts[index]) : int(passage.row_starts[index + 1])]
         if block.mode == "learn" and not np.isnan(used).all():

@@ -84,7 +84,9 @@ class LifeBlock:
         self._take()
         opened = self._life.episodes_of(self.task)
         for params, seed in self._experiences():
-            self._episode = LivedEpisode(opened.begin(params, seed), self.learning, self.where, self._log_episode)
+            self._episode = LivedEpisode(
+                opened.begin(params, seed), self.learning, self.where, self._log_episode, self._timed
+            )
             yield self._episode
             self._episode.leave()
             self._episode = None
@@ -96,7 +98,8 @@ class LifeBlock:
     def dataset(self) -> Dataset:
         """Return the batches of the block, for the loop of a classification learner."""
         self._take()
-        dataset = Dataset(self._life.tasks[self.task], self._experiences(), self.mode, self._log_batch)
+        task, experiences = self._life.tasks[self.task], self._experiences()
+        dataset = Dataset(task, experiences, self.mode, self._log_batch, timed=self._timed)
         dataset.updates = self.learning
         return dataset
 
@@ -114,6 +117,9 @@ class LifeBlock:
                 f"{'dataset.next_batch()' if self.is_batches else 'block.episodes()'}",
                 file=self.where,
             )
+
+    def _timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return self._life.costs.timed("env_seconds", function)
 
     def _take(self) -> None:
         if self._taken:
@@ -151,17 +157,20 @@ class LifeBlock:
 
 Log = Callable[[Episode, bool], None]
 """Logs an episode, given whether it reached its end."""
+Timed = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Returns a function that is timed."""
 
 
 class LivedEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
     """One experience: `reset`, then `step` until it ends. A reset before the end is logged, as incomplete."""
 
-    def __init__(self, episode: Episode, learning: bool, where: str, log: Log) -> None:
+    def __init__(self, episode: Episode, learning: bool, where: str, log: Log, timed: Timed) -> None:
         super().__init__(episode)
         self.learning = learning
         self._episode = episode
         self._where = where
         self._log = log
+        self._reset, self._step = timed(episode.reset), timed(episode.step)
         self.begun = self.over = False
 
     def reset(
@@ -178,14 +187,14 @@ class LivedEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         if self.begun:
             self._log(self._episode, False)
         self.begun = True
-        observation, info = self._episode.reset()
+        observation, info = self._reset()
         return observation, info if self.learning else {}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take a step; in evaluation, without reward and info."""
         if not self.begun:
             raise LearnerError("step before reset", "call episode.reset() first", file=self._where)
-        observation, reward, terminated, truncated, info = self._episode.step(action)
+        observation, reward, terminated, truncated, info = self._step(action)
         if terminated or truncated:
             self.over = True
             self._log(self._episode, True)

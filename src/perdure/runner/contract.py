@@ -14,6 +14,7 @@ from perdure.learners.find import make_learner
 from perdure.learners.interface import Fingerprinted, Maker, Saved, SelfLed
 from perdure.log.contract import require
 from perdure.log.read import read
+from perdure.log.rules import COST_COLUMNS
 from perdure.runner.lifetime import lead, run_lifetime
 from perdure.scenario.compose import compose
 from perdure.scenario.model import Task
@@ -96,7 +97,7 @@ def _run(
         lead(run_lifetime(syllabus, folder, life, seed, learner=learner, states=states), learner)
     except PerdureError as problem:
         _broken(f"{name}: {problem}", problem)
-    return read(folder / life).experiences.drop("timestamp")
+    return read(folder / life).experiences.drop("timestamp", *COST_COLUMNS)
 
 
 def _check_saving(

@@ -23,6 +23,7 @@ from perdure.log.rules import TYPES
 from perdure.log.write.journal import Journal
 from perdure.results import to_plain
 from perdure.runner.block import LifeBlock
+from perdure.runner.costs import Costs
 from perdure.runner.resume import Checkpoint, States
 from perdure.runner.seeds import Seeds
 from perdure.scenario.model import FACTS, Fact, Scenario
@@ -169,6 +170,8 @@ class LiveRun:
         Label → task.
     measures
         Measures that are logged.
+    costs
+        Seconds and memory that are logged.
     """
 
     def __init__(
@@ -194,6 +197,7 @@ class LiveRun:
         self.step_limit = step_limit
         self.tasks = {task.label: task for task in self.scenario.tasks}
         self.measures = journal.measures
+        self.costs = Costs()
         self.tells = tells
         self._states = states
         self._progress = progress
@@ -242,7 +246,9 @@ class LiveRun:
             for index in range(self._blocks_done, len(self.scenario.blocks)):
                 block = self._open = LifeBlock(self, index)
                 self.freeze()
+                self.costs.settle()
                 yield block
+                self.costs.settle(block.learning)
                 block.finish()
                 if not block.learning and self._fingerprint() != self._frozen:
                     learned = any(before.mode == "learn" for before in self.scenario.blocks[:index])
@@ -294,9 +300,9 @@ class LiveRun:
         self, block: LifeBlock, params: Mapping[str, Any], values: Mapping[str, Any], *, complete: bool, last: bool
     ) -> None:
         """Write one experience, or an unfinished part of one, with the learner's own log info."""
+        self.costs.settle(block.learning)
         ask = getattr(self.learner, "log_info", None)
-        if callable(ask):
-            values = {**values, **ask()}
+        values = {**values, **self.costs.columns(), **(ask() if callable(ask) else {})}
         if self._columns is None:
             self._columns = (*self.measures, *(name for name in values if name not in self.measures))
         strange = [name for name in values if name not in self._columns]
@@ -318,6 +324,7 @@ class LiveRun:
             **columns,
         )
         self._rows += 1
+        self.costs.settle()
         if last:
             self._experiences += 1
             self._progress(self._experiences)
@@ -437,7 +444,7 @@ def _refuse_untold(life: LiveRun, learner: Any) -> None:
 def _lead_block(life: LiveRun, block: LifeBlock, learner: Any, last: Situation | None = None) -> Situation | None:
     """Take the learner through a block; return its situation. `last` is the one before, which it knows."""
     try:
-        return (_lead_batches if block.is_batches else _lead_episodes)(block, learner, life.freeze, last)
+        return (_lead_batches if block.is_batches else _lead_episodes)(block, learner, life, last)
     except (LearnerError, TaskError) as problem:
         raise problem.with_place(file=block.where) from problem
     except ValueError as problem:
@@ -451,15 +458,12 @@ def _lead_block(life: LiveRun, block: LifeBlock, learner: Any, last: Situation |
         ) from problem
 
 
-def _lead_episodes(
-    block: LifeBlock, learner: Any, freeze: Callable[[], None], last: Situation | None
-) -> Situation | None:
+def _lead_episodes(block: LifeBlock, learner: Any, life: LiveRun, last: Situation | None) -> Situation | None:
     situation = block.situation
     if situation != last:
-        _notify(learner, "block_started", situation)
-    freeze()  # only now: a learner may build its model when it first sees the spaces
-    act = learner.act
-    learn = _learning_method(learner) if block.learning else None
+        _notify(life, learner, "block_started", situation)
+    life.freeze()  # only now: a learner may build its model when it first sees the spaces
+    act, learn = _timed_methods(life, block, learner)
     for episode in block.episodes():
         observation, _ = episode.reset()
         observation = _read_only(observation)
@@ -473,17 +477,15 @@ def _lead_episodes(
             observation = following
             ended = terminated or truncated
     if block.changes_next:
-        _notify(learner, "block_ended", situation)
+        _notify(life, learner, "block_ended", situation)
     return situation
 
 
-def _lead_batches(
-    block: LifeBlock, learner: Any, freeze: Callable[[], None], last: Situation | None
-) -> Situation | None:
+def _lead_batches(block: LifeBlock, learner: Any, life: LiveRun, last: Situation | None) -> Situation | None:
     dataset = block.dataset()
     dataset.reset()
     situation: Situation | None = None
-    learn = _learning_method(learner) if block.learning else None
+    act, learn = _timed_methods(life, block, learner)
     done = False
     while not done:
         batch, done, info = dataset.next_batch()
@@ -493,27 +495,30 @@ def _lead_batches(
             described = {"inputs": shape, "outputs": info.get("outputs"), "classes": info.get("classes")}
             situation = replace(block.situation, **described).told(block.tells)  # classes are the task's
             if situation != last:
-                _notify(learner, "block_started", situation)
-            freeze()
-        predictions = learner.act(inputs)
+                _notify(life, learner, "block_started", situation)
+            life.freeze()
+        predictions = act(inputs)
         labels = dataset.get_labels(batch["id"], predictions)
         if labels is not None and learn is not None:
             learn(Answer(inputs, predictions, np.asarray(labels)))
     if situation is not None and block.changes_next:
-        _notify(learner, "block_ended", situation)
+        _notify(life, learner, "block_ended", situation)
     return situation
 
 
-def _learning_method(learner: Any) -> Callable[[Any], None] | None:
-    """Return the method `learn`; a learner without it is a fixed policy, which can be evaluated, too."""
-    method = getattr(learner, "learn", None)
-    return method if callable(method) else None
+def _timed_methods(
+    life: LiveRun, block: LifeBlock, learner: Any
+) -> tuple[Callable[[Any], Any], Callable[[Any], Any] | None]:
+    """Return `act` and, if the block is for learning, `learn`; a learner without it is a fixed policy."""
+    learn = getattr(learner, "learn", None) if block.learning else None
+    act = life.costs.timed("act_seconds", learner.act)
+    return act, life.costs.timed("learn_seconds", learn) if callable(learn) else None
 
 
-def _notify(learner: Any, event: str, situation: Situation) -> None:
+def _notify(life: LiveRun, learner: Any, event: str, situation: Situation) -> None:
     method = getattr(learner, event, None)
     if callable(method):
-        method(situation)
+        life.costs.timed("learn_seconds", method)(situation)
 
 
 def _read_only(observation: Any) -> Any:

@@ -97,6 +97,12 @@ def timed_learning(scenario: Scenario) -> Iterator[Site]:
         yield Site(LIFETIME, {"learned": learned})
 
 
+def evaluation(scenario: Scenario) -> Iterator[Site]:
+    """an evaluation"""
+    if any(block.mode != "learn" for block in scenario.blocks):
+        yield Site(LIFETIME, {})
+
+
 def stream(scenario: Scenario) -> Iterator[Site]:
     """learning without evaluations, as in a stream that is scored row by row before it is learned"""
     learned = scenario.where("learn")

@@ -57,7 +57,7 @@ class Dataset:
     """The batches of one block, in order, each with its predictions before the next.
 
     `experiences` may be endless or lazy; it is read one ahead, to know which batch is the last. `on_answer` is called
-    with every scored batch; the learner does not see the logged values.
+    with every scored batch; the learner does not see the logged values. `timed` wraps the drawing of examples.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class Dataset:
         on_answer: Callable[[Answered], None] = lambda _: None,
         *,
         kind: BatchTask | None = None,
+        timed: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda draw: draw,
     ) -> None:
         batch_task = kind or task_kind(task)
         if not isinstance(batch_task, BatchTask):
@@ -81,6 +82,7 @@ class Dataset:
         self._experiences = iter(experiences)
         self._upcoming = next(self._experiences, None)
         self._number = 0
+        self._drawn = timed(self._draw)
         self._was_reset = False
         self._open: _Batch | None = None
 
@@ -113,11 +115,11 @@ class Dataset:
             )
         if self._upcoming is None:
             raise self._refused(f"no batch is left after {self._number}", "stop where next_batch says done=True")
-        self._open = self._drawn(*self._upcoming)
+        self._open = drawn = self._drawn(*self._upcoming)
         self._upcoming = next(self._experiences, None)
         self._number += 1
-        batch = {"id": self._open.number, "inputs": self._open.inputs}
-        return batch, self._upcoming is None, dict(self._open.info)
+        batch = {"id": drawn.number, "inputs": drawn.inputs}
+        return batch, self._upcoming is None, dict(drawn.info)
 
     def get_labels(self, id: int, y_hat: Any) -> list[Any] | None:  # noqa: A002  (S003's name)
         """Submit one predicted label per example. Return the true ones, or None if updates are off."""
@@ -155,7 +157,7 @@ class Dataset:
     def _refused(self, what: str, fix: str) -> TaskError:
         return TaskError(what, fix, where=f"the dataset {self.task.label!r}")
 
-    def _drawn(self, values: Mapping[str, Any], seed: int) -> _Batch:
+    def _draw(self, values: Mapping[str, Any], seed: int) -> _Batch:
         params = self.settled(values)
         number = params[BATCH_SIZE.name]
         rng = np.random.default_rng(seed)

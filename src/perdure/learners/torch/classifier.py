@@ -252,6 +252,7 @@ class Classifier(ArrayLearner):
     def learn(self, experience: Answer) -> None:
         """Take `repeats` steps on this batch."""
         batch = self.batch(experience.inputs, experience.labels)
+        self.updates += self.repeats
         for _ in range(self.repeats):
             self.move(self.slopes(batch))
         self.remember(batch)
@@ -260,6 +261,12 @@ class Classifier(ArrayLearner):
         """Call `end` after a block of learning."""
         if situation.learning:
             self.end(situation)
+
+    def log_info(self) -> dict[str, int]:
+        """Return the number of parameters and updates, and the size of the memories."""
+        parameters = sum(weights.numel() for weights in self.network.parameters()) if self.network else 0
+        stored = sum(getattr(value, "stored_bytes", 0) for value in vars(self).values())
+        return {"parameters": parameters, "updates": self.updates, "stored_bytes": stored}
 
     def scores(self, batch: Batch) -> Tensor:
         """Return one score per example and output."""

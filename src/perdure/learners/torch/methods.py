@@ -54,6 +54,11 @@ class Memory:
             self._stored[name][places[stored]] = column[stored]  # of two with the same place, the later stays
         self.seen += count
 
+    @property
+    def stored_bytes(self) -> int:
+        """Size of the stored examples."""
+        return sum(column.nbytes for column in self.all().values())
+
     def draw(self, number: int, rng: np.random.Generator) -> dict[str, npt.NDArray[np.generic]]:
         """Draw `number` examples with replacement."""
         chosen = rng.integers(len(self), size=number)
@@ -480,6 +485,7 @@ class PackNet(Classifier):
             for chosen in np.array_split(order, max(len(order) // 32, 1)):
                 batch = Batch.of({name: column[chosen] for name, column in sample.items()}, self.device)
                 self.move(self.slopes(batch))
+                self.updates += 1
         self._block = Memory(self.examples)
 
     def _chosen(self, name: str, owner: Tensor) -> Tensor:

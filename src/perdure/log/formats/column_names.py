@@ -14,7 +14,7 @@ import msgspec
 
 from perdure.errors import LogError, closest, nearest
 from perdure.log.read import Options
-from perdure.log.rules import STANDARD_COLUMNS
+from perdure.log.rules import COST_COLUMNS, MEMORY_COLUMNS, STANDARD_COLUMNS
 from perdure.text import join_names
 
 Shape = Literal["long", "wide", "triplets", "tagged", "stream"]
@@ -86,7 +86,7 @@ _NUMBERS = (
     *("episode_id", "index", "idx", "id", "row", "row_id", "level_0", "block", "block_id", "task_id", "task_idx"),
     *("task_index", "task_num", "task_number"),
 )
-_MEMORY = ("memory", "memory_mb", "peak_memory_mb")
+_MEMORY = ("memory", *MEMORY_COLUMNS, *COST_COLUMNS)
 _SPENT = (
     *("tokens", "total_tokens", "input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"),
     *("cost", "costs", "cost_usd", "usd", "price"),
