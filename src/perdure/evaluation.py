@@ -157,13 +157,14 @@ class PreparedProtocol(Tabular, Struct, frozen=True, eq=False, dict=True):
         if self.in_part or not score or not finished:
             return Evaluation(self, tuple(results))
         from perdure.gather.survey import survey
-        from perdure.reports import thin_lifetime, write_report
+        from perdure.reports.thinned import thin_lifetime
+        from perdure.reports.write import report
         from perdure.stats.groups import groups
 
         scored = survey(finished, settings=self.settings, look=thin_lifetime, learning=True)
         page = Path(self.into) / _REPORT
         if any(result.lived for result in results) or not page.exists():
-            write_report(scored, page, title=f"{self.name}: {join_words(self.titles)}")
+            report(scored, page, title=f"{self.name}: {join_words(self.titles)}")
         return Evaluation(self, tuple(results), GroupedSurvey(scored, groups(scored)), str(page))
 
 

@@ -58,12 +58,11 @@ def report(
     import shlex
     import sys
 
-    from perdure import api
     from perdure.log.places import as_text
-    from perdure.reports.write import form_of
+    from perdure.reports import write
 
     with progress_bar(quiet) as progress:
-        written = api.report(
+        written = write.report(
             logs,
             to,
             experts=experts or (),
@@ -79,7 +78,7 @@ def report(
     if json:
         emit_json(written.as_json(), json)
     if not quiet and json != "-":
-        if form_of(to, form) == "report":
+        if write.form_of(to, form) == "report":
             for line in written.answers:
                 say(line)
         say(str(to), fold=False)

@@ -48,13 +48,6 @@ def words_of(metric: str, bar: Threshold | None = None) -> VerdictWords:
     return (METRICS.get(metric).words if metric in METRICS else None) or _PLAIN
 
 
-def verdict_words() -> tuple[str, ...]:
-    """Return the words of the verdicts of Perdure's metrics; custom metrics may have others."""
-    declared = (one.words for one in METRICS if one.words and not one.words.of_change)
-    either = dict.fromkeys(word for one in (*declared, _PLAIN) for word in (one.better, one.worse))
-    return (*_OF_CHANGE, *either, _OPEN)
-
-
 def rule_of(preset: str) -> str:
     """Return the rule by which a preset gives verdicts."""
     return RULE if preset == STANDARD else (_PAPERS if decides(preset) else _UNDECIDED).format(preset=preset)

@@ -70,7 +70,7 @@ class Failures(Struct):
         """Report a failure; return False if the `left` lifetimes not yet started would fail the same way."""
         self.by_id[job.id] = why
         self.work.tell(Event("failed", job.id, slot, done, why))
-        if done < _first_block(job):
+        if done < (job.syllabus.scenario.blocks[0].length or 1):
             self._early[re.sub(r"\d+", "#", why.replace(job.id, ""))] += 1
         else:
             self._hope = True
@@ -85,11 +85,7 @@ class Failures(Struct):
 
     def note_progress(self, job: Job, done: int) -> None:
         """Record that a lifetime has completed `done` experiences."""
-        self._hope = self._hope or done >= _first_block(job)
-
-
-def _first_block(job: Job) -> int:
-    return job.syllabus.scenario.blocks[0].length or 1
+        self._hope = self._hope or done >= (job.syllabus.scenario.blocks[0].length or 1)
 
 
 Engine = Callable[[Sequence[Job], Work], dict[str, str]]
