@@ -332,23 +332,9 @@ class Group(Tabular, Struct, frozen=True):
     def table(self) -> pl.DataFrame:
         """Return one row per metric: estimate, interval, verdict and p, or the reason for a missing value."""
         kinds = {"metric": pl.String(), "n": pl.Int64(), **dict.fromkeys(("mean", "sd", "low", "high"), pl.Float64())}
-        rows = [
-            (
-                one.metric,
-                one.n,
-                one.mean,
-                one.sd,
-                one.low,
-                one.high,
-                one.verdict,
-                one.word,
-                one.p,
-                None if one.n else one.lacking,
-            )
-            for one in self
-        ]
-        more = {"verdict": pl.String(), "word": pl.String(), "p": pl.Float64(), "why": pl.String()}
-        return pl.DataFrame(rows, schema={**kinds, **more}, orient="row")
+        kinds |= {"verdict": pl.String(), "word": pl.String(), "p": pl.Float64()}
+        rows = [{**{name: getattr(one, name) for name in kinds}, "why": None if one.n else one.lacking} for one in self]
+        return pl.DataFrame(rows, schema={**kinds, "why": pl.String()})
 
     @property
     def excluded(self) -> tuple[LeftOutLifetime, ...]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
 
 from msgspec import Struct, field
 
@@ -107,15 +106,10 @@ def engine(name: str) -> Engine:
     """Return the engine of this name."""
     if name not in ENGINES:
         raise UnknownNameError("engine", name, ENGINES)
-    run: Engine = _load(ENGINES[name])
+    run: Engine = resolve_name(ENGINES[name])
     return run
 
 
 def engine_check(name: str) -> Check | None:
     """Return the engine's own check of a plan, if it has one."""
-    return _load(CHECKS[name]) if name in CHECKS else None
-
-
-def _load(path: str) -> Any:
-    module, _, function = path.partition(":")
-    return getattr(import_module(module), function)
+    return resolve_name(CHECKS[name]) if name in CHECKS else None
