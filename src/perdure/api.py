@@ -50,7 +50,8 @@ def compare(
 ) -> Comparisons:
     """Compare systems: which one ends up better, by how much, and whether the difference is significant.
 
-    All systems are measured on the same scale, and none relative to its own experts.
+    A system is one learner, whose lifetimes are a sample. All systems are measured on the same scale, and none relative
+    to its own experts. `Comparisons.table` has the numbers, and each of its comparisons an `answer` in words.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def compare(
     settings
         Settings made before.
     baseline
-        System that the others are compared with. By default the last.
+        Name of the system that the others are compared with. By default the last, in the order of `logs`.
     scenario_types
         Compare the scenario types of each learner with each other instead.
     paired
@@ -220,7 +221,7 @@ def plan(
     experts_per_task
         Number of experts per task. By default 5.
     expert_sd
-        Spread between experts, in standard deviations of lifetimes. Only without a pilot.
+        Standard deviation of experts, as a multiple of that of lifetimes. Only without a pilot.
     tasks
         Number of tasks with experts, for `expert_sd` and `detect` without a pilot.
     seed

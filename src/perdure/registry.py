@@ -33,7 +33,7 @@ class Registry(Generic[T]):
         return f"Registry({self.kind!r}, {len(self._things)} known)"
 
     def add(self, name: str, entry: T) -> T:
-        """Register `thing` under `name`. Refuse a name that is taken."""
+        """Register `entry` under `name`. Refuse a name that is taken."""
         if not isinstance(self._things.get(name, _Deferred()), _Deferred):
             raise PerdureError(f"{self.kind} {name!r} is registered twice", "give one of them another name")
         self._things[name] = entry

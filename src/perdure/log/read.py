@@ -338,7 +338,7 @@ def refuse_overwriting(target: str | os.PathLike[str], inputs: Iterable[str | os
 
 
 def _is_read(file: Path, source: str | os.PathLike[str]) -> bool:
-    """Return whether a file is read if `given` is: it is that file, or a log below it, or part of such a log."""
+    """Return whether a file is read if `source` is: it is that file, or a log below it, or part of such a log."""
     try:
         top = Path(os.path.realpath(locate(source)))
     except LogError:  # reading it reports the problem

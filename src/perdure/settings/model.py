@@ -93,7 +93,8 @@ class Settings(msgspec.Struct, frozen=True):
     noise
         Standard deviation of noise that is added to the learner's values.
     columns
-        Perdure's column name → the name in a table of your own.
+        Perdure's column name → the name in a table of your own. Names: ``task_name``, ``block_type``, ``block_num``,
+        ``exp_num``, ``lifetime``, ``learner``, ``seed``.
     shape
         Layout of a table, if its header does not show it.
     unverified

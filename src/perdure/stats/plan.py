@@ -1,4 +1,4 @@
-"""Plan an evaluation: the lifetimes of one learner or two, their experts, and the cost of both."""
+"""The result of planning: lifetimes of one learner or two by an effect in sd, and the cost of both."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ class Tag(msgspec.Struct, frozen=True):
 
 
 def tags_of(names: Iterable[str], templates: Mapping[str, str]) -> dict[str, Tag]:
-    """Return the meaning of each name that is a tag, by the custom patterns in `given`, else by known ones."""
+    """Return the meaning of each name that is a tag, by the custom patterns in `templates`, else by known ones."""
     return {name: tag for name in names if (tag := _tag_of(name, templates)) is not None}
 
 
