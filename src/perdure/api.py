@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from perdure.errors import LogError, PerdureError, ProtocolError, ScenarioError, UnknownNameError
 from perdure.gather.model import ScoredLifetime, Survey
 from perdure.settings import Settings, settings_from
+from perdure.settings.model import SettingsByName
 from perdure.settings.presets import FRAMEWORK_2019
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from perdure.runner.protocol import Protocol
     from perdure.scenario.lint import LintReport
     from perdure.scenario.syllabus import Syllabus
-    from perdure.settings.model import SettingsByName
     from perdure.stats.correlate import Correlations
     from perdure.stats.groups import GroupedSurvey
     from perdure.stats.plan import Plan

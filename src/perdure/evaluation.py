@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from perdure.errors import PerdureError, UnknownNameError
+from perdure.gather.model import Survey
 from perdure.lazy import pl
 from perdure.metrics.declare import METRICS
 from perdure.results import Tabular
 from perdure.runner.engines import Tell
+from perdure.runner.protocol import Protocol
 from perdure.runner.runner import PreparedRun, RunResult
 from perdure.scenario.lint import LintReport
 from perdure.settings import Settings
 from perdure.settings.presets import STANDARD
 from perdure.stats.groups import GroupedSurvey
+from perdure.stats.model import Group
 from perdure.text import join_words, plural
-
-if TYPE_CHECKING:
-    from perdure.gather.model import Survey
-    from perdure.runner.protocol import Protocol
-    from perdure.stats.model import Group
-
 
 _REPORT = "report.html"
 

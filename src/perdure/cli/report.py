@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from perdure.cli.options import Experts, ForSpreadsheets, Json, Logs, Quiet, emit_json, progress_bar, with_settings
 from perdure.cli.terminal import leave, say
-
-if TYPE_CHECKING:
-    from perdure.settings import Settings
-
+from perdure.settings import Settings
 
 EXAMPLE = "perdure report logs --to report.html"
 

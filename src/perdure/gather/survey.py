@@ -36,12 +36,12 @@ from perdure.metrics.declare import METRICS, Threshold
 from perdure.metrics.score import Score, Scorer
 from perdure.scenario.model import Task
 from perdure.settings import OPTIONS, Settings, settings_from
+from perdure.settings.model import SettingsByName
 from perdure.settings.presets import STANDARD
 from perdure.text import plural
 
 if TYPE_CHECKING:
     from perdure.gather.score_files import ScoreFile
-    from perdure.settings.model import SettingsByName
 
 
 Place = str | os.PathLike[str]

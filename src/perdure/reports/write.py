@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import Literal, Unpack
 
 from perdure import files
 from perdure.errors import PerdureError, UnknownNameError
@@ -18,12 +18,10 @@ from perdure.reports.data import gather
 from perdure.reports.model import Report, report_of
 from perdure.reports.paper import combine_tables, latex_document, markdown_document, paper_tables
 from perdure.settings import Settings, settings_from
+from perdure.settings.model import SettingsByName
 from perdure.stats.groups import group_survey
 from perdure.stats.pairing import Want
 from perdure.tables import escape_latex, escape_markdown
-
-if TYPE_CHECKING:
-    from perdure.settings.model import SettingsByName
 
 Form = Literal["report", "table", "methods"]
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from perdure.metrics import METRICS
-from perdure.metrics.declare import VerdictWords
+from perdure.metrics.declare import Threshold, VerdictWords
 from perdure.metrics.presets import PRESETS
 from perdure.settings.presets import STANDARD
 from perdure.text import interval, join_words, number, p_words, percent, plural
 
 if TYPE_CHECKING:
-    from perdure.metrics.declare import Threshold
     from perdure.stats.compare import Comparison, Difference
     from perdure.stats.model import Decision, Verdict
 
