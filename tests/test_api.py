@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import perdure
-from perdure import api
 from perdure.settings import Settings
+from perdure.settings.model import SettingsByName
 
 PUBLIC = {name: getattr(perdure, name) for name in perdure.__all__}
 FUNCTIONS = [name for name, item in PUBLIC.items() if inspect.isfunction(item)]
@@ -49,7 +49,7 @@ def test_the_docstring_of_a_class_has_one_entry_per_field(name: str) -> None:
 
 
 def test_every_setting_can_be_given_by_name() -> None:
-    assert set(api.SettingsByName.__annotations__) == set(Settings.__struct_fields__) - {"measures", "origins"}
+    assert set(SettingsByName.__annotations__) == set(Settings.__struct_fields__) - {"measures", "origins"}
 
 
 def test_a_setting_by_name_is_the_same_as_in_settings_and_a_misspelt_one_offers_the_nearest() -> None:

@@ -12,10 +12,7 @@ from .api import lint as lint
 from .api import lint_protocol as lint_protocol
 from .api import plan as plan
 from .api import prepare_protocol as prepare_protocol
-from .api import report as report
 from .api import run as run
-from .api import score as score
-from .api import survey as survey
 from .classic.learnkit_writer import write_learnkit as write_learnkit
 from .curves.arrays import smooth as smooth
 from .curves.model import Curve as Curve
@@ -29,6 +26,8 @@ from .evaluation import Evaluation as Evaluation
 from .evaluation import PreparedProtocol as PreparedProtocol
 from .evaluation import ProtocolLint as ProtocolLint
 from .gather.model import Survey as Survey
+from .gather.survey import score as score
+from .gather.survey import survey as survey
 from .log.accuracy_matrix import AccuracyMatrix as AccuracyMatrix
 from .log.accuracy_matrix import MatrixLifetime as MatrixLifetime
 from .log.formats.matrix import matrix_lifetime as matrix_lifetime
@@ -53,6 +52,7 @@ from .reports.figures import FigureView as FigureView
 from .reports.figures import save_figure as save_figure
 from .reports.model import Report as Report
 from .reports.svg import Figure as Figure
+from .reports.write import report as report
 from .runner.lifetime import LiveRun as LiveRun
 from .runner.lifetime import run_lifetime as run_lifetime
 from .runner.runner import PreparedRun as PreparedRun

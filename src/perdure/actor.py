@@ -14,8 +14,8 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 _PREFIX = "perdure-actor-"
@@ -54,8 +54,7 @@ class Actor:
         os.environ.update(variables)
         if os.path.isdir(folder):  # a copied checkout, or a shared drive
             os.chdir(folder)
-        module, _, name = maker.partition(":")
-        return getattr(import_module(module), name)(self._root, *pickle.loads(arguments))
+        return resolve_name(maker)(self._root, *pickle.loads(arguments))
 
 
 def _remove_abandoned() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,192 +13,27 @@ from msgspec.structs import replace
 from perdure.errors import LogError, PerdureError, ProtocolError, ScenarioError, UnknownNameError
 from perdure.gather.model import ScoredLifetime, Survey
 from perdure.settings import Settings, settings_from
+from perdure.settings.model import SettingsByName
 from perdure.settings.presets import FRAMEWORK_2019
 
 if TYPE_CHECKING:
-    from perdure.curves.model import Preparation
     from perdure.evaluation import Evaluation, PreparedProtocol, ProtocolLint
-    from perdure.gather.survey import Frame, Source
-    from perdure.gather.worker import CurveHook
+    from perdure.gather.survey import Source, Sources
     from perdure.log.problem import Check
     from perdure.metrics.declare import Metric
-    from perdure.metrics.score import Score
     from perdure.reports.figures import FigureView, Size
-    from perdure.reports.model import Report
     from perdure.reports.svg import Figure
-    from perdure.reports.write import Form
     from perdure.runner.engines import Tell
     from perdure.runner.plan import Shard
     from perdure.runner.protocol import Protocol
     from perdure.scenario.lint import LintReport
     from perdure.scenario.syllabus import Syllabus
-    from perdure.settings.model import Baseline
     from perdure.stats.correlate import Correlations
     from perdure.stats.groups import GroupedSurvey
     from perdure.stats.plan import Plan
     from perdure.stats.systems import Comparisons
 
-    Sources: TypeAlias = Source | Sequence[Source] | Frame
     Logs: TypeAlias = Survey | Sources
-
-
-class SettingsByName(TypedDict, total=False):
-    """The fields of `Settings`, for calls that give settings by name."""
-
-    preset: str
-    measure: str | Mapping[str, str] | None
-    measure_for: Mapping[str, str]
-    prep: Preparation | None
-    metrics: str | Sequence[str]
-    aggregate: Literal["mean", "median"]
-    expert_average: Literal["metrics", "time"]
-    weights: Mapping[str, float]
-    learned: Mapping[str, float]
-    variants: Literal["name", "params", "agnostic"] | None
-    lower_is_better: bool | None
-    scale: Literal["task", "run", "none"] | None
-    bounds: Mapping[str, tuple[float, float]] | None
-    window: Literal["flat", "hanning", "hamming", "bartlett", "blackman", "none"] | None
-    width: float | None
-    smooth_evaluation: bool | None
-    clamp: bool | None
-    noise: float | None
-    columns: Mapping[str, str]
-    shape: Literal["long", "wide", "triplets", "stream"] | None
-    unverified: bool
-    max_unpacked: float
-    rows: Literal["evaluated", "learned"] | None
-    unit: Literal["percent", "fraction", "raw"] | None
-    as_given: bool
-    random_init: Baseline | None
-    joint: Baseline | str | os.PathLike[str] | None
-    group: str | None
-    pool: bool
-    level: float
-    margins: Mapping[str, float]
-
-
-def survey(
-    logs: Sources,
-    experts: Sources = (),
-    settings: Settings | None = None,
-    *,
-    look: CurveHook | None = None,
-    learning: bool = True,
-    jobs: int | None = None,
-    engine: Literal["local", "ray"] = "local",
-    address: str | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    **by_name: Unpack[SettingsByName],
-) -> Survey:
-    """Score every lifetime at or below `logs` in the same way.
-
-    A lifetime that cannot be read is left out, with the reason in `Survey.left_out`.
-
-    Parameters
-    ----------
-    logs
-        Paths of logs, folders, tables, accuracy matrices or files of scores; lifetimes; a data frame; or an array.
-    experts
-        Logs of single-task experts. A run folder brings its own.
-    settings
-        Settings made before, for example by `settings_for`.
-    look
-        Function of the curves of each lifetime; `Survey` keeps its result.
-    learning
-        Keep the learning curves, by which `compare` measures how much and how fast learners learn.
-    jobs
-        Number of processes. By default one per core, and one for a few lifetimes.
-    engine
-        Score in processes on this machine, or on a Ray cluster.
-    address
-        Address of the Ray cluster. By default `RAY_ADDRESS`, or a cluster started on this machine.
-    progress
-        Called with the number of lifetimes that are done and the number of all.
-    **by_name
-        Fields of `Settings`, for example ``measure="reward"`` or ``preset="l2metrics-3.1"``.
-
-    Returns
-    -------
-    Survey
-        The score of each lifetime, in the order in which they were given.
-
-    Raises
-    ------
-    LogError
-        If no lifetime can be scored.
-    PerdureError
-        If a setting is unknown or does not fit.
-
-    Examples
-    --------
-    >>> survey = perdure.survey("logs", measure="accuracy")
-    >>> len(survey)
-    8
-    >>> survey.table().columns[:3]
-    ['lifetime', 'learner', 'seed']
-
-    `groups` gives means, intervals and verdicts over the lifetimes of each learner:
-
-    >>> group = perdure.groups(survey)[0]
-    >>> estimate = group.estimates["performance_maintenance"]
-    >>> estimate.word in ("gains", "keeps", "loses", "forgets", "undecided")
-    True
-    """
-    from perdure.gather.survey import survey as score_all
-
-    chosen = settings_from(settings, survey, **by_name)
-    return score_all(
-        logs,
-        experts,
-        chosen,
-        look=look,
-        learning=learning,
-        jobs=jobs,
-        engine=engine,
-        address=address,
-        progress=progress,
-    )
-
-
-def score(
-    log: Source | Frame, experts: Sources = (), settings: Settings | None = None, **by_name: Unpack[SettingsByName]
-) -> Score:
-    """Score one lifetime: compute every metric of the preset.
-
-    Parameters
-    ----------
-    log
-        Path of a log, a `Lifetime`, an accuracy matrix or a data frame that holds one lifetime. Use `survey` for
-        several.
-    experts
-        Logs of single-task experts. Needed for relative performance and sample efficiency.
-    settings
-        Settings made before, for example by `settings_for`.
-    **by_name
-        Fields of `Settings`, for example ``measure="reward"`` or ``window="none"``.
-
-    Returns
-    -------
-    Score
-        A value, or the reason why there is none, for each metric.
-
-    Raises
-    ------
-    LogError
-        If the log cannot be read or fails verification.
-    PerdureError
-        If it holds several lifetimes, or a setting is unknown.
-
-    Examples
-    --------
-    >>> score = perdure.score("logs/naive-0", measure="accuracy", window="none")
-    >>> score.value("performance_maintenance") < 0  # it forgets
-    True
-    """
-    from perdure.gather.survey import score as score_one
-
-    return score_one(log, experts, settings_from(settings, score, **by_name))
 
 
 def compare(
@@ -215,7 +50,8 @@ def compare(
 ) -> Comparisons:
     """Compare systems: which one ends up better, by how much, and whether the difference is significant.
 
-    All systems are measured on the same scale, and none relative to its own experts.
+    A system is one learner, whose lifetimes are a sample. All systems are measured on the same scale, and none relative
+    to its own experts. `Comparisons.table` has the numbers, and each of its comparisons an `answer` in words.
 
     Parameters
     ----------
@@ -226,7 +62,7 @@ def compare(
     settings
         Settings made before.
     baseline
-        System that the others are compared with. By default the last.
+        Name of the system that the others are compared with. By default the last, in the order of `logs`.
     scenario_types
         Compare the scenario types of each learner with each other instead.
     paired
@@ -385,7 +221,7 @@ def plan(
     experts_per_task
         Number of experts per task. By default 5.
     expert_sd
-        Spread between experts, in standard deviations of lifetimes. Only without a pilot.
+        Standard deviation of experts, as a multiple of that of lifetimes. Only without a pilot.
     tasks
         Number of tasks with experts, for `expert_sd` and `detect` without a pilot.
     seed
@@ -492,14 +328,14 @@ def estimate_cost(
     """
     from perdure.runner.plan import RunPlan
     from perdure.runner.protocol import read_protocols
-    from perdure.stats.plan import cost_of, timed_in
+    from perdure.stats.plan import cost_of, readable_lifetimes, seconds_per_experience
 
     most = max((metric.lifetimes or 0 for metric in plan.metrics.values()), default=0)
     chosen = read_protocols(os.fspath(protocol))[0].with_lifetimes(lifetimes or most or plan.exact or plan.rule)
     jobs = RunPlan(chosen.with_experts(chosen.experts if experts is None else experts))
     lengths = [job.experiences for job in jobs.lives], [job.experiences for job in jobs.experts]
     logs = (pilot,) if isinstance(pilot, str | os.PathLike) else pilot
-    return replace(plan, cost=cost_of(*lengths, timed_in(logs), machines))
+    return replace(plan, cost=cost_of(*lengths, seconds_per_experience(readable_lifetimes(logs)), machines))
 
 
 def lint(
@@ -793,83 +629,6 @@ def run(
     return prepared.run(tell, score=score)
 
 
-def report(
-    logs: Logs,
-    to: str | os.PathLike[str] = "report.html",
-    *,
-    experts: Sources = (),
-    settings: Settings | None = None,
-    title: str | None = None,
-    form: Form | None = None,
-    baseline: str | None = None,
-    paired: Literal["auto", "yes", "no"] = "auto",
-    command: str = "",
-    for_spreadsheets: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-    **by_name: Unpack[SettingsByName],
-) -> Report:
-    """Write a report, a table for a paper, or a statement of methods.
-
-    Parameters
-    ----------
-    logs
-        Logs, or a survey. A survey has figures only if it was made with ``look=perdure.reports.thin_lifetime``.
-    to
-        Output file. A report: .html, .md, .json; a paper's table: .tex, .csv; a statement of methods: .txt.
-    experts
-        Logs of single-task experts.
-    settings
-        Settings made before.
-    title
-        Title of the report, or caption of the table.
-    form
-        ``"report"``, ``"table"`` or ``"methods"``, if the suffix does not decide.
-    baseline
-        Method that the others are compared with. By default the last.
-    paired
-        Whether to pair lifetimes that have the same seed and task order.
-    command
-        Command to show in the provenance.
-    for_spreadsheets
-        Escape text in a .csv that a spreadsheet would run as a formula.
-    progress
-        Called with the number of lifetimes that are done and the number of all.
-    **by_name
-        Fields of `Settings`.
-
-    Returns
-    -------
-    Report
-        The content of the report, as data.
-
-    Raises
-    ------
-    PerdureError
-        If the suffix does not fit the form, or the file cannot be written.
-
-    Examples
-    --------
-    >>> report = perdure.report("logs", "report.md", title="Replay and naive")
-    >>> report.answers[0]
-    '4 lifetimes of replay cannot rule out that up to 53 % collapse; on average replay ends ...'
-    """
-    from perdure.reports.write import write_report
-
-    return write_report(
-        logs,
-        to,
-        experts=experts,
-        settings=settings_from(settings, report, **by_name),
-        title=title,
-        form=form,
-        baseline=baseline,
-        paired=paired,
-        command=command,
-        for_spreadsheets=for_spreadsheets,
-        progress=progress,
-    )
-
-
 def figure(
     kind: str,
     logs: GroupedSurvey | Source | Sequence[Source],
@@ -919,14 +678,15 @@ def figure(
     '<svg'
     """
     from perdure.reports.data import gather
-    from perdure.reports.figures import draw
+    from perdure.reports.figures import canvas_of, figure_kind
     from perdure.stats.groups import GroupedSurvey
 
+    chosen, canvas = figure_kind(kind), canvas_of(size, title)
     if isinstance(logs, Survey):
         raise PerdureError("a survey has no curves to draw", "give the logs, or the result of perdure.reports.gather")
     if not isinstance(logs, GroupedSurvey):
         logs = gather(logs, experts, settings_from(settings, figure, **by_name))
-    return draw(kind, logs, view, size=size, title=title)
+    return chosen.draw(logs, view, canvas)
 
 
 def check(log: str | os.PathLike[str], settings: Settings | None = None, **by_name: Unpack[SettingsByName]) -> Check:
@@ -1068,6 +828,8 @@ def export(
 
 def _surveyed(logs: Logs, experts: Sources, settings: Settings) -> Survey:
     """Score `logs`, or return the survey. Metrics given by name restrict what is shown, not what is tested."""
+    from perdure.gather.survey import survey
+
     return logs if isinstance(logs, Survey) else survey(logs, experts, settings.replace(metrics=settings.files))
 
 

@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from perdure.errors import PerdureError, UnknownNameError
+from perdure.gather.model import Survey
 from perdure.lazy import pl
 from perdure.metrics.declare import METRICS
 from perdure.results import Tabular
 from perdure.runner.engines import Tell
+from perdure.runner.protocol import Protocol
 from perdure.runner.runner import PreparedRun, RunResult
 from perdure.scenario.lint import LintReport
 from perdure.settings import Settings
 from perdure.settings.presets import STANDARD
 from perdure.stats.groups import GroupedSurvey
+from perdure.stats.model import Group
 from perdure.text import join_words, plural
-
-if TYPE_CHECKING:
-    from perdure.gather.model import Survey
-    from perdure.runner.protocol import Protocol
-    from perdure.stats.model import Group
-
 
 _REPORT = "report.html"
 
@@ -157,13 +154,14 @@ class PreparedProtocol(Tabular, Struct, frozen=True, eq=False, dict=True):
         if self.in_part or not score or not finished:
             return Evaluation(self, tuple(results))
         from perdure.gather.survey import survey
-        from perdure.reports import thin_lifetime, write_report
+        from perdure.reports.thinned import thin_lifetime
+        from perdure.reports.write import report
         from perdure.stats.groups import groups
 
         scored = survey(finished, settings=self.settings, look=thin_lifetime, learning=True)
         page = Path(self.into) / _REPORT
         if any(result.lived for result in results) or not page.exists():
-            write_report(scored, page, title=f"{self.name}: {join_words(self.titles)}")
+            report(scored, page, title=f"{self.name}: {join_words(self.titles)}")
         return Evaluation(self, tuple(results), GroupedSurvey(scored, groups(scored)), str(page))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from functools import cache
-from importlib import import_module
 from importlib.metadata import entry_points
+from pkgutil import resolve_name
 from typing import Any, Generic, TypeVar
 
 from perdure.errors import PerdureError, UnknownNameError
@@ -33,7 +33,7 @@ class Registry(Generic[T]):
         return f"Registry({self.kind!r}, {len(self._things)} known)"
 
     def add(self, name: str, entry: T) -> T:
-        """Register `thing` under `name`. Refuse a name that is taken."""
+        """Register `entry` under `name`. Refuse a name that is taken."""
         if not isinstance(self._things.get(name, _Deferred()), _Deferred):
             raise PerdureError(f"{self.kind} {name!r} is registered twice", "give one of them another name")
         self._things[name] = entry
@@ -89,8 +89,7 @@ class Registry(Generic[T]):
     def _load(self, name: str) -> T:
         entry = self._things[name]
         if isinstance(entry, _Deferred):
-            module, _, attribute = entry.partition(":")
-            entry = self._things[name] = getattr(import_module(module), attribute)
+            entry = self._things[name] = resolve_name(entry)
         return entry
 
     def _read_plugins(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from perdure.reports import write_report
+from perdure import report as write_report
 from perdure.stats.groups import GroupedSurvey
 
 GatherRun = Callable[..., GroupedSurvey]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import perdure
-from perdure.reports import write_report
+from perdure import report as write_report
 from perdure.reports.data import gather, table_metrics
 from perdure.reports.model import report_of
 from perdure.reports.write import as_text

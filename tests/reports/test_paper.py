@@ -15,8 +15,8 @@ from tests.reports.conftest import write_life
 
 import perdure
 from perdure import PerdureError
+from perdure import report as write_report
 from perdure.errors import UnknownNameError
-from perdure.reports import write_report
 from perdure.reports.data import gather
 from perdure.reports.paper import combine_tables, latex_document, markdown_document, paper_tables
 from perdure.stats.groups import GroupedSurvey

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from perdure import report as write_report
 from perdure.errors import NotALogError, PerdureError
-from perdure.reports import gather, report_of, write_report
+from perdure.reports import gather, report_of
 from perdure.reports.formats.html import html, json_for_script
 from perdure.reports.formats.text import latex, markdown
 from perdure.reports.methods import checklist
@@ -364,8 +365,8 @@ def test_gathering_loads_no_drawing_library() -> None:
 def test_a_lifetime_of_a_hundred_thousand_experiences_travels_in_few_bytes() -> None:
     from functools import partial
 
+    from perdure import figure as draw
     from perdure.reports import gather, thin_lifetime
-    from perdure.reports.figures import draw
     from perdure.scenario.model import Block, Scenario
     from perdure.simulate import IdealLearner
     from perdure.simulate import lifetime as lived

@@ -9,10 +9,10 @@ import pytest
 from tests.command import run_command
 
 import perdure
+from perdure import figure as draw
 from perdure.gather.model import Survey
 from perdure.gather.survey import survey
 from perdure.metrics.presets import PRESETS
-from perdure.reports.figures import draw
 from perdure.reports.tables import capabilities as table
 from perdure.settings import Settings
 from perdure.stats.capabilities import CAPABILITIES, Capability, capabilities

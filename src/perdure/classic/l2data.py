@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from perdure import files
 from perdure.classic.framework2019 import PREP, moving_average
 from perdure.classic.learnkit_writer import tree_of, write_tree
-from perdure.curves.experts import Experts, expert_log, read_experts
+from perdure.curves.experts import Experts, expert_log, read_experts, stated_saturations
 from perdure.errors import LogError, NotALogError, WriteError
 from perdure.gather.find import find_lifetimes
 from perdure.gather.worker import read_own_experts
@@ -104,7 +104,7 @@ def write_run(run: Path, folder: Path, protocol: Mapping[str, str]) -> Written:
     complete = tuple(expert for expert in experts.lifetimes if expert.complete is not False)
     stated, left_out = saturations(replace(experts, lifetimes=complete))
     file = taskinfo_file(folder)
-    known = stated_in(file)
+    known = {task.lower(): value for task, value in stated_saturations(file).items()} if file.exists() else {}
     changed = [task for task, value in stated.items() if known.get(task) != value]
     written: list[Path] = []
     for tree, text in _trees(folder / "logs"):
@@ -208,29 +208,12 @@ def _saturation(expert: Lifetime, measure: str | None, settled: Settled) -> tupl
     return log.task, -best if direction == "lower" else best
 
 
-def stated_in(file: Path) -> dict[str, float]:
-    """Return the saturations in a file, by task in lower case; an empty dict if there is no file."""
-    if not file.exists():
-        return {}
-    return {task.lower(): value for task, value in _object_in(file).items()}
-
-
-def _object_in(file: Path) -> dict[str, float]:
-    try:
-        known = files.parse_json(files.read_text(file, files.HEADER_LIMIT))
-    except (OSError, ValueError) as problem:
-        raise LogError(f"cannot be read as JSON ({problem})", "repair it, or move it away", file=file) from problem
-    if not isinstance(known, dict):
-        raise LogError("holds no object of tasks", "repair it, or move it away", file=file)
-    return known
-
-
 def write_taskinfo(stated: dict[str, float], file: Path, *, replacing: bool = False) -> dict[str, float]:
     """Write saturations to `file`, keep those of other tasks in it, and return all of them.
 
     Another value of the same task is refused, because lifetimes may have been scored with it, unless `replacing`.
     """
-    known = _object_in(file) if file.exists() else {}
+    known = stated_saturations(file) if file.exists() else {}
     merged = {**{task: value for task, value in known.items() if task.lower() not in stated}, **stated}
     for task, value in known.items():
         if not replacing and stated.get(task.lower(), value) != value:

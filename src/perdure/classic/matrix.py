@@ -182,9 +182,9 @@ class ContinualLearningMetrics:
         It is written to `save_path` if given (.png, .svg, .pdf); a notebook shows it.
         """
         from perdure.reports.data import gather
-        from perdure.reports.figures import draw, save_figure
+        from perdure.reports.figures import FIGURES, save_figure
 
-        figure = draw("overview", gather([self.lifetime]))
+        figure = FIGURES["overview"].draw(gather([self.lifetime]))
         if save_path is not None:
             save_figure(figure, save_path)
         return figure

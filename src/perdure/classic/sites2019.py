@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from perdure.scenario.model import Block, Scenario
 from perdure.scenario.parameters import set_text
-from perdure.scenario.sites import LIFETIME, Site, visible_evaluations
+from perdure.scenario.sites import LIFETIME, Site, between_learning_blocks, visible_evaluations
 
 _Set = tuple[str, str]
 
@@ -44,16 +44,7 @@ def tested_after_learning(scenario: Scenario) -> Iterator[Site]:
 
 def learned_again(scenario: Scenario) -> Iterator[Site]:
     """a task learned at least twice while awake, with the same or other parameters"""
-    names = _names(scenario)
-    last: dict[str, int] = {}
-    for index in scenario.where("learn"):
-        block = scenario.blocks[index]
-        if block.subtype == "sleep":
-            continue
-        name = names[block.task]
-        if name in last:
-            yield Site(block.task, {"previous": (last[name],), "later": (index,)})
-        last[name] = index
+    return between_learning_blocks(scenario, _names(scenario))
 
 
 def first_learning_of_each_set(scenario: Scenario) -> Iterator[Site]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
+from math import exp
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from perdure.cli.answers import Depth
+from perdure.cli.console import Console, print_table
 from perdure.cli.options import (
     Experts,
     FailIf,
@@ -22,10 +26,10 @@ from perdure.cli.options import (
     with_settings,
 )
 from perdure.cli.terminal import echo, left_out_text, say
+from perdure.tables import Coloured, Column, Table
+from perdure.text import interval, join_words, mean_text, number, p_text, percent, plural
 
 if TYPE_CHECKING:
-    from perdure.cli.answers import Depth
-    from perdure.cli.console import Console
     from perdure.settings import Settings
     from perdure.stats.compare import Comparison, Difference, Summary
     from perdure.stats.systems import Comparisons, Letters
@@ -92,7 +96,6 @@ def compare(
     Exit status 0: everything was compared; 1: something was left out, or a gate failed; 2: nothing could be compared.
     """
     from perdure import api
-    from perdure.cli.answers import Depth
     from perdure.stats.gate import Gate, gate_comparisons
 
     # Metrics given by name restrict what is shown, not what is tested.
@@ -117,9 +120,6 @@ def compare(
 
 
 def _show(result: Comparisons, depth: Depth) -> None:
-    from perdure.cli.console import Console
-    from perdure.text import plural
-
     console = Console()
     if result.tally:
         show_tally(console, result.tally)
@@ -129,8 +129,8 @@ def _show(result: Comparisons, depth: Depth) -> None:
         if depth.every:
             _show_ablation(console, result, depth)
     remarks: list[str] = []
-    for number, comparison in enumerate(result.comparisons):
-        if number or len(result.systems) > 2:
+    for index, comparison in enumerate(result.comparisons):
+        if index or len(result.systems) > 2:
             say("")
         say(comparison.answer, "bold")
         if depth.every or few:
@@ -161,7 +161,6 @@ def _show(result: Comparisons, depth: Depth) -> None:
 
 def show_tally(console: Console, tally: Tally) -> None:
     """Print systems × metrics with t and p, names × thresholds, and the number of thresholds that are met."""
-    from perdure.cli.console import print_table
     from perdure.reports.tables import tally_tables
 
     for table in tally_tables(tally):
@@ -170,10 +169,7 @@ def show_tally(console: Console, tally: Tally) -> None:
 
 
 def _show_comparison(console: Console, comparison: Comparison, depth: Depth) -> None:
-    from perdure.cli.console import print_table
     from perdure.stats.model import LEVEL
-    from perdure.tables import Coloured, Column, Table
-    from perdure.text import interval, mean_text, number, p_text, percent
 
     rows: list[tuple[str | Coloured, ...]] = []
     more: list[tuple[str, ...]] = []
@@ -230,10 +226,6 @@ def _stratum(compared: Comparison | Letters) -> tuple[str | None, ...]:
 
 def _show_ranking(result: Comparisons) -> None:
     """Print the systems by the metric that answers which one ends up better, and the pairs that do not differ."""
-    from itertools import combinations
-
-    from perdure.text import join_words, mean_text, plural
-
     for letters in result.letters:
         comparisons = [comparison for comparison in result.comparisons if _stratum(comparison) == _stratum(letters)]
         reached = comparisons[0].level_reached
@@ -253,9 +245,6 @@ def _show_ranking(result: Comparisons) -> None:
 
 def _show_ablation(console: Console, result: Comparisons, depth: Depth) -> None:
     """Print mean ± sd of every system, the baseline first, with letters that show which systems differ."""
-    from perdure.cli.console import print_table
-    from perdure.tables import Column, Table
-
     for stratum in dict.fromkeys(map(_stratum, result.comparisons)):
         comparisons = [comparison for comparison in result.comparisons if _stratum(comparison) == stratum]
         metrics = list(dict.fromkeys(name for comparison in comparisons for name in _shown(comparison, depth)))
@@ -299,10 +288,6 @@ def _show_ablation(console: Console, result: Comparisons, depth: Depth) -> None:
 
 def _summary(found: Summary, is_ratio: bool) -> str:
     """Return mean and sd; the sd of a ratio is a factor. An sd gets the two digits of half an interval's width."""
-    from math import exp
-
-    from perdure.text import mean_text, number
-
     mean = mean_text(found.mean, found.sd, ratio=is_ratio)
     spread = exp(found.sd) if is_ratio and found.sd else found.sd
     return f"{mean} {'×÷' if is_ratio and found.sd else '±'} {number(spread, found.sd and 2 * found.sd)}"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import rich.console
 from rich.measure import Measurement
 from rich.segment import Segment
 
 from perdure.cli.terminal import clean, unguarded
-
-if TYPE_CHECKING:
-    from perdure.tables import Table
+from perdure.tables import Table
 
 
 class Console(rich.console.Console):

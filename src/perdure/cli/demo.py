@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from perdure.cli.console import Console
 from perdure.cli.options import Json, Quiet, emit_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perdure.cli.console import Console
     from perdure.evaluation import Evaluation
     from perdure.metrics.score import Score
     from perdure.stats.model import Group
@@ -46,7 +46,6 @@ def demo(
     from time import monotonic
 
     from perdure.api import prepare_protocol
-    from perdure.cli.console import Console
     from perdure.cli.progress import cost_of, duration, run_with_progress
 
     console, started = Console(highlight=False, quiet=json == "-"), monotonic()

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
+from perdure.cli.console import Console
 from perdure.cli.options import Json, Quiet, emit_json, with_settings
 from perdure.cli.terminal import show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perdure.cli.console import Console
     from perdure.evaluation import ProtocolLint
     from perdure.scenario.document import Level
     from perdure.scenario.lint import Eligibility, LintReport
@@ -74,7 +75,6 @@ def _show_all(result: LintReport | ProtocolLint, settings: Settings, quiet: bool
 
 
 def _show(report: LintReport, quiet: bool, of_2019: bool, every: bool, experts: str | None = None) -> None:
-    from perdure.cli.console import Console
     from perdure.scenario.draw import lifetime_legend, lifetime_line
 
     console = Console(highlight=False)
@@ -125,8 +125,6 @@ def _show_problems(report: LintReport, console: Console, most: int = 20) -> None
 
 
 def _show_problem(console: Console, level: Level, where: str, what: str, fix: str = "") -> None:
-    from rich.text import Text
-
     colours = {"error": "red", "warning": "magenta", "advice": "cyan"}
     line = Text().append(f"{level}  ", f"bold {colours[level]}").append(where, "bold").append(f": {what}")
     console.print(line.append(f"  → {fix}" if fix else "", "dim"))
@@ -135,7 +133,6 @@ def _show_problem(console: Console, level: Level, where: str, what: str, fix: st
 def _show_metrics(report: LintReport, console: Console, every: bool) -> None:
     """Print the tasks that each metric measures. If the list is long, print only metrics that answer a question."""
     from rich.table import Table
-    from rich.text import Text
 
     from perdure.metrics import METRICS
 

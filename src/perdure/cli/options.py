@@ -258,13 +258,13 @@ def survey_logs(
     logs: Sequence[Path], experts: Sequence[Path] | None, settings: Settings, quiet: bool, **how: Any
 ) -> Survey:
     """Score every lifetime at or below `logs`, with a progress bar; `how` is passed to `perdure.survey`."""
-    from perdure import api
+    from perdure.gather.survey import survey
 
     with progress_bar(quiet) as progress:
-        survey = api.survey(logs, experts or (), settings, progress=progress, **how)
-    for note in () if quiet else survey.notes:
+        scored = survey(logs, experts or (), settings, progress=progress, **how)
+    for note in () if quiet else scored.notes:
         echo(f"note: {note}", err=True)
-    return survey
+    return scored
 
 
 @contextmanager

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from perdure.cli.console import Console, print_table
 from perdure.cli.options import Experts, Json, Quiet, emit_json, settings_facts, survey_logs, with_settings
 from perdure.cli.terminal import echo, leave
-from perdure.text import join_words, percent
+from perdure.tables import Column, Table
+from perdure.text import join_words, number, percent, plural
 
 if TYPE_CHECKING:
-    from perdure.cli.console import Console
     from perdure.settings import Settings
     from perdure.stats.pilot import PilotMetric
     from perdure.stats.plan import Cost, Plan
@@ -194,8 +195,6 @@ def _effects(pairs: list[str] | None) -> dict[str, float]:
 
 def _show(plan: Plan, quiet: bool) -> None:
     """Print the numbers of a pilot or a study if there are any, else those for k standard deviations."""
-    from perdure.cli.console import Console
-
     console = Console()
     if plan.metrics:
         _show_metrics(console, plan)
@@ -240,9 +239,6 @@ def _show_numbers(console: Console, plan: Plan, quiet: bool) -> None:
 
 def _show_grid(console: Console, grid: PowerGrid, wanted: float, title: str = "power") -> None:
     """Print the power by number of lifetimes and of experts."""
-    from perdure.cli.console import print_table
-    from perdure.tables import Column, Table
-
     heading = f"{title} by experts per task; in {grid.tasks} tasks, experts differ by {grid.spread:.2g} sd"
     console.print(f"\n{heading}:", markup=False)
     rows = [(str(count), *(f"{power:.0%}" for power in row)) for count, row in zip(grid.lives, grid.power, strict=True)]
@@ -260,10 +256,6 @@ def _show_grid(console: Console, grid: PowerGrid, wanted: float, title: str = "p
 
 
 def _show_metrics(console: Console, plan: Plan) -> None:
-    from perdure.cli.console import print_table
-    from perdure.tables import Column, Table
-    from perdure.text import number
-
     def count(value: int | None) -> str:
         return "–" if value is None else str(value)
 
@@ -312,9 +304,6 @@ def _show_metrics(console: Console, plan: Plan) -> None:
 
 def _show_narrower(console: Console, plan: Plan) -> None:
     """Print the gain from more lifetimes, evaluations or experts for the interval of each metric, and the largest."""
-    from perdure.cli.console import print_table
-    from perdure.tables import Column, Table
-
     gains = {name: metric.narrower for name, metric in plan.metrics.items() if metric.narrower}
     if not gains:
         return
@@ -359,8 +348,6 @@ def _or_never(count: int | None) -> str:
 
 
 def _show_cost(console: Console, cost: Cost) -> None:
-    from perdure.text import plural
-
     text = (
         f"{plural(cost.lives, 'lifetime')} and {plural(cost.experts, 'expert')}: "
         f"{cost.life_experiences:,} + {cost.expert_experiences:,} = {cost.experiences:,} experiences"

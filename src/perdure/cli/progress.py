@@ -8,12 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from perdure.cli.console import Console, print_table
 from perdure.cli.terminal import echo
+from perdure.stopping import Stopped
+from perdure.tables import Column, Table
+from perdure.text import interval, number, plural
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
-    from perdure.cli.console import Console
     from perdure.evaluation import Evaluation, PreparedProtocol
     from perdure.runner.engines import Event
     from perdure.runner.plan import Job, RunPlan
@@ -47,8 +51,6 @@ def show_plan(
 
     With `prepared`, also print what will have no answer.
     """
-    from rich.markup import escape
-
     from perdure.scenario.draw import lifetime_legend, lifetime_line
 
     plan, missing, protocol, lives = run.plan, run.missing, run.plan.protocol, run.plan.lives
@@ -89,8 +91,6 @@ def cost_of(plans: Sequence[RunPlan]) -> str:
 
 def _show_result(console: Console, result: RunResult) -> None:
     """Print each lifetime that failed, with the reason and the file of its traceback, and the run's notes."""
-    from rich.markup import escape
-
     for identity, why in result.failed.items():
         traceback = result.folder.place(result.plan.job(identity)) / "traceback.txt"
         see = f" (see {traceback})" if traceback.exists() else ""
@@ -115,8 +115,6 @@ def show_removed(evaluation: Evaluation) -> None:
 @contextmanager
 def _resumable(run: PreparedRun) -> Iterator[None]:
     """If a signal stops the run, print how to continue, and exit with the signal's status."""
-    from perdure.stopping import Stopped
-
     try:
         yield
     except (KeyboardInterrupt, Stopped) as stop:
@@ -135,9 +133,6 @@ def progress_of(jobs: Sequence[Job], workers: int | None, *, quiet: bool) -> Ite
     if quiet or not jobs:
         yield lambda _: None
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from perdure.cli.console import Console
 
     columns = (TextColumn("{task.description:<24}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
     left = (TimeRemainingColumn(), TextColumn("left"))
@@ -212,11 +207,8 @@ class _Bars:
 
 def show_groups(console: Console, groups: Sequence[Group], metrics: Sequence[str] = ()) -> None:
     """Print groups by metrics, each mean with its interval; the headline metrics if none is named."""
-    from perdure.cli.console import print_table
     from perdure.metrics.presets import headline
     from perdure.stats.sentences import MARKS
-    from perdure.tables import Column, Table
-    from perdure.text import plural
 
     rows = [("", *(str(group.learner) for group in groups))]
     rows += [(metric, *(_cell(group.estimates[metric]) for group in groups)) for metric in metrics or headline()]
@@ -231,7 +223,6 @@ def show_groups(console: Console, groups: Sequence[Group], metrics: Sequence[str
 
 def _cell(estimate: Estimate) -> str:
     from perdure.stats.sentences import MARKS
-    from perdure.text import interval, number
 
     mark = f" {MARKS[estimate.verdict]}" if estimate.verdict else ""
     spread = "" if estimate.low is None else f" [{interval(estimate.low, estimate.high, ', ')}]"

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from perdure.cli.options import Experts, ForSpreadsheets, Json, Logs, Quiet, emit_json, progress_bar, with_settings
 from perdure.cli.terminal import leave, say
-
-if TYPE_CHECKING:
-    from perdure.settings import Settings
-
+from perdure.settings import Settings
 
 EXAMPLE = "perdure report logs --to report.html"
 
@@ -58,12 +55,11 @@ def report(
     import shlex
     import sys
 
-    from perdure import api
     from perdure.log.places import as_text
-    from perdure.reports.write import form_of
+    from perdure.reports import write
 
     with progress_bar(quiet) as progress:
-        written = api.report(
+        written = write.report(
             logs,
             to,
             experts=experts or (),
@@ -79,7 +75,7 @@ def report(
     if json:
         emit_json(written.as_json(), json)
     if not quiet and json != "-":
-        if form_of(to, form) == "report":
+        if write.form_of(to, form) == "report":
             for line in written.answers:
                 say(line)
         say(str(to), fold=False)

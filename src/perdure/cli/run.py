@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perdure.cli.console import Console
 from perdure.cli.options import Address, Json, Quiet, emit_json
 from perdure.cli.terminal import echo, left_out_text
+from perdure.text import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perdure.cli.console import Console
     from perdure.evaluation import Evaluation
     from perdure.runner.runner import RunResult
 
@@ -104,7 +105,6 @@ def run(
     Exit status 0: everything is finished; 1: something failed or is missing; 2: nothing could be run.
     """
     from perdure.api import prepare_protocol
-    from perdure.cli.console import Console
     from perdure.cli.progress import run_with_progress, show_plan, show_removed
 
     console, talks = Console(highlight=False, quiet=json == "-"), not quiet and json != "-"
@@ -183,8 +183,6 @@ def _show(console: Console, evaluation: Evaluation, *, quiet: bool) -> None:
 def _show_other_shards(evaluation: Evaluation, command: Sequence[str], learner: str | None) -> None:
     """Print the shards that are not finished and the commands that run them; after the last, the one that scores."""
     import shlex
-
-    from perdure.text import join_names
 
     whole = shlex.join((*command, *(("--learner", learner) if learner else ())))
     count = next(run.shard.count for run in evaluation.prepared if run.shard)

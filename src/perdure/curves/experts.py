@@ -109,7 +109,7 @@ def read_experts(paths: Iterable[str | os.PathLike[str]], options: Options = _DE
     for path in paths:
         place = locate(path)
         if place.is_file() and place.suffix == ".json":
-            saturations.update(_stated(place))
+            saturations |= {task.lower(): float(value) for task, value in stated_saturations(place).items()}
             continue
         found = list(find(place, options))
         if not found:
@@ -162,8 +162,8 @@ def merge_experts(first: Experts, second: Experts) -> Experts:
     )
 
 
-def _stated(place: Path) -> dict[str, float]:
-    """Read the saturation of each task from a JSON object; names fold case."""
+def stated_saturations(place: Path) -> dict[str, float]:
+    """Read the saturation of each task from a JSON object, as it is written there."""
     try:
         found = files.parse_json(files.read_text(place, files.HEADER_LIMIT))
     except (OSError, ValueError) as problem:
@@ -173,7 +173,7 @@ def _stated(place: Path) -> dict[str, float]:
     for task, value in found.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
             raise LogError(f"the saturation of {task!r} is {value!r}", "expected a finite number", file=place)
-    return {task.lower(): float(value) for task, value in found.items()}
+    return found
 
 
 # --- one expert ----------------------------------------------------------------------------------

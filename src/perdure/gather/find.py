@@ -303,11 +303,6 @@ def compare_with_plans(places: Iterable[Path], logs: Iterable[Path]) -> PlanComp
     )
 
 
-def planned_names(run: Path) -> PlannedNames:
-    """Return the ids that the protocol of a run folder plans, by the part of the folder they belong to."""
-    return plan_of(run).names
-
-
 def plan_of(run: Path) -> RunPlan:
     """Return the plan of a run folder. Raise PerdureError if it has no protocol."""
     try:
@@ -342,7 +337,7 @@ def _find_runs(place: Path, logs: Collection[str]) -> Iterator[tuple[str, str, S
 
 def _compare_run(run: Path, shown: str, covered: Collection[str], logs: Sequence[str]) -> PlanComparison:
     try:
-        planned = planned_names(run)
+        planned = plan_of(run).names
     except PerdureError as problem:
         # Without lives/ next to it, a protocol.json may belong to another program.
         return PlanComparison(left_out=((shown, str(problem)),) if (run / "lives").is_dir() else ())

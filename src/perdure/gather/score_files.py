@@ -85,11 +85,8 @@ def is_score_file(path: Path) -> bool:
     names = set(cells(head, _SEPARATORS[path.suffix]))
     if "run_id" in names and names & _l2metrics_names().keys():
         return True
-    return "lifetime" in names and (names >= _OWN_COLUMNS or bool(names & _known_metrics()))
-
-
-def _known_metrics() -> frozenset[str]:
-    return frozenset(name for preset in PRESETS.names() for name in PRESETS.get(preset).metrics)
+    known = {name for preset in PRESETS.names() for name in PRESETS.get(preset).metrics}
+    return "lifetime" in names and (names >= _OWN_COLUMNS or bool(names & known))
 
 
 def read_score_file(path: Path, files: Sequence[str] = (), margins: Mapping[str, float] | None = None) -> ScoreFile:

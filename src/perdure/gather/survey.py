@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, Unpack
 
 import numpy.typing as npt
 from msgspec.structs import replace
@@ -36,7 +36,8 @@ from perdure.metrics.declare import METRICS, Threshold
 from perdure.metrics.presets import PRESETS
 from perdure.metrics.score import Score, Scorer
 from perdure.scenario.model import Task
-from perdure.settings import OPTIONS, Settings
+from perdure.settings import OPTIONS, Settings, settings_from
+from perdure.settings.model import SettingsByName
 from perdure.settings.presets import STANDARD
 from perdure.text import plural
 
@@ -58,6 +59,7 @@ class InMemory(Protocol):
 
 Frame = InMemory | Mapping[str, Any] | npt.NDArray[Any] | AccuracyMatrix | Sequence[AccuracyMatrix]
 """A table in memory, its columns by name, or a matrix."""
+Sources = Source | Sequence[Source] | Frame
 
 _ACCEPTED_LOGS = "give a path, a Lifetime, several of these, a table (or its columns by name), or a matrix of numbers"
 
@@ -65,43 +67,73 @@ _MIN_FOR_POOL = 8  # one process scores fewer lifetimes before a second one has 
 
 
 def survey(
-    logs: Source | Sequence[Source] | Frame,
-    experts: Source | Sequence[Source] | Frame = (),
+    logs: Sources,
+    experts: Sources = (),
     settings: Settings | None = None,
     *,
     look: CurveHook | None = None,
-    learning: bool = False,
+    learning: bool = True,
     jobs: int | None = None,
     engine: Literal["local", "ray"] = "local",
     address: str | None = None,
     progress: Callable[[int, int], None] | None = None,
+    **by_name: Unpack[SettingsByName],
 ) -> Survey:
     """Score every lifetime at or below `logs` in the same way.
 
-    A lifetime that cannot be read is left out with the reason. If none can be read, that reason is raised.
+    A lifetime that cannot be read is left out, with the reason in `Survey.left_out`.
 
     Parameters
     ----------
     logs
-        Logs, folders of logs, tables, matrices, files of scores, or lifetimes in memory.
+        Paths of logs, folders, tables, accuracy matrices or files of scores; lifetimes; a data frame; or an array.
     experts
-        Logs of single-task experts.
+        Logs of single-task experts. A run folder brings its own.
     settings
-        How lifetimes are read and scored.
+        Settings made before, for example by `settings_for`.
     look
-        Selects the data of a lifetime's curves to return. Without it, no data are returned.
+        Function of the curves of each lifetime; `Survey` keeps its result.
     learning
-        Whether scores keep the learning curves of lifetimes and experts, which comparisons need.
+        Keep the learning curves, by which `compare` measures how much and how fast learners learn.
     jobs
         Number of processes. By default one per core, and one for a few lifetimes.
     engine
-        "ray" sends lifetimes to a Ray cluster.
+        Score in processes on this machine, or on a Ray cluster.
     address
-        Address of the cluster: by default RAY_ADDRESS, or that of a new local cluster.
+        Address of the Ray cluster. By default `RAY_ADDRESS`, or a cluster started on this machine.
     progress
-        Called with the number of lifetimes that are done, and the number of all.
+        Called with the number of lifetimes that are done and the number of all.
+    **by_name
+        Fields of `Settings`, for example ``measure="reward"`` or ``preset="l2metrics-3.1"``.
+
+    Returns
+    -------
+    Survey
+        The score of each lifetime, in the order in which they were given.
+
+    Raises
+    ------
+    LogError
+        If no lifetime can be scored.
+    PerdureError
+        If a setting is unknown or does not fit.
+
+    Examples
+    --------
+    >>> survey = perdure.survey("logs", measure="accuracy")
+    >>> len(survey)
+    8
+    >>> survey.table().columns[:3]
+    ['lifetime', 'learner', 'seed']
+
+    `groups` gives means, intervals and verdicts over the lifetimes of each learner:
+
+    >>> group = perdure.groups(survey)[0]
+    >>> estimate = group.estimates["performance_maintenance"]
+    >>> estimate.word in ("gains", "keeps", "loses", "forgets", "undecided")
+    True
     """
-    settings, joint_notes, joint_left_out = _with_joint(Settings.given_or_default(settings))
+    settings, joint_notes, joint_left_out = _with_joint(settings_from(settings, survey, **by_name))
     given, experts = _sources(logs, settings.reading()), _sources(experts)
     if not given:
         raise NotALogError("no logs were given", _ACCEPTED_LOGS)
@@ -244,10 +276,41 @@ def _refuse_folders_of_scores(places: Sequence[Place]) -> None:
 
 
 def score(
-    log: Source | Frame, experts: Source | Sequence[Source] | Frame = (), settings: Settings | None = None
+    log: Source | Frame, experts: Sources = (), settings: Settings | None = None, **by_name: Unpack[SettingsByName]
 ) -> Score:
-    """Score one lifetime: compute every metric of the preset, compared with `experts` if given."""
-    result = survey(log, experts, settings)
+    """Score one lifetime: compute every metric of the preset.
+
+    Parameters
+    ----------
+    log
+        Path of a log, a `Lifetime`, an accuracy matrix or a data frame that holds one lifetime. Use `survey` for
+        several.
+    experts
+        Logs of single-task experts. Needed for relative performance and sample efficiency.
+    settings
+        Settings made before, for example by `settings_for`.
+    **by_name
+        Fields of `Settings`, for example ``measure="reward"`` or ``window="none"``.
+
+    Returns
+    -------
+    Score
+        A value, or the reason why there is none, for each metric.
+
+    Raises
+    ------
+    LogError
+        If the log cannot be read or fails verification.
+    PerdureError
+        If it holds several lifetimes, or a setting is unknown.
+
+    Examples
+    --------
+    >>> score = perdure.score("logs/naive-0", measure="accuracy", window="none")
+    >>> score.value("performance_maintenance") < 0  # it forgets
+    True
+    """
+    result = survey(log, experts, settings_from(settings, score, **by_name), learning=False)
     if len(result.lifetimes) > 1:
         ids = ", ".join(lifetime.id for lifetime in result.lifetimes[:3])
         raise PerdureError(
@@ -263,7 +326,7 @@ def _with_joint(settings: Settings) -> tuple[Settings, tuple[str, ...], tuple[tu
     if place is None:
         return settings, (), ()
     plain = settings.replace(joint=None, preset=STANDARD, metrics=(), margins={})
-    result = survey(place, settings=plain, look=final_accuracies)
+    result = survey(place, settings=plain, look=final_accuracies, learning=False)
     joint = tuple(lifetime for lifetime in result.lifetimes if is_joint(lifetime.score.identity)) or result.lifetimes
     note = f"joint accuracies: the last evaluations of {plural(len(joint), 'lifetime')} at {place}"
     return settings.replace(joint=joint_accuracies(joint, place)), (as_text(note),), result.left_out

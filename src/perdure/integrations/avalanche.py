@@ -11,12 +11,16 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
-from perdure.log.write.journal import Journal
+from perdure.log.write.journal import Journal, Recorder
 
 
 def accuracy(strategy: Any) -> float:
     """Return the accuracy on the current batch."""
     return float((strategy.mb_output.argmax(dim=1) == strategy.mb_y).float().mean())
+
+
+def _task(strategy: Any) -> str:
+    return f"exp{strategy.experience.current_experience}"
 
 
 class PerdureLogger:
@@ -39,40 +43,29 @@ class PerdureLogger:
     ) -> None:
         """Create the journal; `score` computes the value of a batch, and `measure` is its name."""
         self.journal = Journal(into, name, (measure,), learner=learner, seed=seed, info=info)
+        self._recorder = Recorder(self.journal)
         self._measure, self._score = measure, score
-        self._current: tuple[str, str] | None = None
-        self._block = -1
-        self._rows = 0
 
     def log_metrics(self, metric_values: Any) -> None:
         """Ignore the strategy's own metrics."""
 
     # Events of a strategy; an evaluator passes metrics as well.
 
-    def before_training_exp(self, *_: Any, **__: Any) -> None:
+    def before_training_exp(self, strategy: Any, *_: Any, **__: Any) -> None:
         """Begin a block of learning."""
-        self._current = None
+        self._recorder.begin("learn", _task(strategy))
 
-    def before_eval_exp(self, *_: Any, **__: Any) -> None:
+    def before_eval_exp(self, strategy: Any, *_: Any, **__: Any) -> None:
         """Begin a block of evaluation."""
-        self._current = None
+        self._recorder.begin("evaluate", _task(strategy))
 
     def after_forward(self, strategy: Any, *_: Any, **__: Any) -> None:
         """Log a training batch."""
-        self._row(strategy, "train")
+        self._recorder.log("learn", _task(strategy), **{self._measure: self._score(strategy)})
 
     def after_eval_forward(self, strategy: Any, *_: Any, **__: Any) -> None:
         """Log an evaluation batch."""
-        self._row(strategy, "test")
-
-    def _row(self, strategy: Any, kind: str) -> None:
-        task = f"exp{strategy.experience.current_experience}"
-        if self._current != (kind, task):  # also after an evaluation in between
-            self._current = (kind, task)
-            self._block += 1
-        value: dict[str, Any] = {self._measure: self._score(strategy)}
-        self.journal.log(block_num=self._block, exp_num=self._rows, block_type=kind, task_name=task, **value)
-        self._rows += 1
+        self._recorder.log("evaluate", _task(strategy), **{self._measure: self._score(strategy)})
 
     def close(self) -> None:
         """End the log, and mark it as complete."""

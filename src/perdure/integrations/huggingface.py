@@ -6,15 +6,11 @@ For transformers 4 and 5. Give the Trainer `eval_dataset={"TASK": …, …}`, so
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perdure.errors import PerdureError
 from perdure.lazy import import_extra
-from perdure.log.write.journal import Recorder
-
-if TYPE_CHECKING:
-    from perdure.log.write.journal import Journal
-
+from perdure.log.write.journal import Journal, Recorder
 
 _Callback: Any = import_extra("transformers", __name__).TrainerCallback
 

@@ -6,15 +6,11 @@ For Lightning 2 (`lightning.pytorch`). Give a measure that your module logs: per
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perdure.errors import PerdureError
 from perdure.lazy import import_extra
-from perdure.log.write.journal import Recorder
-
-if TYPE_CHECKING:
-    from perdure.log.write.journal import Journal
-
+from perdure.log.write.journal import Journal, Recorder
 
 _Callback: Any = import_extra("lightning.pytorch", __name__).Callback
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
+from perdure.log.write.journal import Journal
 from perdure.tasks.logged import log_episode
-
-if TYPE_CHECKING:
-    from perdure.log.write.journal import Journal
 
 
 class SB3Callback(BaseCallback):

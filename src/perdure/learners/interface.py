@@ -138,6 +138,11 @@ class Fingerprinted(Protocol):
         ...
 
 
+def fingerprint_of(learner: Any) -> str | None:
+    """Return the fingerprint of a learner, None if it has none."""
+    return str(learner.fingerprint()) if isinstance(learner, Fingerprinted) else None
+
+
 class ArrayLearner:
     """A learner whose state is a few named arrays, from which saving, restoring and fingerprints follow.
 

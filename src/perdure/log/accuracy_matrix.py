@@ -16,11 +16,10 @@ from perdure.errors import LogError
 from perdure.lazy import pl
 from perdure.log.model import Lifetime, Passage, Unit
 from perdure.log.rules import STANDARD_COLUMNS
-from perdure.scenario.model import Block, Scenario
+from perdure.scenario.model import Block, Scenario, Variants
 
 if TYPE_CHECKING:
     from perdure.log.variants import Settled
-    from perdure.scenario.model import Variants
 
 
 Array = npt.NDArray[np.float64]

@@ -7,9 +7,10 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -18,10 +19,6 @@ from perdure import files
 from perdure.errors import LogError, MissingExtraError, NotALogError
 from perdure.files import data_folder
 from perdure.lazy import import_extra
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 DATA_FILE = "data-log.tsv"
 BLOCKS_FILE = "blocks.jsonl"

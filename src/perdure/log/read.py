@@ -338,7 +338,7 @@ def refuse_overwriting(target: str | os.PathLike[str], inputs: Iterable[str | os
 
 
 def _is_read(file: Path, source: str | os.PathLike[str]) -> bool:
-    """Return whether a file is read if `given` is: it is that file, or a log below it, or part of such a log."""
+    """Return whether a file is read if `source` is: it is that file, or a log below it, or part of such a log."""
     try:
         top = Path(os.path.realpath(locate(source)))
     except LogError:  # reading it reports the problem
@@ -382,17 +382,13 @@ def _below(folder: Path, top: Path, linked: set[Path], options: Options) -> Iter
                 linked.add(target)
                 yield child
         elif entry.is_dir():
-            if _is_known(child) or _was_log(child):
+            # A folder that no reader knows, with the ledger of a journal, has lost its records.
+            if _is_known(child) or (child / "blocks.jsonl").is_file():
                 yield child
             else:
                 yield from _below(child, top, linked, options)
         elif entry.is_file() and (_is_claimed(child, options) or _is_damaged(child)):
             yield child
-
-
-def _was_log(folder: Path) -> bool:
-    """Return whether a folder that no reader knows has the ledger of a journal, so that it lost its records."""
-    return (folder / "blocks.jsonl").is_file()
 
 
 def _is_damaged(file: Path) -> bool:

@@ -44,7 +44,7 @@ def check_metric(metric: Metric, *, lifetimes: int = 40, seed: int = 0) -> None:
         f"{metric.name}: none of {lifetimes} random lifetimes has a site; a metric that can never be read measures "
         f"nothing (it needs {metric.needs})"
     )
-    _check_nothing(metric)
+    assert not tuple(metric.sites(Scenario.of("empty", ()))), f"{metric.name}: a scenario without blocks has a site"
     _check_speed(metric)
 
 
@@ -108,10 +108,6 @@ def _check_site(metric: Metric, site: Site, scenario: Scenario) -> None:
     for role, blocks in site.blocks.items():
         inside = all(0 <= index < len(scenario.blocks) for index in blocks)
         assert inside, f"{metric.name}: the role {role!r} names blocks {blocks} of {len(scenario.blocks)}"
-
-
-def _check_nothing(metric: Metric) -> None:
-    assert not tuple(metric.sites(Scenario.of("empty", ()))), f"{metric.name}: a scenario without blocks has a site"
 
 
 def _check_speed(metric: Metric) -> None:

@@ -296,10 +296,6 @@ class Learning(msgspec.Struct, frozen=True, eq=False):
     values: Array
 
 
-def _learning(curves: Curves, site: Site, _context: Context) -> Learning:
-    return Learning(site.task or LIFETIME, curves.measured_over(site.blocks["learned"]))
-
-
 class Change(msgspec.Struct, frozen=True):
     """Two evaluations of one task, as measured; negated if lower is better."""
 
@@ -320,7 +316,9 @@ def _evaluation(curves: Curves, index: int, context: Context) -> float:
     return float(_matrix(curves, context).others[block.task][(block.group or 0) // 2])
 
 
-ADAPTERS[Learning] = _learning
+ADAPTERS[Learning] = lambda curves, site, _: Learning(
+    site.task or LIFETIME, curves.measured_over(site.blocks["learned"])
+)
 ADAPTERS[Change] = _change
 ADAPTERS[AccuracyMatrix] = lambda curves, _site, context: _matrix(curves, context)
 ADAPTERS[Place] = _place

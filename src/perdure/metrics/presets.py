@@ -14,12 +14,11 @@ from perdure.metrics import METRICS
 from perdure.metrics.declare import ComparedAs, Metric, metrics_in_file
 from perdure.metrics.matrix import reads_matrix
 from perdure.registry import Registry
-from perdure.settings import OPTIONS
+from perdure.settings import OPTIONS, Settings
 from perdure.settings.presets import BAKER_2023, FRAMEWORK_2019, L2METRICS_31, NEW_2022, STANDARD
 
 if TYPE_CHECKING:
     from perdure.metrics.score import BlockSummary
-    from perdure.settings import Settings
 
 
 class Preset(msgspec.Struct, frozen=True, eq=False):

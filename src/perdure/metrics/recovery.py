@@ -66,11 +66,6 @@ def performance_recovery(learned: tuple[Curve, ...]) -> Value:
     return Value(-theil_sen([time for time, _ in pairs]) + 0.0, tuple(flags))
 
 
-def _droop(previous: Curve, later: Curve) -> float:
-    # Smoothing across the block's edge would hide the drop, so the first tenth is not smoothed.
-    return previous.terminal - later.raw_start
-
-
 @metric(
     sites.between_learning_blocks,
     unit="points",
@@ -87,7 +82,8 @@ def droop(previous: Curve, later: Curve) -> float:
 
     Weakness: a task that is relearned within the first tenth shows no drop. In a short block a tenth is one experience.
     """
-    return _droop(previous, later)
+    # Smoothing across the block's edge would hide the drop, so the first tenth is not smoothed.
+    return previous.terminal - later.raw_start
 
 
 @metric(
@@ -110,4 +106,4 @@ def recovery_rate(previous: Curve, later: Curve) -> float:
         raise NoValue("it never recovered, so there is no rate")
     if time == 0:
         raise NoValue("it recovered at once, so there is no rate")
-    return _droop(previous, later) / time
+    return (previous.terminal - later.raw_start) / time

@@ -9,10 +9,6 @@ from perdure.scenario import sites
 _SOURCE = "De Lange et al. 2023"
 
 
-def _lowest(evaluations: tuple[Curve, ...]) -> float:
-    return min(evaluation.mean for evaluation in evaluations)
-
-
 @metric(sites.worst_evaluations, unit="points", source=_SOURCE, aliases=("WC-ACC",))
 def worst_case_performance(evaluations: tuple[Curve, ...]) -> float:
     r"""Measure the lowest performance of every task since it was last learned (WC-ACC).
@@ -28,7 +24,7 @@ def worst_case_performance(evaluations: tuple[Curve, ...]) -> float:
     65 if they are also evaluated after every tenth of a learning block. So learners only compare if they were evaluated
     equally often, by the same number of episodes.
     """
-    return _lowest(evaluations)
+    return min(evaluation.mean for evaluation in evaluations)
 
 
 @metric(
@@ -47,7 +43,7 @@ def minimum_performance(evaluations: tuple[Curve, ...]) -> float:
 
     Weakness: that of `worst_case_performance`, without the last task, which dilutes it.
     """
-    return _lowest(evaluations)
+    return min(evaluation.mean for evaluation in evaluations)
 
 
 @metric(sites.across_a_switch, unit="points", better="lower", source=f"after {_SOURCE}")

@@ -5,4 +5,3 @@ from .model import Report as Report
 from .model import report_of as report_of
 from .thinned import thin_lifetime as thin_lifetime
 from .write import as_text as as_text
-from .write import write_report as write_report

@@ -154,15 +154,14 @@ def tooltip(words: str) -> str:
 # --- lines and areas -----------------------------------------------------------------------------
 
 
-def colour_marks(look: Look | str, body: str, *, task: int | None = None, opacity: float = 1.0) -> str:
+def colour_marks(look: Look | str, body: str, *, task: int | None = None) -> str:
     """Return marks in the colour of a task or group, or in a named colour; pages find tasks by their number."""
     if not body:
         return ""
     number = "" if task is None else f' data-task="{task}"'
-    faint = "" if opacity == 1 else f' opacity="{opacity:g}"'
     if isinstance(look, str):
-        return f'<g class="{look}" color="{_NAMED_COLOURS[look]}"{number}{faint}>{body}</g>'
-    return f'<g class="c{look.shade}" color="{look.colour}"{number}{faint}>{body}</g>'
+        return f'<g class="{look}" color="{_NAMED_COLOURS[look]}"{number}>{body}</g>'
+    return f'<g class="c{look.shade}" color="{look.colour}"{number}>{body}</g>'
 
 
 def path(x: npt.ArrayLike, y: npt.ArrayLike) -> str:
@@ -231,16 +230,10 @@ def rect(
 # --- markers -------------------------------------------------------------------------------------
 
 
-def _polygon(corners: int, *, first: float = -pi / 2, star: bool = False) -> tuple[tuple[float, float], ...]:
-    count = corners * (2 if star else 1)
-    radii = (1.0, 0.45) if star else (1.0,)
-    return tuple(
-        (
-            radii[corner % len(radii)] * cos(first + 2 * pi * corner / count),
-            radii[corner % len(radii)] * sin(first + 2 * pi * corner / count),
-        )
-        for corner in range(count)
-    )
+def _polygon(*radii: float) -> tuple[tuple[float, float], ...]:
+    """Return corners at these distances from the centre, the first at the top."""
+    angles = [2 * pi * corner / len(radii) - pi / 2 for corner in range(len(radii))]
+    return tuple((radius * cos(angle), radius * sin(angle)) for radius, angle in zip(radii, angles, strict=True))
 
 
 _ARM = ((-0.38, -1.0), (0.38, -1.0), (0.38, -0.38))
@@ -256,8 +249,8 @@ _OUTLINES: dict[str, tuple[tuple[float, float], ...]] = {
     "diamond": ((0, -1.2), (1.05, 0), (0, 1.2), (-1.05, 0)),
     "plus": _PLUS,
     "cross": _TURNED,
-    "pentagon": _polygon(5),
-    "star": _polygon(5, star=True),
+    "pentagon": _polygon(*[1.0] * 5),
+    "star": _polygon(*[1.0, 0.45] * 5),
 }
 
 

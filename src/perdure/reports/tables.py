@@ -39,7 +39,7 @@ def unit_text(metric: Metric, unit: str | None) -> str:
 def metrics(data: GroupedSurvey, group: Group, *, judged: bool = True) -> Table:
     """Return the metrics of a group that are judged, with their verdicts, or else the others.
 
-    The headline metrics of a matrix are in one table. Metrics without a value are listed by `without_value`.
+    The headline metrics of a matrix are in one table. Metrics without a value are listed by `metrics_without_value`.
     """
     estimates = {
         name: estimate

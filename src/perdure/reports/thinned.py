@@ -19,6 +19,7 @@ from perdure.log.accuracy_matrix import AccuracyMatrix, MatrixPassage
 from perdure.log.model import Passage
 from perdure.log.rules import MEMORY_COLUMNS
 from perdure.metrics.matrix import matrix_of
+from perdure.metrics.score import reversed_range
 from perdure.scenario.model import Block
 from perdure.stats.interval import t_interval
 from perdure.stats.model import LEVEL
@@ -180,7 +181,7 @@ def thin_lifetime(curves: Curves, count: int = 1, columns: int | None = None) ->
         measure=curves.passage.measure,
         blocks=tuple(blocks),
         lower=frozenset(task for task, direction in curves.directions.items() if direction == "lower"),
-        ranges={task: _measured_range(span, curves.sign(task)) for task, span in curves.ranges.items()},
+        ranges={task: span if curves.sign(task) > 0 else reversed_range(span) for task, span in curves.ranges.items()},
         experts=_expert_curves(curves, blocks, columns),
         matrix=matrix if len(matrix.tasks) else None,
         steps=step_column,
@@ -217,10 +218,6 @@ def columns_for(lengths: Sequence[int], columns: int) -> list[int]:
 def _thinned_curve(values: Array, columns: int, steps: Array | None = None) -> ThinnedCurve:
     chosen = thinned_indices(values, columns)
     return ThinnedCurve(chosen, values[chosen], None if steps is None else steps[chosen])
-
-
-def _measured_range(span: Range, sign: float) -> Range:
-    return span if sign > 0 else Range(-span.high, -span.low, span.given)
 
 
 def _unscale(curves: Curves, task: str, values: Array) -> Array:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from perdure import files
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Survey
-from perdure.gather.survey import Frame, Source
+from perdure.gather.survey import Sources
 from perdure.log.read import refuse_overwriting
 from perdure.registry import Registry
 from perdure.reports.data import gather
 from perdure.reports.model import Report, report_of
 from perdure.reports.paper import combine_tables, latex_document, markdown_document, paper_tables
-from perdure.settings import Settings
+from perdure.settings import Settings, settings_from
+from perdure.settings.model import SettingsByName
 from perdure.stats.groups import group_survey
 from perdure.stats.pairing import Want
 from perdure.tables import escape_latex, escape_markdown
 
 Form = Literal["report", "table", "methods"]
-
 
 REPORTS: Registry[Callable[[Report], str]] = Registry("report format", "perdure.reports")
 """Suffix → function that returns a report as text."""
@@ -64,83 +64,92 @@ def as_text(report: Report, suffix: str) -> str:
         ) from None
 
 
-def write_report(
-    logs: Survey | Source | Sequence[Source] | Frame,
+def report(
+    logs: Survey | Sources,
     to: str | os.PathLike[str] = "report.html",
     *,
-    experts: Source | Sequence[Source] | Frame = (),
+    experts: Sources = (),
     settings: Settings | None = None,
     title: str | None = None,
-    group: str | None = None,
-    command: str = "",
     form: Form | None = None,
     baseline: str | None = None,
     paired: Want = "auto",
+    command: str = "",
     for_spreadsheets: bool = False,
-    **how: Any,
+    progress: Callable[[int, int], None] | None = None,
+    **by_name: Unpack[SettingsByName],
 ) -> Report:
-    """Score the lifetimes at or below `logs`, write a report to one file, and return it.
-
-    The suffix of the file chooses its form. An .html page opens offline in any browser, .md suits a pull request, and
-    .json a program. A .tex or .csv file is a paper's table of methods by metrics. A .txt file is the statement of
-    methods.
+    """Write a report, a table for a paper, or a statement of methods.
 
     Parameters
     ----------
     logs
-        Logs, or a survey of them. Only a survey made with `look=perdure.reports.thin_lifetime` has figures.
+        Logs, or a survey. A survey has figures only if it was made with ``look=perdure.reports.thin_lifetime``.
     to
-        The file.
+        Output file. A report: .html, .md, .json; a paper's table: .tex, .csv; a statement of methods: .txt.
     experts
         Logs of single-task experts.
     settings
-        How logs are read, prepared and scored.
+        Settings made before.
     title
-        Title of the report or of the table.
-    group
-        Pattern that groups lifetimes by their names.
-    command
-        Command line for the provenance.
+        Title of the report, or caption of the table.
     form
-        "report", "table" or "methods", for a suffix that several forms share.
+        ``"report"``, ``"table"`` or ``"methods"``, if the suffix does not decide.
     baseline
-        Method that others are compared with. [default: the last]
+        Method that the others are compared with. By default the last.
     paired
-        Whether lifetimes of the same seed and task order are paired in comparisons: "auto", "yes" or "no".
+        Whether to pair lifetimes that have the same seed and task order.
+    command
+        Command to show in the provenance.
     for_spreadsheets
-        Whether text in a .csv is escaped that a spreadsheet would run as a formula.
-    how
-        More arguments of `perdure.survey`.
+        Escape text in a .csv that a spreadsheet would run as a formula.
+    progress
+        Called with the number of lifetimes that are done and the number of all.
+    **by_name
+        Fields of `Settings`.
+
+    Returns
+    -------
+    Report
+        The content of the report, as data.
+
+    Raises
+    ------
+    PerdureError
+        If the suffix does not fit the form, or the file cannot be written.
+
+    Examples
+    --------
+    >>> report = perdure.report("logs", "report.md", title="Replay and naive")
+    >>> report.answers[0]
+    '4 lifetimes of replay cannot rule out that up to 53 % collapse; on average replay ends ...'
     """
     target = Path(to)
     chosen = form_of(target, form)
     sources = [source for item in (logs, experts) for source in (item if isinstance(item, list | tuple) else [item])]
     refuse_overwriting(target, [source for source in sources if isinstance(source, str | os.PathLike)])
-    settings = None if settings is None else Settings.given_or_default(settings)
-    requested = settings.ids if settings and chosen == "table" else ()
-    if settings and requested:
+    settings = settings_from(settings, report, **by_name)
+    requested = settings.ids if chosen == "table" else ()
+    if requested:
         # Requested metrics restrict the columns; Holm's adjustment still covers all headline metrics.
         settings = settings.replace(metrics=settings.files)
-    if isinstance(logs, Survey):
-        data = group_survey(logs, group)
-    else:
-        data = gather(logs, experts, settings, group=group, **how)
+    data = group_survey(logs) if isinstance(logs, Survey) else gather(logs, experts, settings, progress=progress)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    report = report_of(data, title=title, command=command, now=now, baseline=baseline, paired=paired)
+    content = report_of(data, title=title, command=command, now=now, baseline=baseline, paired=paired)
     suffix = target.suffix.lower()
     if chosen == "table":
         tables = paper_tables(data, title=title, baseline=baseline, metrics=requested, paired=paired)
-        footer = f"Perdure {report.provenance['perdure']}, {now}{f': {command}' if command else ''}"
+        footer = f"Perdure {content.provenance['perdure']}, {now}{f': {command}' if command else ''}"
         if suffix == ".csv":
             text = combine_tables(tables).to_csv(for_spreadsheets=for_spreadsheets)
         else:
             text = latex_document(tables, footer) if suffix == ".tex" else markdown_document(tables, footer)
     else:
-        text = as_text(report, suffix) if chosen == "report" else _methods_text(report, suffix)
+        text = as_text(content, suffix) if chosen == "report" else _methods_text(content, suffix)
     with files.writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         files.deliver(target, text.encode())
-    return report
+    return content
 
 
 def _methods_text(report: Report, suffix: str) -> str:

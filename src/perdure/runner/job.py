@@ -12,7 +12,7 @@ from typing import Any
 from perdure.errors import LearnerError, LogError, OutOfTimeError, PerdureError, WriteError, message_of
 from perdure.learners.digest import chained, continues
 from perdure.learners.find import learner_digest, make_learner
-from perdure.learners.interface import Saved
+from perdure.learners.interface import Saved, fingerprint_of
 from perdure.log.manifest import object_in, rewrite
 from perdure.log.places import MANIFEST
 from perdure.runner.engines import Event, Tell
@@ -204,7 +204,5 @@ def _pre_deploy(protocol: Protocol, job: Job, folder: RunFolder, learner: Any) -
 
 
 def _keep_pre_deployed(job: Job, folder: RunFolder, learner: Any, digest: str | None) -> None:
-    ask = getattr(learner, "fingerprint", None)
-    fingerprint = str(ask()) if callable(ask) else None
-    blocks = len(job.syllabus.scenario.blocks)
+    blocks, fingerprint = len(job.syllabus.scenario.blocks), fingerprint_of(learner)
     folder.pre_deployed.keep(learner, Checkpoint(job.id, blocks, job.experiences, 0, fingerprint, job.seeds, digest))

@@ -6,21 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure.errors import ProtocolError, UnknownNameError
 from perdure.files import folder_name, name_fault
+from perdure.log.model import Role
 from perdure.runner.protocol import Protocol, ScenarioPlan
 from perdure.runner.seeds import Seeds, seed_for
 from perdure.scenario.compose import single_task_syllabus
 from perdure.scenario.syllabus import Syllabus
-
-if TYPE_CHECKING:
-    from perdure.log.model import Role
-
 
 PRE_DEPLOYMENT = "pre-deployment"
 _MOST_SHARDS = 100_000

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from perdure import files
 from perdure.errors import LearnerError, LogError, WriteError, message_of
-from perdure.learners.interface import Saved
+from perdure.learners.interface import Saved, fingerprint_of
 from perdure.log.manifest import write_object
 from perdure.log.places import BLOCKS_FILE, DATA_FILE, MANIFEST
 from perdure.log.rows import records_in
@@ -223,8 +223,7 @@ class States:
 def restored(learner: Any, place: Path, fingerprint: str | None) -> None:
     """Restore `learner` from `place`. Raise LearnerError if its fingerprint differs from the saved one."""
     learner.restore(place)
-    ask = getattr(learner, "fingerprint", None)
-    if fingerprint is not None and callable(ask) and str(ask()) != fingerprint:
+    if None not in (fingerprint, current := fingerprint_of(learner)) and current != fingerprint:
         raise LearnerError(
             f"{type(learner).__name__} came back from restore with another fingerprint than it was saved with",
             "save and restore must carry everything that the fingerprint covers",

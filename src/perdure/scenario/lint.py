@@ -357,18 +357,14 @@ def _join_quoted(names: Sequence[str]) -> str:
 
 def advice(syllabus: Syllabus, kind: str | None) -> list[Finding]:
     """Return all advice for better metrics of a lifetime, each kind once."""
+    nothing = Finding("warning", None, "nothing is learned", "a lifetime needs a train phase; few metrics work without")
     return [
-        *_nothing_learned(syllabus),
+        *([] if syllabus.scenario.where("learn") else [nothing]),
         *_first_evaluation(syllabus, kind),
         *_short_blocks(syllabus),
         *_without_evaluation_between(syllabus),
         *_unattributable(syllabus),
     ]
-
-
-def _nothing_learned(syllabus: Syllabus) -> Iterator[Finding]:
-    if not syllabus.scenario.where("learn"):
-        yield Finding("warning", None, "nothing is learned", "a lifetime needs a train phase; few metrics work without")
 
 
 def _first_evaluation(syllabus: Syllabus, kind: str | None) -> Iterator[Finding]:

@@ -149,16 +149,20 @@ def learning_again_and_again(scenario: Scenario) -> Iterator[Site]:
     return (site for site in each_task_learned(scenario) if len(site.blocks["learned"]) >= 3)
 
 
-def between_learning_blocks(scenario: Scenario) -> Iterator[Site]:
-    """a task learned at least twice while awake"""
+def between_learning_blocks(scenario: Scenario, names: Mapping[str, str] | None = None) -> Iterator[Site]:
+    """a task learned at least twice while awake
+
+    Tasks with the same name in `names` count as one.
+    """
     previous: dict[str, int] = {}
     for index in scenario.where("learn"):
         block = scenario.blocks[index]
         if block.subtype == "sleep":
             continue
-        if block.task in previous:
-            yield Site(block.task, {"previous": (previous[block.task],), "later": (index,)})
-        previous[block.task] = index
+        name = names[block.task] if names else block.task
+        if name in previous:
+            yield Site(block.task, {"previous": (previous[name],), "later": (index,)})
+        previous[name] = index
 
 
 def _suggest_agnostic(sites: Callable[[Scenario], Iterator[Site]]) -> Callable[[Scenario], str | None]:

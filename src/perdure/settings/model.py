@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from operator import or_
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -93,7 +93,8 @@ class Settings(msgspec.Struct, frozen=True):
     noise
         Standard deviation of noise that is added to the learner's values.
     columns
-        Perdure's column name → the name in a table of your own.
+        Perdure's column name → the name in a table of your own. Names: ``task_name``, ``block_type``, ``block_num``,
+        ``exp_num``, ``lifetime``, ``learner``, ``seed``.
     shape
         Layout of a table, if its header does not show it.
     unverified
@@ -541,6 +542,42 @@ def setting_keys() -> frozenset[str]:
     from perdure.curves.model import Preparation
 
     return frozenset({*Settings().as_json(Preparation()), "experts"})
+
+
+class SettingsByName(TypedDict, total=False):
+    """The fields of `Settings`, for calls that give settings by name."""
+
+    preset: str
+    measure: str | Mapping[str, str] | None
+    measure_for: Mapping[str, str]
+    prep: Preparation | None
+    metrics: str | Sequence[str]
+    aggregate: Literal["mean", "median"]
+    expert_average: Literal["metrics", "time"]
+    weights: Mapping[str, float]
+    learned: Mapping[str, float]
+    variants: Literal["name", "params", "agnostic"] | None
+    lower_is_better: bool | None
+    scale: Literal["task", "run", "none"] | None
+    bounds: Mapping[str, tuple[float, float]] | None
+    window: Literal["flat", "hanning", "hamming", "bartlett", "blackman", "none"] | None
+    width: float | None
+    smooth_evaluation: bool | None
+    clamp: bool | None
+    noise: float | None
+    columns: Mapping[str, str]
+    shape: Literal["long", "wide", "triplets", "stream"] | None
+    unverified: bool
+    max_unpacked: float
+    rows: Literal["evaluated", "learned"] | None
+    unit: Literal["percent", "fraction", "raw"] | None
+    as_given: bool
+    random_init: Baseline | None
+    joint: Baseline | str | os.PathLike[str] | None
+    group: str | None
+    pool: bool
+    level: float
+    margins: Mapping[str, float]
 
 
 def settings_from(

@@ -46,6 +46,10 @@ class Option(msgspec.Struct, frozen=True):
     type: Any = None
     """The type of its values, without None. Set from the annotation of the field."""
 
+    def __repr__(self) -> str:
+        # `help(Settings)` shows every option in one signature.
+        return f"Option({self.flags!r})"
+
     @property
     def flag(self) -> str:
         """The first flag."""

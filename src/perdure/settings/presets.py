@@ -1,4 +1,4 @@
-"""Names of the presets, shared by the modules that declare them and those that treat one differently."""
+"""Names of the presets as constants; `perdure.metrics.presets` has the presets themselves."""
 
 from __future__ import annotations
 

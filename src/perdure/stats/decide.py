@@ -6,11 +6,9 @@ the papers did: arithmetic means, a one-tailed t test with the interval that agr
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ from perdure.errors import PerdureError
 from perdure.metrics.declare import AveragedAs, Threshold
 from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.measure import Flag
-from perdure.metrics.score import Score
+from perdure.metrics.score import Score, deciding_settings
 from perdure.metrics.transfer import backward_transfer
 from perdure.settings.presets import STANDARD
 from perdure.stats.crossing import FEW_EXPERTS, TOO_FEW_EXPERTS, Crossing, crossed
@@ -103,8 +101,9 @@ def margin_of(bar: Threshold, lives: Sequence[Score]) -> tuple[float, str]:
     return bar.margin / 100 * first.mean_over_tasks(widths), ""
 
 
-def settings_of(life: Score) -> dict[str, Any]:
-    return _parsed(life.how)
+def settings_of(life: Score) -> Mapping[str, Any]:
+    """Return the settings that decided a lifetime's values."""
+    return deciding_settings(life.how)
 
 
 def least_gain_of(bars: Mapping[str, Threshold], lives: Sequence[Score]) -> float:
@@ -119,15 +118,6 @@ def averaged_first(lives: Sequence[Score]) -> Withheld | None:
     if settings.get("expert_average") == "time":
         return Withheld.AVERAGED
     return Withheld.MEDIANS if settings.get("aggregate") == "median" else None
-
-
-@lru_cache(maxsize=64)
-def _parsed(how: str) -> dict[str, Any]:
-    try:
-        found = json.loads(how) if how else {}
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def on_scale(bar: Threshold, values: Array) -> tuple[Array, AveragedAs]:

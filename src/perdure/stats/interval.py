@@ -246,8 +246,3 @@ def holm(p_values: Sequence[float]) -> list[float]:
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(stepped, 1.0)
     return [float(one) for one in adjusted]
-
-
-def bonferroni(p_values: Sequence[float]) -> list[float]:
-    """Return each p-value times their number, at most 1, in the order given."""
-    return [min(1.0, float(one) * len(p_values)) for one in p_values]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import numpy as np
 from msgspec.structs import replace
 
-from perdure.metrics.arithmetic import Aggregate
 from perdure.metrics.declare import METRICS
 from perdure.metrics.maintenance import performance_maintenance
 from perdure.metrics.measure import restricted
-from perdure.metrics.score import LearningGain, Score
+from perdure.metrics.score import LearningGain, Score, deciding_settings
 from perdure.stats.interval import interval_of, part_of
 from perdure.stats.model import LEVEL, LearnedState
 
@@ -79,7 +76,7 @@ def over_learned_tasks(lives: Sequence[Score], learned: Mapping[str, LearnedStat
                     METRICS.get(name),
                     measured,
                     frozenset(task for task in measured.by if learned.get(task) != "not learned"),
-                    _aggregate(life),
+                    deciding_settings(life.how).get("aggregate", "mean"),
                     life.weights,
                 )
             },
@@ -87,7 +84,3 @@ def over_learned_tasks(lives: Sequence[Score], learned: Mapping[str, LearnedStat
         for life in lives
         if (measured := life.metrics.get(name)) is not None
     )
-
-
-def _aggregate(life: Score) -> Aggregate:
-    return cast("Aggregate", (json.loads(life.how) if life.how else {}).get("aggregate", "mean"))

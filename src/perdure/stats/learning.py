@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ class _TaskCurves:
     def _ends_of_experts(self, score: Score) -> tuple[float, float]:
         """Return the mean first and last tenth of a lifetime's experts."""
         pairs = [self._ends_of_expert(score, curve) for curve in score.expert_learning[self.task]]
-        return _mean_of(begin for begin, _ in pairs), _mean_of(end for _, end in pairs)
+        return fmean(begin for begin, _ in pairs), fmean(end for _, end in pairs)
 
     def _ends_of_expert(self, score: Score, values: Array) -> tuple[float, float]:
         # An expert serves many lifetimes, which share its curve.
@@ -167,11 +168,6 @@ def _at_least_floor(score: Score, level: float) -> tuple[float, tuple[str, ...]]
 def _is_constant(score: Score, task: str) -> bool:
     settings = deciding_settings(score.how)
     return is_scaled(score.how) and not settings.get("keep_constant") and score.ranges[task].constant
-
-
-def _mean_of(values: Iterable[float]) -> float:
-    numbers = list(values)
-    return math.fsum(numbers) / len(numbers)
 
 
 # --- notes ---------------------------------------------------------------------------------------

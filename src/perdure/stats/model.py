@@ -283,14 +283,14 @@ class Group(Tabular, Struct, frozen=True):
         Lifetimes of the group that do not count, with the reason.
     learned
         Task → whether the lifetimes learned it. Empty for fewer than 3 lifetimes, and where gains are not known.
-    stated
-        Task weights and the measures of single metrics, if they were set.
     maintenance_over_learned_tasks
         Performance maintenance without the tasks that were not learned. None if all were, or none is known not to be.
     learned_only
         The group without lifetimes in which a task was never learned. None without the setting `learned`.
     spread
         Headline metric → the parts of its variance between lifetimes. None unless their order of tasks differs.
+    stated
+        Task weights and the measures of single metrics, if they were set.
     """
 
     JSON: ClassVar = (
@@ -332,23 +332,9 @@ class Group(Tabular, Struct, frozen=True):
     def table(self) -> pl.DataFrame:
         """Return one row per metric: estimate, interval, verdict and p, or the reason for a missing value."""
         kinds = {"metric": pl.String(), "n": pl.Int64(), **dict.fromkeys(("mean", "sd", "low", "high"), pl.Float64())}
-        rows = [
-            (
-                one.metric,
-                one.n,
-                one.mean,
-                one.sd,
-                one.low,
-                one.high,
-                one.verdict,
-                one.word,
-                one.p,
-                None if one.n else one.lacking,
-            )
-            for one in self
-        ]
-        more = {"verdict": pl.String(), "word": pl.String(), "p": pl.Float64(), "why": pl.String()}
-        return pl.DataFrame(rows, schema={**kinds, **more}, orient="row")
+        kinds |= {"verdict": pl.String(), "word": pl.String(), "p": pl.Float64()}
+        rows = [{**{name: getattr(one, name) for name in kinds}, "why": None if one.n else one.lacking} for one in self]
+        return pl.DataFrame(rows, schema={**kinds, "why": pl.String()})
 
     @property
     def excluded(self) -> tuple[LeftOutLifetime, ...]:

@@ -1,4 +1,4 @@
-"""Plan an evaluation: the lifetimes of one learner or two, their experts, and the cost of both."""
+"""The result of planning: lifetimes of one learner or two by an effect in sd, and the cost of both."""
 
 from __future__ import annotations
 
@@ -183,12 +183,8 @@ def _counts(most: int) -> tuple[int, ...]:
 _CHRONO_FORMAT = TIMESTAMP_FORMAT.replace(".%f", "%.f")  # in the syntax of Polars
 
 
-def timed_in(folders: Iterable[str | os.PathLike[str]]) -> float | None:
-    """Return the seconds per experience of the lifetimes in these folders; unreadable ones do not count."""
-    return seconds_per_experience(_readable(folders))
-
-
-def _readable(folders: Iterable[str | os.PathLike[str]]) -> Iterator[Lifetime]:
+def readable_lifetimes(folders: Iterable[str | os.PathLike[str]]) -> Iterator[Lifetime]:
+    """Yield the lifetimes in these folders that can be read."""
     for folder in map(Path, folders):
         for source in find(folder) if folder.is_dir() else ():
             with suppress(PerdureError):

@@ -1,4 +1,4 @@
-"""Plan the number of lifetimes from a pilot's spread, or from the spreads of a study."""
+"""Plan effects in the units of metrics, from the lifetimes of a pilot or from the spreads of a study."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from perdure.errors import PerdureError
 from perdure.stats.interval import constant
@@ -121,16 +122,19 @@ def _ends(level: float, resamples: int) -> list[float]:
 
 def _rank_weights(n: int, seed: int, resamples: int) -> Iterator[Array]:
     """Yield rows with the weight of each rank of n values in the interquartile mean of one resample, in batches."""
-    rng = np.random.default_rng([seed, n])
     cut = n // 4
+    for ends in _drawn_up_to(n, np.random.default_rng([seed, n]), resamples):
+        inner = np.clip(ends, cut, n - cut) - cut
+        yield np.diff(inner / (n - 2 * cut), axis=1, prepend=0.0)
+
+
+def _drawn_up_to(n: int, rng: np.random.Generator, resamples: int) -> Iterator[npt.NDArray[np.int64]]:
+    """Yield rows with the number of draws of each of n ranks and those below it in one resample, in batches."""
     together = max(1, _AT_ONCE // n)
     for first in range(0, resamples, together):
         count = min(together, resamples - first)
         drawn = rng.integers(n, size=(count, n)) + np.arange(count)[:, None] * n
-        times = np.bincount(drawn.ravel(), minlength=count * n).reshape(count, n)
-        ends = times.cumsum(axis=1)
-        kept = np.minimum(ends, n - cut) - np.maximum(ends - times, cut)
-        yield np.maximum(kept, 0) / (n - 2 * cut)
+        yield np.bincount(drawn.ravel(), minlength=count * n).reshape(count, n).cumsum(axis=1)
 
 
 def probability_of_improvement(ours: Array, theirs: Array) -> float:
@@ -242,14 +246,11 @@ def performance_profile(
         # The share above a level follows from how often the ranks above it are drawn.
         first_above = np.searchsorted(values, levels, side="right")
         shares.append(1 - first_above / len(values))
-        together = max(1, _AT_ONCE // len(values))  # some resamples at a time, as there may be thousands of lifetimes
-        for first in range(0, resamples, together):
-            rows = np.arange(min(together, resamples - first))[:, None]
-            drawn = np.sort(rng.integers(len(values), size=(len(rows), len(values))), axis=1)
-            offset = rows * (len(values) + 1)
-            wanted = first_above[None, :] + offset
-            position = np.searchsorted((drawn + offset).ravel(), wanted.ravel(), side="left").reshape(wanted.shape)
-            redrawn[first : first + len(rows)] += 1 - (position - rows * len(values)) / len(values)
+        first = 0
+        for drawn in _drawn_up_to(len(values), rng, resamples):
+            below = np.pad(drawn, ((0, 0), (1, 0)))[:, first_above]
+            redrawn[first : first + len(drawn)] += 1 - below / len(values)
+            first += len(drawn)
     low, high = np.quantile(redrawn / len(by_task), ends, axis=0)
     return np.mean(shares, axis=0), low, high
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from perdure.metrics import METRICS
-from perdure.metrics.declare import VerdictWords
+from perdure.metrics.declare import Threshold, VerdictWords
 from perdure.metrics.presets import PRESETS
 from perdure.settings.presets import STANDARD
 from perdure.text import interval, join_words, number, p_words, percent, plural
 
 if TYPE_CHECKING:
-    from perdure.metrics.declare import Threshold
     from perdure.stats.compare import Comparison, Difference
     from perdure.stats.model import Decision, Verdict
 
@@ -46,13 +45,6 @@ def words_of(metric: str, bar: Threshold | None = None) -> VerdictWords:
     if bar is not None and bar.words is not None:
         return bar.words
     return (METRICS.get(metric).words if metric in METRICS else None) or _PLAIN
-
-
-def verdict_words() -> tuple[str, ...]:
-    """Return the words of the verdicts of Perdure's metrics; custom metrics may have others."""
-    declared = (one.words for one in METRICS if one.words and not one.words.of_change)
-    either = dict.fromkeys(word for one in (*declared, _PLAIN) for word in (one.better, one.worse))
-    return (*_OF_CHANGE, *either, _OPEN)
 
 
 def rule_of(preset: str) -> str:

@@ -81,7 +81,7 @@ def _bare_kind(name: str) -> TaskKind:
 
 
 def kind_of(task: Any, name: str | None = None) -> TaskKind:
-    """Return `found` if it is a task, or the task of an environment's class."""
+    """Return `task` if it is a task, or the task of an environment's class."""
     import gymnasium
 
     if isinstance(task, type) and issubclass(task, gymnasium.Env):

@@ -87,7 +87,7 @@ def draw_digits(labels: Sequence[int] | np.ndarray, rng: np.random.Generator) ->
 
 
 def inked(distance: Any, hand: Hand, xp: Any) -> Any:
-    """Return pictures from the distance of each pixel to the strokes; `on` is NumPy or JAX's numpy, here and below."""
+    """Return pictures from the distance of each pixel to the strokes; `xp` is NumPy or JAX's numpy, here and below."""
     grey = xp.clip(1 - (distance - hand.ink) * SIDE, 0, 1)  # a stroke's edge is one pixel soft
     return xp.clip(grey * hand.strength + hand.speckle, 0, 1).reshape(-1, SIDE, SIDE)
 

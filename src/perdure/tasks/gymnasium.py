@@ -159,7 +159,7 @@ class Wrapped:
 
 
 def own_log_info(env: Env, info: dict[str, float]) -> dict[str, float]:
-    """Return `found`, updated by the environment's own `get_episode_log_info`, if it has one."""
+    """Return `info`, updated by the environment's own `get_episode_log_info`, if it has one."""
     method = getattr(env.unwrapped, "get_episode_log_info", None)
     return {**info, **method()} if callable(method) else info
 

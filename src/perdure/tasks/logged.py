@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, SupportsFloat
+from typing import Any, Literal, SupportsFloat
 from weakref import WeakKeyDictionary
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import VectorEnv, VectorWrapper
 
-from perdure.log.write.journal import Recorder
-
-if TYPE_CHECKING:
-    from perdure.log.write.journal import Journal
-
+from perdure.log.write.journal import Journal, Recorder
 
 Mode = Literal["learn", "evaluate"]
 

@@ -71,7 +71,7 @@ def order(permutation: int, size: int) -> np.ndarray:
 def rotated(pictures: Any, angles: Any, xp: Any) -> Any:
     """Return each picture turned about its middle, by linear interpolation; pixels from outside are black.
 
-    `on` is NumPy or JAX's numpy.
+    `xp` is NumPy or JAX's numpy.
     """
     count, height, width = pictures.shape
     rows, columns = np.mgrid[:height, :width]

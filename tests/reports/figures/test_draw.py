@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from perdure import figure as draw
 from perdure.errors import MissingExtraError, PerdureError, UnknownNameError
 from perdure.gather.model import Survey
 from perdure.reports.data import gather
-from perdure.reports.figures import FIGURES, Figure, FigureView, NothingToDrawError, draw, save_figure
+from perdure.reports.figures import FIGURES, Figure, FigureView, NothingToDrawError, save_figure
 from perdure.reports.figures.curves import lifetime_curves, uses_scaled
 from perdure.reports.figures.matrices import mean_matrix
 from perdure.reports.palette import looks

@@ -8,9 +8,10 @@ import pytest
 from tests.metrics.written import written
 
 import perdure
+from perdure import figure as draw
 from perdure.gather.score_files import read_score_file
 from perdure.reports.data import gather
-from perdure.reports.figures import FigureView, NothingToDrawError, draw
+from perdure.reports.figures import FigureView, NothingToDrawError
 from perdure.settings import Settings
 from perdure.stats.groups import GroupedSurvey
 

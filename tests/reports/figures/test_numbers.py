@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.cli.verbs import run_verb
 
+from perdure import figure as draw
 from perdure.errors import PerdureError
 from perdure.gather.model import ScoredLifetime
 from perdure.metrics.measure import Flag, Measured
 from perdure.reports import tables
 from perdure.reports.data import gather
-from perdure.reports.figures import FIGURES, Canvas, Figure, FigureView, NothingToDrawError, draw
+from perdure.reports.figures import FIGURES, Canvas, Figure, FigureView, NothingToDrawError
 from perdure.reports.figures.curves import lifetime_curves
 from perdure.reports.figures.declare import figure_metrics, flags_of
 from perdure.reports.figures.matrices import mean_matrix

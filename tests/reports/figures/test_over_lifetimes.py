@@ -11,8 +11,9 @@ import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
 from perdure import Block, Scenario
+from perdure import figure as draw
 from perdure.reports.data import gather
-from perdure.reports.figures import Figure, FigureView, draw
+from perdure.reports.figures import Figure, FigureView
 from perdure.reports.figures.curves import LifetimeCurves, group_curves, lifetime_curves, means_over_lifetimes
 from perdure.reports.figures.matrices import mean_matrix
 from perdure.reports.formats.pictures import opening_figures

@@ -232,7 +232,7 @@ class MetricsReport:
     ) -> dict[str, Any]:
         """Draw the figures by type, and write them as PNG if `save`; a figure without data is left out."""
         from perdure.reports.data import gather
-        from perdure.reports.figures import draw, save_figure
+        from perdure.reports.figures import FIGURES, save_figure
 
         wanted = [plot_types] if isinstance(plot_types, str) else list(plot_types)
         data = gather(self._lifetime, self._experts, self.settings)
@@ -241,7 +241,7 @@ class MetricsReport:
             if "all" not in wanted and name not in wanted:
                 continue
             try:
-                handles[name] = draw(kind, data)
+                handles[name] = FIGURES[kind].draw(data)
             except PerdureError:
                 continue
             if save:

@@ -224,7 +224,8 @@ def _understood(
     header: Sequence[str], column: str, names: Sequence[str], used: set[str], notes: list[str]
 ) -> str | None:
     """Return the file's column for one of ours: the first of its names that is present and not used otherwise."""
-    folded = _plain_names(column, header)
+    # Identity columns are in no folder: `env/agent` is not a learner.
+    folded = {name: name.strip().lower() if column in IDENTITY else plain(name) for name in header}
     matches = [in_file for name in names for in_file in header if folded[in_file] == name and in_file not in used]
     if len(matches) > 1:
         notes.append(
@@ -232,11 +233,6 @@ def _understood(
             f"say --column {column}=… for another"
         )
     return matches[0] if matches else None
-
-
-def _plain_names(column: str, header: Sequence[str]) -> Mapping[str, str]:
-    """Return the names to compare. Identity columns are in no folder: `env/agent` is not a learner."""
-    return {name: name.strip().lower() if column in IDENTITY else plain(name) for name in header}
 
 
 def offer(name: str, present: Sequence[str]) -> str:
@@ -260,7 +256,7 @@ class Tag(msgspec.Struct, frozen=True):
 
 
 def tags_of(names: Iterable[str], templates: Mapping[str, str]) -> dict[str, Tag]:
-    """Return the meaning of each name that is a tag, by the custom patterns in `given`, else by known ones."""
+    """Return the meaning of each name that is a tag, by the custom patterns in `templates`, else by known ones."""
     return {name: tag for name in names if (tag := _tag_of(name, templates)) is not None}
 
 

@@ -115,7 +115,7 @@ TABLE = _Tables()
 
 
 def is_frame(value: object) -> bool:
-    """Return whether `given` is a table in memory: of Polars, pandas or Arrow."""
+    """Return whether `value` is a table in memory: of Polars, pandas or Arrow."""
     library, name = type(value).__module__.partition(".")[0], type(value).__name__
     return library in ("polars", "pandas", "pyarrow") and name in ("DataFrame", "LazyFrame", "Table")
 

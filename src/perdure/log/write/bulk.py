@@ -362,13 +362,7 @@ def _header(
 def _rows(group: Sequence[Lifetime]) -> pl.DataFrame:
     """Return the experiences of a group behind the columns that name their lifetimes."""
     identity = pl.DataFrame(
-        {
-            "lifetime": [lifetime.id for lifetime in group],
-            "learner": [lifetime.learner for lifetime in group],
-            "seed": [lifetime.seed for lifetime in group],
-            "role": [lifetime.role for lifetime in group],
-            "scenario_type": [lifetime.scenario_type for lifetime in group],
-        },
+        {name: [getattr(lifetime, "id" if name == "lifetime" else name) for lifetime in group] for name in IDENTITY},
         schema={name: pl.Int64() if name == "seed" else pl.Categorical() for name in IDENTITY},
     )
     lifetime_index = np.repeat(np.arange(len(group)), [lifetime.height for lifetime in group])

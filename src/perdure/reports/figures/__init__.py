@@ -1,4 +1,4 @@
-"""Figures of lifetimes: one function each; `draw` draws one by its name, and `save_figure` writes it to a file.
+"""Figures of lifetimes: one function each, by their names in `FIGURES`; `save_figure` writes one to a file.
 
 Importing this package declares all kinds of figures, in the order in which they are listed.
 """
@@ -6,18 +6,14 @@ Importing this package declares all kinds of figures, in the order in which they
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from perdure import files
 from perdure.errors import MissingExtraError, PerdureError
-from perdure.gather.survey import Source
 from perdure.log.read import refuse_overwriting
-from perdure.reports.data import gather
 from perdure.reports.figures.declare import FIGURES, FigureKind, FigureView, NothingToDrawError, figure_kind, view_of
 from perdure.reports.svg import COLUMN, PAGE, Canvas, Figure
-from perdure.stats.groups import GroupedSurvey
 
 # In the order in which figures are listed.
 from perdure.reports.figures import lifetimes, metric_values, transfer, matrices, groups  # noqa: F401 # isort: skip
@@ -32,7 +28,6 @@ __all__ = [
     "NothingToDrawError",
     "Size",
     "canvas_of",
-    "draw",
     "figure_kind",
     "read_style",
     "save_figure",
@@ -44,23 +39,6 @@ Size = float | Literal["column", "page"]
 """Width: a column or a page of a paper, or inches."""
 _NARROWEST, _WIDEST = 2.0, 40.0
 _DPI = 200
-
-
-def draw(
-    kind: str,
-    of: GroupedSurvey | Source | Sequence[Source],
-    view: FigureView | None = None,
-    *,
-    size: Size = "page",
-    title: str | None = None,
-) -> Figure:
-    """Draw a figure of logs, or of the data that `perdure.reports.gather` returned.
-
-    `kind` is a name in `FIGURES`, and `size` is `column`, `page` or inches. `title` replaces the figure's title; an
-    empty one removes it.
-    """
-    chosen, canvas = figure_kind(kind), canvas_of(size, title)
-    return chosen.draw(of if isinstance(of, GroupedSurvey) else gather(of), view, canvas)
 
 
 def canvas_of(size: Size | str, title: str | None = None) -> Canvas:

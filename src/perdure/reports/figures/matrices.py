@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -151,10 +152,8 @@ def draw_accuracy(matrix: MeanMatrix, canvas: Canvas) -> Figure:
     """Draw an accuracy matrix; `canvas.limits` are those of its colours, if several figures share them."""
     title = f"Accuracy matrix · {matrix.caption}"
 
-    def draw(inner: Canvas, top: float) -> tuple[str, float]:
-        return _accuracy_panel(matrix, inner, top)
-
     note = matrix.y if canvas.legend else ""
+    draw = partial(_accuracy_panel, matrix)
     return compose(canvas, title, title, draw, note=note, data=msgspec.structs.asdict(matrix))
 
 
@@ -178,11 +177,7 @@ def learning_final(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Fig
     numbers = _learned_and_final(data, view)
     title = f"Just learned, and at the end · {numbers['caption']}"
     note = _INTERVALS if numbers["lifetimes"] > 1 else ""
-
-    def draw(inner: Canvas, top: float) -> tuple[str, float]:
-        return _learned_and_final_panel(numbers, inner, top)
-
-    return compose(canvas, title, title, draw, note=note, data=numbers)
+    return compose(canvas, title, title, partial(_learned_and_final_panel, numbers), note=note, data=numbers)
 
 
 def _learned_and_final(data: GroupedSurvey, view: FigureView) -> Numbers:
@@ -225,11 +220,8 @@ def forgetting(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
     shown = display_names(data)
     entries = [Entry(shown.get(name, name), look, "area") for name, look in looks(names).items()]
     note = _INTERVALS if any(group["lifetimes"] > 1 for group in numbers["groups"]) else ""
-
-    def draw(inner: Canvas, top: float) -> tuple[str, float]:
-        return _losses_panel(numbers, inner, top)
-
-    return compose(canvas, title, title, draw, entries if len(names) > 1 else [], note, numbers)
+    entries = entries if len(names) > 1 else []
+    return compose(canvas, title, title, partial(_losses_panel, numbers), entries, note, numbers)
 
 
 def _losses(data: GroupedSurvey, view: FigureView) -> Numbers:
@@ -305,10 +297,7 @@ def trajectories(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figur
     numbers = msgspec.structs.asdict(matrix)
     if len(matrix.each) > 1 and len(matrix.rows) <= MOST_TASKS:
         return _trajectories_by_task(matrix, of_task, canvas, title, numbers)
-
-    def draw(inner: Canvas, top: float) -> tuple[str, float]:
-        return _trajectories_panel(matrix, of_task, inner, top)
-
+    draw = partial(_trajectories_panel, matrix, of_task)
     return compose(canvas, title, title, draw, task_entries(matrix.rows, of_task), data=numbers)
 
 
@@ -361,9 +350,9 @@ def overview(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
         return "".join(texts), top + part.small * 5
 
     panels: dict[str, Callable[[Canvas, float], tuple[str, float]]] = {
-        "Accuracy matrix": lambda part, top: _accuracy_panel(matrix, part, top),
-        "Just learned, and at the end": lambda part, top: _learned_and_final_panel(learned_final, part, top),
-        "Trajectories": lambda part, top: _trajectories_panel(matrix, of_task, part, top),
+        "Accuracy matrix": partial(_accuracy_panel, matrix),
+        "Just learned, and at the end": partial(_learned_and_final_panel, learned_final),
+        "Trajectories": partial(_trajectories_panel, matrix, of_task),
         "Forgetting by task (below 0: gained)": lost_panel,
     }
 

@@ -58,7 +58,8 @@ def transfer_matrices(data: GroupedSurvey, view: FigureView) -> list[TransferMat
     values = {name: pairs for name, pairs in values.items() if pairs}
     if not values:
         raise NothingToDrawError("no task is evaluated just before and just after another is learned")
-    thresholds = {name: _threshold(data, name) for name in values}
+    declared = {name: data.survey.metrics[name].threshold for name in values}
+    thresholds = {name: 1.0 if threshold is None else threshold for name, threshold in declared.items()}
     # Kinds with the same threshold share a scale, so that a colour has one meaning.
     known: dict[float, list[float]] = {}
     for name, pairs in values.items():
@@ -167,8 +168,3 @@ def _pair(key: str, tasks: frozenset[str]) -> tuple[str, str] | None:
     known = [pair for pair in ways if tasks.issuperset(pair)]
     # The first may be a task in all its variants, which is not one of the tasks that were scored.
     return next(iter(known or [pair for pair in ways[:1] if pair[1] in tasks]), None)
-
-
-def _threshold(data: GroupedSurvey, name: str) -> float:
-    declared = data.survey.metrics[name].threshold
-    return 1.0 if declared is None else declared

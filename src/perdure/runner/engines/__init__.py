@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
 
 from msgspec import Struct, field
 
@@ -70,7 +69,7 @@ class Failures(Struct):
         """Report a failure; return False if the `left` lifetimes not yet started would fail the same way."""
         self.by_id[job.id] = why
         self.work.tell(Event("failed", job.id, slot, done, why))
-        if done < _first_block(job):
+        if done < (job.syllabus.scenario.blocks[0].length or 1):
             self._early[re.sub(r"\d+", "#", why.replace(job.id, ""))] += 1
         else:
             self._hope = True
@@ -85,11 +84,7 @@ class Failures(Struct):
 
     def note_progress(self, job: Job, done: int) -> None:
         """Record that a lifetime has completed `done` experiences."""
-        self._hope = self._hope or done >= _first_block(job)
-
-
-def _first_block(job: Job) -> int:
-    return job.syllabus.scenario.blocks[0].length or 1
+        self._hope = self._hope or done >= (job.syllabus.scenario.blocks[0].length or 1)
 
 
 Engine = Callable[[Sequence[Job], Work], dict[str, str]]
@@ -111,15 +106,10 @@ def engine(name: str) -> Engine:
     """Return the engine of this name."""
     if name not in ENGINES:
         raise UnknownNameError("engine", name, ENGINES)
-    run: Engine = _load(ENGINES[name])
+    run: Engine = resolve_name(ENGINES[name])
     return run
 
 
 def engine_check(name: str) -> Check | None:
     """Return the engine's own check of a plan, if it has one."""
-    return _load(CHECKS[name]) if name in CHECKS else None
-
-
-def _load(path: str) -> Any:
-    module, _, function = path.partition(":")
-    return getattr(import_module(module), function)
+    return resolve_name(CHECKS[name]) if name in CHECKS else None
