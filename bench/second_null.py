@@ -200,14 +200,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=400)
     parser.add_argument("--shapes", nargs="+", default=SHAPES)
-    parser.add_argument("--kind", default="condensed")
+    parser.add_argument("--layout", default="condensed")
     parser.add_argument("--pooled", action="store_true", help="one range from the data of each pair, not bounds")
     parser.add_argument("--marks", action="store_true")
     options = parser.parse_args()
     if options.marks:
         print_marks(options.pairs)
     else:
-        print_pairs(options.pairs, options.shapes, options.kind, pooled=options.pooled)
+        print_pairs(options.pairs, options.shapes, options.layout, pooled=options.pooled)
 
 
 if __name__ == "__main__":

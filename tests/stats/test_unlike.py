@@ -158,15 +158,18 @@ def test_systems_of_different_bounds_are_not_compared(tmp_path: Path) -> None:
     assert comparisons_in_report(tmp_path, one, other) == []
 
 
-def test_bounds_that_are_known_on_one_side_only_are_noted(tmp_path: Path) -> None:
+def test_systems_are_not_compared_if_bounds_are_known_on_one_side_only(tmp_path: Path) -> None:
+    """One side would be scaled by the bounds and the other by its data, so that equal learners differ."""
     one = write_lifetimes(tmp_path / "one", [0, 1, 2], bounds=(0, 100), learner="toy")
     other = write_lifetimes(tmp_path / "other", [3, 4, 5], learner="toy")
-    note = "bounds of a, b are known for some lifetimes only, so scales differ"
-    compared = json.loads(run_verb("compare", one, other, "--json", "-").stdout)
-    assert note in compared["comparisons"][0]["notes"]
+    message = "(its data, as in other/l3); give --bounds for all"
+    assert message in str(run_verb("compare", one, other).exception)
     pooled = json.loads(run_verb("score", one, other, "--pool", "--json", "-").stdout)
-    assert note in pooled["groups"][0]["notes"]
+    assert message in pooled["not_grouped"]
     assert len(groups_in(one, other)) == 2
+    bounds = tmp_path / "bounds.json"
+    bounds.write_text(json.dumps({task: {"min": 0, "max": 100} for task in "ab"}))
+    assert run_verb("compare", one, other, "--bounds", bounds).exit_code == 0
 
 
 def test_bounds_of_a_table_of_scores_that_are_not_bounds_are_an_error(tmp_path: Path) -> None:

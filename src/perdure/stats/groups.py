@@ -203,17 +203,7 @@ def _differences(lives: Sequence[Score]) -> tuple[str, ...]:
     told = lives[0].told if lives else None
     if told is not None and len(told) < len(FACTS):
         notes.append(f"its learner {told_words(told)}")
-    return (*notes, *partly_bounded(lives))
-
-
-def partly_bounded(lives: Sequence[Score]) -> tuple[str, ...]:
-    """Return a note if the bounds of a task are known for some lifetimes only."""
-    stated: dict[str, set[bool]] = {}
-    for life in lives:
-        for task in life.tasks:
-            stated.setdefault(task, set()).add(task in life.bounds)
-    partly = [task for task, known in stated.items() if len(known) > 1]
-    return (f"bounds of {', '.join(partly)} are known for some lifetimes only, so scales differ",) if partly else ()
+    return tuple(notes)
 
 
 # --- who is with whom ----------------------------------------------------------------------------
@@ -426,7 +416,7 @@ def _check_bounds(lives: Sequence[Score], where: str, advice: str) -> None:
 
 
 def _check_ranges(lives: Sequence[Score], where: str) -> None:
-    """Refuse lifetimes that were scaled by different ranges of their data, as those of two score files may be."""
+    """Refuse lifetimes scaled by different ranges, as those of two score files or with and without bounds may be."""
     known: dict[tuple[str | None, str], tuple[NamedRange, str]] = {}
     for life in lives:
         if life.preset != STANDARD or life.complete is False or not is_scaled(life.how):
@@ -436,12 +426,16 @@ def _check_ranges(lives: Sequence[Score], where: str) -> None:
             spans |= {(measure, task): NamedRange(span.low, span.high, span.given) for task, span in ranges.items()}
         for key, span in spans.items():
             first, example = known.setdefault(key, (span, life.id))
-            if span != first and not (span.given or first.given):
+            if (span.min, span.max) != (first.min, first.max) and not (span.given and first.given):
                 both = ((first, example), (span, life.id))
-                shown = "; ".join(f"{_span((ends.min, ends.max))} (as in {name})" for ends, name in both)
+                shown = "; ".join(
+                    f"{_span((ends.min, ends.max))} ({'bounds' if ends.given else 'its data'}, as in {name})"
+                    for ends, name in both
+                )
+                files = "" if span.given or first.given else "compare the logs themselves, or "
                 raise PerdureError(
                     f"results scaled by different ranges are never pooled; {key[1]} has {shown}",
-                    "compare the logs themselves, or give --bounds for all",
+                    f"{files}give --bounds for all",
                     where=where,
                 )
 

@@ -27,7 +27,6 @@ from perdure.stats.groups import (
     check_poolable,
     differing,
     left_out_of,
-    partly_bounded,
     usable,
     why_not_pooled,
 )
@@ -400,12 +399,11 @@ def _label(stratum: _Stratum) -> str:
 
 
 def _notes(ours: Sequence[Score], theirs: Sequence[Score]) -> tuple[str, ...]:
-    notes = partly_bounded((*ours, *theirs))
     stated = [{life.protocol_name or "" for life in side if life.protocol} for side in (ours, theirs)]
     if stated[0] and stated[1] and stated[0] != stated[1]:
         differing = f"{', '.join(sorted(stated[0]))} against {', '.join(sorted(stated[1]))}"
-        return (*notes, f"the protocols differ: {differing}")
-    return notes
+        return (f"the protocols differ: {differing}",)
+    return ()
 
 
 def compare_scenario_types(survey: Survey, baseline: str | None = None, **options: Any) -> Comparisons:
