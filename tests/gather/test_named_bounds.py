@@ -55,11 +55,15 @@ def test_values_do_not_move_when_an_expert_or_a_better_lifetime_arrives(tmp_path
     assert {score["performance_maintenance"] for score in both} == {maintenance(log)}
 
 
-def test_one_value_above_1_makes_percent_of_all_lifetimes(tmp_path: Path) -> None:
+def test_fractions_and_percentages_are_never_scored_together(tmp_path: Path) -> None:
     write(tmp_path, "high", whole=100.0)
-    low = write(tmp_path, "low", whole=1.2)  # accuracies below 1 percent
+    low = write(tmp_path, "low", whole=1.2)  # accuracies below 1 percent, or fractions
     assert perdure.score(low).bounds["a"] == (0, 1)
-    assert {score.bounds["a"] for score in perdure.survey(tmp_path)} == {(0, 100)}
+    (left_out,) = perdure.survey(tmp_path).left_out
+    assert left_out[0] == str(low)
+    assert "accuracy is at most 0.768 here and up to 64 in others, as in percent" in left_out[1]
+    known = perdure.survey(tmp_path, bounds={task: (0.0, 100.0) for task in "ab"})
+    assert {score.bounds["a"] for score in known} == {(0, 100)}
 
 
 def test_an_expert_in_percent_counts_as_well(tmp_path: Path) -> None:

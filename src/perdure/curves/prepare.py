@@ -311,11 +311,12 @@ def _named_ranges(
     """Return bounds for tasks whose measure is called accuracy: 0 to 1, or to 100 if a value of it exceeds 1.
 
     Without common ranges, the values of this lifetime and its experts decide, else those of all lifetimes as well.
-    Values outside 0 … 100 are no accuracies.
+    Values outside 0 … 100 are no accuracies. Raise LogError for fractions among percentages.
     """
     spans: dict[str, list[Range]] = {}
     for task, span in extremes.items():
         spans.setdefault(keys[task][0], []).append(span)
+    own = {measure: max(span.high for span in found) for measure, found in spans.items()}
     for (measure, *_), span in (common.spans if common else {}).items():
         spans.setdefault(measure, []).append(span)
     wholes: dict[str, float] = {}
@@ -323,6 +324,9 @@ def _named_ranges(
         highest = max(span.high for span in found)
         if measure.lower() in _ACCURACIES and min(span.low for span in found) >= 0 and highest <= 100:
             wholes[measure] = 1.0 if highest <= 1 else 100.0
+            if 0 < own.get(measure, 0) <= 1 < highest:
+                what = f"{measure} is at most {own[measure]:.4g} here and up to {highest:.4g} in others, as in percent"
+                raise LogError(what, "convert one of them, or give --bounds if all have one unit")
     return {
         task: Range(0.0, wholes[keys[task][0]], given=True)
         for task in extremes
