@@ -62,7 +62,7 @@ def test_fractions_and_percentages_are_never_scored_together(tmp_path: Path) -> 
     (left_out,) = perdure.survey(tmp_path).left_out
     assert left_out[0] == str(low)
     assert "accuracy is at most 0.768 here and up to 64 in others, as in percent" in left_out[1]
-    known = perdure.survey(tmp_path, bounds={task: (0.0, 100.0) for task in "ab"})
+    known = perdure.survey(tmp_path, bounds=dict.fromkeys("ab", (0.0, 100.0)))
     assert {score.bounds["a"] for score in known} == {(0, 100)}
 
 

@@ -132,7 +132,8 @@ def _show(result: Comparisons, depth: Depth) -> None:
     for index, comparison in enumerate(result.comparisons):
         if index or len(result.systems) > 2:
             say("")
-        say(comparison.answer, "bold")
+        if comparison.answer:
+            say(comparison.answer, "bold")
         if depth.every or few:
             _show_comparison(console, comparison, depth)
         for difference in comparison.differences.values() if depth.every else ():
