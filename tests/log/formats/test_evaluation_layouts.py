@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -174,6 +174,22 @@ def same_hidden_model(place: Path) -> Path:
     return place
 
 
+def called_files(place: Path, names: Sequence[str] = ("a", "b", "c")) -> Path:
+    """Write what `--output_path PLACE/NAME.json` writes."""
+    for day, (name, tasks) in enumerate(zip(names, STAGES.values(), strict=True), start=1):
+        folder = write_harness(place, "./out", day, tasks)
+        for file in folder.iterdir():
+            file.rename(place / file.name.replace("results", name))
+        folder.rmdir()
+    return place
+
+
+def test_files_may_be_called_after_the_tasks_that_were_learned(tmp_path: Path) -> None:
+    matrix = read(called_files(tmp_path / "results", ("base", "llama-gsm8k", "llama-mbpp"))).matrix
+    assert matrix.tasks == ("gsm8k", "mbpp")
+    assert matrix.errors["gsm8k"].paired
+
+
 def numbered_models(place: Path) -> Path:
     for number, tasks in enumerate(STAGES.values(), start=1):
         write_harness(place, f"out it's/v{number}", number, tasks)
@@ -186,7 +202,7 @@ def logs_of_one_model(place: Path) -> Path:
     return place
 
 
-@pytest.mark.parametrize("write", [same_model, same_hidden_model, numbered_models, logs_of_one_model])
+@pytest.mark.parametrize("write", [same_model, same_hidden_model, called_files, numbered_models, logs_of_one_model])
 def test_the_commands_of_the_message_make_unnamed_stages_readable(
     tmp_path: Path, write: Callable[[Path], Path]
 ) -> None:

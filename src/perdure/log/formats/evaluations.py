@@ -17,7 +17,15 @@ import numpy as np
 from msgspec.structs import replace
 
 from perdure.errors import LogError, NotALogError, nearest
-from perdure.log.formats.evaluation_files import Results, Scores, TaskScore, item_scores, read_results, result_files
+from perdure.log.formats.evaluation_files import (
+    Results,
+    Scores,
+    TaskScore,
+    date_of,
+    item_scores,
+    read_results,
+    result_files,
+)
 from perdure.log.places import as_text
 from perdure.log.problem import Caution
 from perdure.log.read import Options
@@ -200,9 +208,20 @@ def _stages_of_files(files: Sequence[Path]) -> list[_Stage]:
             groups[-1].append(read)
     several = len({group[0].model for group in groups}) > 1
     return [
-        _Stage(group[0].model if several else group[0].date, group[0].file.parent, tuple(read.file for read in group))
+        _Stage(
+            first.model if several else _own_name(first.file) or first.date,
+            first.file.parent,
+            tuple(read.file for read in group),
+        )
         for group in groups
+        for first in group[:1]
     ]
+
+
+def _own_name(file: Path) -> str:
+    """Return the name that a user gave with `--output_path NAME.json`, which is written as `NAME_DATE.json`."""
+    name, _, date = file.stem.rpartition("_")
+    return name if date_of(date) and name != "results" else ""
 
 
 def _read_stage(stage: _Stage) -> _ReadStage:
@@ -298,8 +317,8 @@ def _command(stage: _Stage, name: str, path: Path) -> str:
         return "" if target == stage.place else f"mv {shlex.quote(str(stage.place))} {shlex.quote(str(target))}"
     quoted = shlex.quote(str(path / name))
     moved = [
-        f"{shlex.quote(str(stage.place))}/*{shlex.quote('_' + file.name.rpartition('_')[2].removesuffix('json'))}*"
-        if file.name.startswith("results_")  # and the samples of the same date
+        f"{shlex.quote(str(stage.place))}/*{shlex.quote('_' + date + '.')}*"
+        if date_of(date := file.stem.rpartition("_")[2])  # and the samples of the same date
         else shlex.quote(str(file))
         for file in stage.files
     ]
