@@ -162,6 +162,19 @@ def test_a_failed_evaluation_that_was_made_again_is_passed_by(tmp_path: Path) ->
         read(place)
 
 
+def test_a_model_that_is_no_stage_is_named_with_commands_that_repeat_no_task(tmp_path: Path) -> None:
+    place = write_models(tmp_path / "results")
+    write_harness(place, BASE, 8, STAGES[BASE])  # evaluated again after the others
+    write_harness(place, "ckpt/joint", 9, STAGES["ckpt/llama-mbpp"])
+    with pytest.raises(LogError, match=r"ckpt__joint names no task .* or move it elsewhere if it") as caught:
+        perdure.score(place)
+    names = re.findall(r"results/(\d-\w+)", caught.value.fix)
+    assert names == ["0-base", "1-gsm8k", "2-mbpp", "3-hellaswag"]
+    shutil.rmtree(place / "ckpt__joint")
+    again = "gsm8k, mbpp, hellaswag at meta-llama__Llama-3.2-1B evaluated more than once; the last counts"
+    assert again in read(place).notes
+
+
 def same_model(place: Path) -> Path:
     for day, tasks in enumerate(STAGES.values(), start=1):
         write_harness(place, "my model", day, tasks)
