@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from perdure.errors import LearnerError, MissingExtraError
-from perdure.learners.find import LEARNERS, REFERENCE, find_learner, make_learner
+from perdure.learners.find import LEARNERS, REFERENCE, find_learner, find_maker, make_learner
 
 
 @pytest.mark.parametrize("name", [name for name in REFERENCE if name != "ppo"])
@@ -19,7 +19,7 @@ def test_every_reference_learner_is_registered(name: str) -> None:
 def test_ppo_without_its_library_is_refused_before_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perdure.learners.find.find_spec", lambda _: None)
     with pytest.raises(MissingExtraError, match="the learner 'ppo' needs stable_baselines3"):
-        find_learner("ppo")
+        find_maker("ppo", {})
 
 
 def test_a_plug_in_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,8 @@ def test_one_seed_is_labelled_as_over_items_with_the_margin_of_its_own_unit(tmp_
     assert "values; bars: 95 % intervals over items, one seed" in page
     assert re.search(r"<th[^>]*>(<[^>]*>)*95 % interval over items, one seed", page)
     assert "Keeps general abilities?" in page
+    drawn = perdure.figure("metrics", tmp_path / "results").body
+    assert "Ticks: lifetimes; lines: 95 % interval over items, one seed; dashed: the threshold" in drawn
     for seed in range(2):
         write_numbered(tmp_path / "ewc" / f"seed-{seed}")
     text = as_text(report_of(gather(tmp_path / "ewc")), ".md")

@@ -27,7 +27,7 @@ def of(*places: Place, bars: Mapping[str, Threshold] = BARS) -> tuple[System, ..
 def test_a_system_goes_by_its_learner_where_that_tells_them_apart() -> None:
     assert [one.name for one in of(place("a", 0, "ppo"), place("b", 0, "dqn"))] == ["ppo", "dqn"]
     assert [one.name for one in of(place("a", 0, "ppo"), place("b", 0, "ppo"))] == ["a", "b"]
-    assert [one.name for one in of(place("x/a", 0), place("y/a", 0))] == ["a 1", "a 2"]
+    assert [one.name for one in of(place("x/a", 0), place("y/a", 0))] == ["x/a", "y/a"]
 
 
 def test_one_place_with_two_learners_is_two_systems() -> None:

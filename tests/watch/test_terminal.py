@@ -77,3 +77,16 @@ def test_the_terminal_says_how_far_all_are_and_what_is_decided_so_far(tmp_path: 
     first = next(line for line in lines if "life-" in line)
     assert "running" in first
     running.journal.close()
+
+
+def test_the_change_of_a_matrix_is_not_called_pm(tmp_path: Path) -> None:
+    from rich.console import Console
+
+    (tmp_path / "matrix.csv").write_text("90,50\n,70\n")
+    monitor = Monitor([tmp_path / "matrix.csv"])
+    monitor.settle()
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(table(monitor))
+    text = console.export_text()
+    assert "BWT" in text
+    assert "PM" not in text

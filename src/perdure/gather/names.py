@@ -67,7 +67,7 @@ def name_lifetimes(lifetimes: Sequence[ScoredLifetime], *, by_id: bool = False) 
     _take_methods_from_own_names(unnamed)
     while _drop_generic(unnamed) or _drop_numbered(unnamed) or _drop_recurring(unnamed):
         pass
-    names = _distinct_names({place.folders for place in unnamed})
+    names = distinct_names({place.folders for place in unnamed})
     named: list[ScoredLifetime] = []
     for place, lifetime in zip(places, lifetimes, strict=True):
         identity = lifetime.score.identity
@@ -188,7 +188,7 @@ def _drop_last(places: Sequence[_Place]) -> bool:
     return bool(places)
 
 
-def _distinct_names(paths: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+def distinct_names(paths: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
     """Return the last name of each path, with as many names before it as it takes to be different."""
     depths = dict.fromkeys(paths, 1)
     while True:

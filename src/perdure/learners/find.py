@@ -59,8 +59,6 @@ def find_learner(name: str) -> Maker:
         return _of_sb3(name)
     if ":" in name:
         return _import(name)
-    if name == _PPO and find_spec("stable_baselines3") is None:
-        raise MissingExtraError("stable_baselines3", "sb3", f"the learner {name!r}")
     if name in REFERENCE:
         return _import(REFERENCE[name])
     try:
@@ -74,6 +72,8 @@ def find_learner(name: str) -> Maker:
 
 def find_maker(name: str, params: Mapping[str, Any]) -> Maker:
     """Return the maker of a learner, after checking that it takes a seed and these parameters."""
+    if name == _PPO and find_spec("stable_baselines3") is None:
+        raise MissingExtraError("stable_baselines3", "sb3", f"the learner {name!r}")
     maker = find_learner(name)
     _check_params(name, maker, params)
     return maker

@@ -201,7 +201,7 @@ def points_of(group: Group) -> str:
 
 def _of_few(found: Estimate, who: str, points: str) -> tuple[str, str]:
     assert found.mean is not None
-    change = f"{'lost' if found.mean < 0 else 'gained'} {number(abs(found.mean))}{points}"
+    change = f"{'lost' if found.mean < 0 else 'gained'} {number(abs(found.mean), found.width)}{points}"
     if not found.mean:
         change = "neither lost nor gained"
     if found.n > 1:

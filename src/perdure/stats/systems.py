@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.model import Survey
+from perdure.gather.names import distinct_names
 from perdure.lazy import pl
 from perdure.metrics.declare import METRICS, Threshold
 from perdure.metrics.presets import compared
@@ -130,7 +131,7 @@ def systems_of(survey: Survey) -> tuple[System, ...]:
     """Return one system per learner of each argument; arguments that are lifetimes themselves count as one.
 
     A system has the name under which `groups` has its lifetimes: that of its learner, or of the folder or file that
-    stands for one. Several of one name are named after their arguments.
+    stands for one. Several of one name are named after their arguments, with as many folders as differ.
     """
     for why in filter(None, [why_not_pooled(survey)]):
         raise PerdureError(why, "or score them apart", where=survey.name)
@@ -152,9 +153,11 @@ def systems_of(survey: Survey) -> tuple[System, ...]:
     names = [who for _, who in parts]
     if not all(names) or len(set(names)) < len(names):
         places = Counter(argument for argument, _ in parts)
+        paths = {place: (*Path(place).resolve().parts[:-1], _last_name(place)) for place in places}
+        called = distinct_names(paths.values())
         names = _numbered(
             [
-                " · ".join(filter(None, (_last_name(argument), who if places[argument] > 1 else "")))
+                " · ".join(filter(None, (called[paths[argument]], who if places[argument] > 1 else "")))
                 for argument, who in parts
             ]
         )

@@ -9,9 +9,11 @@ import numpy as np
 
 from perdure.gather.model import ScoredLifetime
 from perdure.reports.thinned import thinned_lifetime
+from perdure.stats.answer import kept_by
 from perdure.stats.sentences import MARKS
+from perdure.text import initials
 from perdure.watch.monitor import Monitor
-from perdure.watch.progress import headline, retention_text, short_names, so_far_text, time_text
+from perdure.watch.progress import headline, retention_metric, retention_text, short_names, so_far_text, time_text
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -48,21 +50,22 @@ def table(monitor: Monitor, *, rows: int = 40) -> Group:
     from rich.table import Table
     from rich.text import Text
 
+    lives = {life.id: life for life in monitor.lifetimes}
+    lifetimes = monitor.progress()
+    totals, names = monitor.totals(lifetimes), short_names([item.id for item in lifetimes])
+    kept = dict.fromkeys(metric for item in lifetimes if (metric := retention_metric(item))) or [kept_by()["log"]]
     progress_table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
     progress_table.add_column("lifetime", overflow="fold", max_width=22)
     progress_table.add_column("state", no_wrap=True)
     progress_table.add_column("done", justify="right", no_wrap=True)
     progress_table.add_column("left", justify="right", no_wrap=True)
     progress_table.add_column("learning", no_wrap=True)
-    progress_table.add_column("PM", justify="right", no_wrap=True)
-    lives = {life.id: life for life in monitor.lifetimes}
-    lifetimes = monitor.progress()
-    totals, names = monitor.totals(lifetimes), short_names([item.id for item in lifetimes])
+    progress_table.add_column(" / ".join(initials(name).upper() for name in kept), justify="right", no_wrap=True)
     for item in lifetimes[:rows]:
         progress_table.add_row(
             escape(names[item.id]),
             f"[{_COLOURS[item.state]}]{item.state}[/]",
-            f"{item.done / item.total:.0%}" if item.total else str(item.done),
+            f"{item.done / item.total:.0%}" if item.total else str(item.done or ""),
             time_text(item.left_s),
             sparkline(_learning_values(lives.get(item.id))),
             retention_text(item, monitor.metrics) or "…",
@@ -79,7 +82,7 @@ def table(monitor: Monitor, *, rows: int = 40) -> Group:
         lines += [f"{so_far}:", *answers] if so_far else answers
     if any(item.verdicts for item in lifetimes):
         marks = ", ".join(f"{mark} {verdict}" for verdict, mark in MARKS.items())
-        lines.append(f"({marks}; of one lifetime by the spread of its own evaluations)")
+        lines.append(f"({marks}; of one lifetime by the spread of its own evaluations or their items)")
     if monitor.age_text:
         lines.append(f"({monitor.age_text})")
     return Group(Text(headline(totals), style="bold"), progress_table, *map(Text, lines))

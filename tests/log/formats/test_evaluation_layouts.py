@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -162,6 +162,19 @@ def test_a_failed_evaluation_that_was_made_again_is_passed_by(tmp_path: Path) ->
         read(place)
 
 
+def test_a_model_that_is_no_stage_is_named_with_commands_that_repeat_no_task(tmp_path: Path) -> None:
+    place = write_models(tmp_path / "results")
+    write_harness(place, BASE, 8, STAGES[BASE])  # evaluated again after the others
+    write_harness(place, "ckpt/joint", 9, STAGES["ckpt/llama-mbpp"])
+    with pytest.raises(LogError, match=r"ckpt__joint names no task .* or move it elsewhere if it") as caught:
+        perdure.score(place)
+    names = re.findall(r"results/(\d-\w+)", caught.value.fix)
+    assert names == ["0-base", "1-gsm8k", "2-mbpp", "3-hellaswag"]
+    shutil.rmtree(place / "ckpt__joint")
+    again = "gsm8k, mbpp, hellaswag at meta-llama__Llama-3.2-1B evaluated more than once; the last counts"
+    assert again in read(place).notes
+
+
 def same_model(place: Path) -> Path:
     for day, tasks in enumerate(STAGES.values(), start=1):
         write_harness(place, "my model", day, tasks)
@@ -172,6 +185,22 @@ def same_hidden_model(place: Path) -> Path:
     for day, tasks in enumerate(STAGES.values(), start=1):
         write_harness(place, "./out", day, tasks)
     return place
+
+
+def called_files(place: Path, names: Sequence[str] = ("a", "b", "c")) -> Path:
+    """Write what `--output_path PLACE/NAME.json` writes."""
+    for day, (name, tasks) in enumerate(zip(names, STAGES.values(), strict=True), start=1):
+        folder = write_harness(place, "./out", day, tasks)
+        for file in folder.iterdir():
+            file.rename(place / file.name.replace("results", name))
+        folder.rmdir()
+    return place
+
+
+def test_files_may_be_called_after_the_tasks_that_were_learned(tmp_path: Path) -> None:
+    matrix = read(called_files(tmp_path / "results", ("base", "llama-gsm8k", "llama-mbpp"))).matrix
+    assert matrix.tasks == ("gsm8k", "mbpp")
+    assert matrix.errors["gsm8k"].paired
 
 
 def numbered_models(place: Path) -> Path:
@@ -186,7 +215,7 @@ def logs_of_one_model(place: Path) -> Path:
     return place
 
 
-@pytest.mark.parametrize("write", [same_model, same_hidden_model, numbered_models, logs_of_one_model])
+@pytest.mark.parametrize("write", [same_model, same_hidden_model, called_files, numbered_models, logs_of_one_model])
 def test_the_commands_of_the_message_make_unnamed_stages_readable(
     tmp_path: Path, write: Callable[[Path], Path]
 ) -> None:

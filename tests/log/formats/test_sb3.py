@@ -173,3 +173,23 @@ def test_any_bytes_in_a_monitor_or_in_evaluations_give_a_log_error_and_nothing_e
             SB3.recognises(file)
             with contextlib.suppress(LogError):
                 SB3.read(file, Options())
+
+
+def test_variants_of_one_environment_are_tasks_called_after_their_folders_of_evaluations(tmp_path: Path) -> None:
+    for number, task in enumerate(("plain", "mirrored")):
+        (tmp_path / task).mkdir()
+        results = np.full((3, 10), 10.0 + number)
+        np.savez(tmp_path / task / "evaluations.npz", timesteps=[0, 100, 200], results=results, ep_lengths=results)
+    write_monitor(tmp_path / "plain.monitor.csv", "CartPole-v1", [1.0] * 10, 0)
+    # Monitor writes into a folder of the name that it is given, if there is one.
+    write_monitor(tmp_path / "mirrored" / "monitor.csv", "CartPole-v1", [2.0] * 10, 100)
+    learned = [block.task for block in perdure.read(tmp_path).scenario.blocks if block.mode == "learn"]
+    assert learned == ["plain", "mirrored"]
+    (score,) = perdure.survey([tmp_path]).scores
+    assert "performance_maintenance" in score.values
+
+
+def test_monitors_of_parallel_environments_are_of_one_task(tmp_path: Path) -> None:
+    for rank in range(2):
+        write_monitor(tmp_path / f"{rank}.monitor.csv", "CartPole-v1", [1.0] * 10, rank)
+    assert [block.task for block in perdure.read(tmp_path).scenario.blocks] == ["cartpole-v1"]

@@ -157,7 +157,7 @@ def _harness(content: Mapping[str, Any], file: Path) -> Results:
             )
         if read and _name(task) not in groups:  # a group whose tasks are not known would count them twice
             scores[_name(task)] = read
-    return Results(file, scores, _text(content.get("model_name")), _date_of(file.name), subtasks)
+    return Results(file, scores, _text(content.get("model_name")), date_of(file.name), subtasks)
 
 
 def _harness_items(file: Path, tasks: Iterable[str], metric: str, filtered: str) -> dict[object, float]:
@@ -209,7 +209,7 @@ def _inspect(content: Mapping[str, Any], file: Path) -> Results:
             if _is_number(value) and "std" not in name:
                 key = f"{name},{scorer}" if scorer else name
                 read.setdefault(key, TaskScore(float(value), file, float(error), items, of_inspect=True))
-    date = _date_of(_text(spec.get("created"))) or _date_of(file.name)
+    date = date_of(_text(spec.get("created"))) or date_of(file.name)
     return Results(file, {task: read} if read and not failed else {}, _text(spec.get("model")), date, failed=failed)
 
 
@@ -230,7 +230,7 @@ def _inspect_items(file: Path, scorer: str) -> dict[object, float]:
 # --- values --------------------------------------------------------------------------------------
 
 
-def _date_of(text: str) -> str:
+def date_of(text: str) -> str:
     match = _DATE.search(text)
     if match is None:
         return ""

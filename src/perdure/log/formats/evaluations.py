@@ -17,7 +17,15 @@ import numpy as np
 from msgspec.structs import replace
 
 from perdure.errors import LogError, NotALogError, nearest
-from perdure.log.formats.evaluation_files import Results, Scores, TaskScore, item_scores, read_results, result_files
+from perdure.log.formats.evaluation_files import (
+    Results,
+    Scores,
+    TaskScore,
+    date_of,
+    item_scores,
+    read_results,
+    result_files,
+)
 from perdure.log.places import as_text
 from perdure.log.problem import Caution
 from perdure.log.read import Options
@@ -66,6 +74,8 @@ class _ReadStage(msgspec.Struct, frozen=True):
     model: str
     date: str
     subtasks: Mapping[str, tuple[str, ...]]
+    again: tuple[str, ...]
+    """The tasks that were evaluated more than once."""
 
 
 class _Evaluations:
@@ -119,6 +129,11 @@ class _Evaluations:
         lifetime = lifetime_of(matrix, as_text(path.absolute().name), path, measure)
         lower = {score.lower_is_better for score in _scores_of(stages, chosen)} == {True}
         models = dict.fromkeys(stage.model for stage in stages if stage.model)
+        notes += [
+            Caution(f"{join_names(stage.again)} at {stage.stage.name} evaluated more than once; the last counts")
+            for stage in stages
+            if stage.again
+        ]
         places = {stage.stage.place for stage in stages}
         skipped = [] if path in places else [each for each in _folders(path) if each not in places and _files_of(each)]
         notes += [Caution(f"not a stage: {folder.name}; call it NUMBER-TASK if it is one") for folder in skipped]
@@ -200,9 +215,20 @@ def _stages_of_files(files: Sequence[Path]) -> list[_Stage]:
             groups[-1].append(read)
     several = len({group[0].model for group in groups}) > 1
     return [
-        _Stage(group[0].model if several else group[0].date, group[0].file.parent, tuple(read.file for read in group))
+        _Stage(
+            first.model if several else _own_name(first.file) or first.date,
+            first.file.parent,
+            tuple(read.file for read in group),
+        )
         for group in groups
+        for first in group[:1]
     ]
+
+
+def _own_name(file: Path) -> str:
+    """Return the name that a user gave with `--output_path NAME.json`, which is written as `NAME_DATE.json`."""
+    name, _, date = file.stem.rpartition("_")
+    return name if date_of(date) and name != "results" else ""
 
 
 def _read_stage(stage: _Stage) -> _ReadStage:
@@ -210,7 +236,9 @@ def _read_stage(stage: _Stage) -> _ReadStage:
     results: list[Results] = sorted(map(read_results, stage.files), key=lambda read: (read.date, read.file.name))
     scores: Scores = {}
     subtasks: dict[str, tuple[str, ...]] = {}
+    again: dict[str, None] = {}
     for read in results:
+        again |= dict.fromkeys(task for task in read.scores if task in scores)
         scores |= read.scores
         subtasks |= read.subtasks
     for read in results:
@@ -221,7 +249,7 @@ def _read_stage(stage: _Stage) -> _ReadStage:
     if not scores:
         raise LogError("no scores in it", "expected results_….json, or logs of inspect_ai", file=stage.place)
     model = next((read.model for read in results if read.model), "")
-    return _ReadStage(stage, scores, model, max(read.date for read in results), subtasks)
+    return _ReadStage(stage, scores, model, min(read.date for read in results), subtasks, tuple(again))
 
 
 def _in_order(stages: Sequence[_ReadStage], path: Path) -> tuple[list[_ReadStage], list[str | None], list[str]]:
@@ -232,7 +260,8 @@ def _in_order(stages: Sequence[_ReadStage], path: Path) -> tuple[list[_ReadStage
     if numbered and None not in by_number[1:]:
         return list(stages), by_number, []
     mentioned = {id(stage): _mentioned(stage.stage.name, evaluated) for stage in stages}
-    dated = sorted(stages, key=lambda stage: (bool(mentioned[id(stage)]), stage.date, stage.stage.name))
+    one_base = sum(not tasks for tasks in mentioned.values()) == 1  # first, even if it was evaluated later
+    dated = sorted(stages, key=lambda stage: (one_base and bool(mentioned[id(stage)]), stage.date, stage.stage.name))
     learned: list[str | None] = []
     for stage in dated:
         new = mentioned[id(stage)].difference(learned)
@@ -270,7 +299,7 @@ def _unnamed(stages: Sequence[_ReadStage], learned: Sequence[str | None], path: 
         rises = {
             task: scores[name].value - before.scores[task][name].value
             for task, scores in stage.scores.items()
-            if task not in guesses and (name := _default(scores)) in before.scores.get(task, {})
+            if task not in (*guesses, *learned) and (name := _default(scores)) in before.scores.get(task, {})
         }
         guesses.append(known or max(rises, key=lambda task: rises[task], default="TASK"))
     names = [_file_name(learned[0] or "base"), *map(_file_name, guesses)]
@@ -282,7 +311,8 @@ def _unnamed(stages: Sequence[_ReadStage], learned: Sequence[str | None], path: 
     how = "" if stages[0].stage.number is not None else "in the order of their dates, "
     return LogError(
         f"{join_names(unclear)} {'names' if len(unclear) == 1 else 'name'} no task that was learned",
-        f"call it NUMBER-TASK; {how}and if each learned the task that rose most: {' && '.join(filter(None, commands))}",
+        "call it NUMBER-TASK, or move it elsewhere if it is no stage; "
+        f"{how}and if each learned the task that rose most: {' && '.join(filter(None, commands))}",
         file=path,
     )
 
@@ -298,8 +328,8 @@ def _command(stage: _Stage, name: str, path: Path) -> str:
         return "" if target == stage.place else f"mv {shlex.quote(str(stage.place))} {shlex.quote(str(target))}"
     quoted = shlex.quote(str(path / name))
     moved = [
-        f"{shlex.quote(str(stage.place))}/*{shlex.quote('_' + file.name.rpartition('_')[2].removesuffix('json'))}*"
-        if file.name.startswith("results_")  # and the samples of the same date
+        f"{shlex.quote(str(stage.place))}/*{shlex.quote('_' + date + '.')}*"
+        if date_of(date := file.stem.rpartition("_")[2])  # and the samples of the same date
         else shlex.quote(str(file))
         for file in stage.files
     ]

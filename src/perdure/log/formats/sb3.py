@@ -84,10 +84,13 @@ SB3 = _StableBaselines()
 
 
 def _monitors(folder: Path) -> list[Path]:
+    """Return the monitors in a folder, and those that Monitor put into the folders of evaluations in it."""
     try:
-        return sorted(path for path in folder.iterdir() if _is_monitor(path))
+        direct = sorted(path for path in folder.iterdir() if _is_monitor(path))
     except OSError:
         return []
+    tested = [place.with_name(_MONITOR) for place in folder.glob(f"*/{_EVALUATIONS}")] if direct else []
+    return [*direct, *sorted(filter(_is_monitor, tested))]
 
 
 def _is_monitor(path: Path) -> bool:
@@ -217,10 +220,15 @@ def _order(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 def _life(folder: Path, notes: list[str], limit: float) -> pl.DataFrame:
     """Return the monitors of a folder in order of time, with the evaluations in and below it by their steps."""
-    lived = _learned([_monitor(path, notes) for path in _monitors(folder)], folder)
-    tasks = lived["task_name"].unique(maintain_order=True).to_list()
     places = [folder / _EVALUATIONS, *sorted(folder.glob(f"*/{_EVALUATIONS}"))]
     evaluation_files = [place for place in places if _is_evaluations(place)]
+    evaluated = {_letters(place.parent.name) for place in evaluation_files}
+    monitors = [(_task(_name_from_path(path)), _monitor(path, notes)) for path in _monitors(folder)]
+    # Variants of one environment have its id, so a monitor called as a folder of evaluations is of that task.
+    lived = _learned(
+        [replace(one, task=name) if _letters(name) in evaluated else one for name, one in monitors], folder
+    )
+    tasks = lived["task_name"].unique(maintain_order=True).to_list()
     if not evaluation_files:
         return _order([lived])
     tested = [_evaluations(place, _evaluated_task(place, folder, tasks), limit) for place in evaluation_files]

@@ -100,7 +100,10 @@ def metrics(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure:
         ]
         return "".join(parts), top + bottom
 
-    note = "Ticks: lifetimes"
+    intervals = dict.fromkeys(
+        value["interval"] for panel in panels for value in panel["values"] if value["low"] is not None
+    )
+    note = "; ".join(["Ticks: lifetimes", *(f"lines: {interval_name}" for interval_name in intervals)])
     note += "; dashed: the threshold" if any(panel["threshold"] is not None for panel in panels) else ""
     note += "; shaded: what its margin allows." if any(panel["margin"] for panel in panels) else "."
     note += (
@@ -122,6 +125,7 @@ def _group_value(data: GroupedSurvey, group: Group, name: str) -> Numbers:
         "mean": estimate.mean,
         "low": estimate.low,
         "high": estimate.high,
+        "interval": estimate.interval_name,
         "verdict": None if estimate.mean is None else estimate.verdict,
         "why": estimate.why,
         "lives": [(life, value) for life, value in values if value is not None],
@@ -174,7 +178,7 @@ def _metric_panel(
 def _value_text(item: Numbers) -> str:
     low, high = item["low"], item["high"]
     width = None if low is None or high is None else high - low
-    ends = "" if width is None else f", interval {interval(low, high, ' to ')}"
+    ends = "" if width is None else f", {item['interval']} {interval(low, high, ' to ')}"
     without = f" ({item['missing']} without a value)" if item["missing"] else ""
     value = f"{item['group']}: {number(item['mean'], width)}{ends}, {plural(item['n'], 'lifetime')}{without}"
     return "; ".join(part for part in (value, item["verdict"], flags_text(item["flags"])) if part)
