@@ -63,6 +63,17 @@ def test_ppo_learns_a_grid(tmp_path: Path) -> None:
     assert last > 0.8
 
 
+def test_an_algorithm_with_its_own_loop_has_costs_apart_from_its_environment(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
+    learner = make_learner("sb3:DQN", 1, {"learning_starts": 20, "buffer_size": 100})
+    lead(run_lifetime(compose("single", EPISODES[:1], learn=4, evaluate=2), tmp_path, "x", learner=learner), learner)
+    made = perdure.score(tmp_path / "x")
+    step = 2 * 4 * learner.model.observation_space.shape[0] + 8 + 3 * 4  # two observations, an action, and the rest
+    assert made["peak_stored_bytes"] == learner.model.replay_buffer.pos * step > 0
+    assert (made["total_updates"] or 0) > 0
+    assert (made["learner_seconds"] or 0) > (made["environment_seconds"] or 0) > 0
+
+
 PENDULUM = (Task("light", env="Pendulum-v1", params={"g": 5.0}), Task("heavy", env="Pendulum-v1"))
 
 

@@ -228,3 +228,14 @@ def test_a_memory_samples_early_and_late_examples_equally_and_keeps_its_size() -
         counts += np.bincount(memory.all()["labels"], minlength=40)
     halves = counts[:20].sum(), counts[20:].sum()
     assert abs(halves[0] - halves[1]) < 0.1 * sum(halves)
+
+
+@needs_torch
+@pytest.mark.parametrize(("name", "stored", "updates"), [("naive", 0, 20), ("replay", 50, 20), ("packnet", 0, 22)])
+def test_a_method_reports_parameters_updates_and_the_bytes_it_stores(name: str, stored: int, updates: int) -> None:
+    memory = {"replay": {"capacity": 50}, "packnet": {"examples": 32}}.get(name, {})
+    learner = make_learner(f"torch:{name}", 1, {"repeats": 2, "layers": 1, "hidden": 10, **memory})
+    teach(learner, (0, 1), "task", batches=10)
+    picture = 12 * 12 * 4 + 2 * 8  # single precision, with label and head
+    parameters = (12 * 12 + 1) * 10 + (10 + 1) * 2
+    assert learner.log_info() == {"parameters": parameters, "updates": updates, "stored_bytes": stored * picture}

@@ -228,3 +228,15 @@ def test_a_profile_of_matrices_has_the_levels_of_accuracies(tmp_path: Path) -> N
     final = mean_matrix(data, FigureView()).each[:, :, -1]
     for level, share in zip(draw("profiles", data).data["levels"], profile["share"], strict=True):
         assert share == pytest.approx((final > level).mean(), abs=1e-9)
+
+
+def test_probes_of_a_mean_are_inside_its_learning_blocks(tmp_path: Path) -> None:
+    for seed, length in enumerate((10, 20)):
+        piece = ["train,a,0.5"] * length
+        rows = [*piece, "probe,a,0.4", *piece, "probe,a,0.6", "test,a,0.7"]
+        (tmp_path / f"m_s{seed}.csv").write_text("\n".join(["block_type,task_name,accuracy", *rows, ""]))
+    mean = group_curves(gather([tmp_path]), FigureView())
+    (learning,) = (span for span in mean.spans if span.mode == "learn")
+    assert (learning.first, learning.last) == (0, 30)
+    assert [evaluation.x for evaluation in mean.evaluations][:2] == [15, 30]
+    assert mean.evaluations[2].x > 30

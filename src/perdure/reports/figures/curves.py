@@ -229,14 +229,18 @@ def _stretch(curves: LifetimeCurves, spans: Sequence[Span]) -> LifetimeCurves:
     pairs = list(zip(curves.spans, spans, strict=True))
     # An accuracy matrix has no learning curves.
     learned = [pair for pair in pairs if pair[0].mode == "learn"] if curves.learning else []
-    evaluated = [pair for pair in pairs if pair[0].mode == "evaluate"]
+    evaluated, around = [], pairs[0]
+    for pair in pairs:
+        around = around if pair[0].mode == "probe" else pair  # a probe is drawn inside its learning block
+        if pair[0].mode != "learn":
+            evaluated.append(around)
     learning = tuple(
         LearningCurve(curve.task, _NO_POINTS, Points(_move(curve.smoothed.x, *pair), curve.smoothed.y))
         for curve, pair in zip(curves.learning, learned, strict=True)
     )
     evaluations = tuple(
-        msgspec.structs.replace(evaluation, x=(span.first + span.last) / 2)
-        for evaluation, (_, span) in zip(curves.evaluations, evaluated, strict=True)
+        msgspec.structs.replace(evaluation, x=float(_move(np.array(evaluation.x), *pair)))
+        for evaluation, pair in zip(curves.evaluations, evaluated, strict=True)
     )
     return msgspec.structs.replace(curves, spans=tuple(spans), learning=learning, evaluations=evaluations)
 
