@@ -58,7 +58,8 @@ def baselines(data: GroupedSurvey, name: str | None) -> tuple[Group, ...]:
         bases += matching[-1:]
     if name is not None and not bases:
         if data.apart:  # no group has the learner's name
-            raise PerdureError(data.apart, where=f"--baseline {name}")
+            what, _, fix = data.apart.rpartition("; ")
+            raise PerdureError(what, fix, where=f"--baseline {name}")
         raise UnknownNameError("baseline", name, known)
     return tuple(bases)
 
