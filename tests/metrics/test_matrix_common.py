@@ -93,7 +93,7 @@ def test_a_matrix_is_scored_like_any_lifetime() -> None:
     assert made.tasks == made.order == ("pong", "chess")
     assert made["bwt"] == pytest.approx(-0.4)
     assert set(made.metrics) == {one.name for one in FROM_CELLS} | {"general_ability_change"}
-    assert any("an accuracy matrix in fractions" in note for note in made.notes)
+    assert any("an accuracy matrix in fraction" in note for note in made.notes)
 
 
 def test_no_preparation_touches_a_matrix() -> None:

@@ -132,7 +132,8 @@ def _show(result: Comparisons, depth: Depth) -> None:
     for number, comparison in enumerate(result.comparisons):
         if number or len(result.systems) > 2:
             say("")
-        say(comparison.answer or "Which one ends up better was not measured.", "bold")
+        if comparison.answer:
+            say(comparison.answer, "bold")
         if depth.every or few:
             _show_comparison(console, comparison, depth)
         for difference in comparison.differences.values() if depth.every else ():

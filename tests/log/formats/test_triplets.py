@@ -39,7 +39,7 @@ def test_avalanches_results_are_an_accuracy_matrix(tmp_path: Path) -> None:
     assert lifetime.matrix.unit == "fraction"
     assert lifetime.notes == (
         "eval_results.csv: experience 0 is task1",
-        "eval_results.csv: an accuracy matrix in fractions: 2 tasks",
+        "eval_results.csv: an accuracy matrix in fraction: 2 tasks",
     )
     check_reader(TABLE, tmp_path / "eval_results.csv")
 

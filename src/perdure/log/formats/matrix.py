@@ -359,7 +359,7 @@ def matrix_of_cells(
     every = np.vstack([values, *others.values()])
     known: Unit = unit or ("percent" if (every > 1.0).any() else "fraction")
     general = f", and {_task_count(len(others))} never learned ({', '.join(others)})" if others else ""
-    note = f"{_matrix_text(known, len(values))}{general}"
+    note = f"an accuracy matrix in {known}: {_task_count(len(values))}{general}"
     names = _names((*tasks, *others), len(every), source)
     matrix = _check(values, names[: len(values)], known, (note,), source)
     if others:
@@ -460,17 +460,12 @@ def _how(count: int, unit: Unit, rows: Rows, way: Orientation, unmeasured: bool,
     """Yield notes on how a matrix was read."""
     reason = f" ({way.because})" if way.because else ""
     read = "" if count == 1 else f", {'the same either way round' if way.either else ROWS[rows]}{reason}"
-    yield f"{_matrix_text(unit, count)}{read}"
+    yield f"an accuracy matrix in {unit}: {_task_count(count)}{read}"
     if unmeasured and as_given:
         yield "zeros before a task is learned count as measured"
     elif unmeasured:
         after = ", those after it as measured" if way.either else ""
         yield f"zeros before a task is learned count as not evaluated{after}; say --as-given if they were measured"
-
-
-def _matrix_text(unit: Unit, tasks: int) -> str:
-    """Return `an accuracy matrix in fractions: 3 tasks`."""
-    return f"an accuracy matrix in {'fractions' if unit == 'fraction' else unit}: {_task_count(tasks)}"
 
 
 def _task_count(count: int) -> str:
