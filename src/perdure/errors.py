@@ -208,5 +208,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
         return f"did you mean {close!r}?"
     if not names:
         return "nothing is registered"
-    listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+    listed = ", ".join(names[:5]) + (f", … ({len(names)} in all)" if len(names) > 5 else "")
     return f"known: {listed}"

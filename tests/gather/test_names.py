@@ -176,6 +176,12 @@ def test_a_baseline_has_the_name_that_score_prints_in_every_verb(tmp_path: Path)
     assert {one["paired"] for one in found} == {False}
 
 
+def test_a_baseline_that_no_group_can_be_is_answered_with_the_group_to_give(tmp_path: Path) -> None:
+    folder = write(tmp_path / "runs", "seed{seed}/{method}/acc.csv")
+    status, said = outcome("report", folder, "--baseline", "sgd", "--to", tmp_path / "r.html")
+    assert (status, "--group '" in said, "known:" in said) == (2, True, False)
+
+
 def test_scores_that_are_read_again_keep_methods_apart(tmp_path: Path) -> None:
     folder = stacks(tmp_path / "runs", "{method}/acc.npy")
     assert run_verb("score", folder, "--json", tmp_path / "scores.json").exit_code == 0

@@ -65,7 +65,7 @@ def test_margins_are_in_the_unit_of_the_matrix_and_notes_of_all_are_there_once(t
     text, page = as_text(report, ".md"), as_text(report, ".html")
     assert text.count("\\> 0 − 0.05") == 2
     assert "− 5 " not in text
-    assert page.count("an accuracy matrix in fraction") == 1
+    assert page.count("rows are the evaluated tasks") == 1
     header = next(line for line in text.splitlines() if line.startswith("| lifetime |"))
     assert header.count("|") == 2 + len(("lifetime", "seed", "tasks", "AA", "LA", "BWT", "FM")) - 1
 

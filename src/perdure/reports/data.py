@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from perdure.curves.model import Curves
-from perdure.errors import UnknownNameError
+from perdure.errors import PerdureError, UnknownNameError
 from perdure.gather.survey import Frame, Source, survey
 from perdure.metrics.score import Score
 from perdure.reports.thinned import thin_lifetime
@@ -57,6 +57,9 @@ def baselines(data: GroupedSurvey, name: str | None) -> tuple[Group, ...]:
         matching = [group for group in groups if group.n and (name is None or not given.isdisjoint(names[group.group]))]
         bases += matching[-1:]
     if name is not None and not bases:
+        if data.apart:  # no group has the learner's name
+            what, _, fix = data.apart.rpartition("; ")
+            raise PerdureError(what, fix, where=f"--baseline {name}")
         raise UnknownNameError("baseline", name, known)
     return tuple(bases)
 

@@ -222,7 +222,7 @@ def _version(name: str) -> str:
 
 State = Literal["present", "missing", "cannot be seen", "does not apply"]
 _BASIC = (average_accuracy.name, bwt.name, learning_accuracy.name)
-_NAIVE = re.compile(r"naive|sequential|fine.?tun|forget", re.IGNORECASE)
+_NAIVE = re.compile(r"naive|sequential|fine.?tun|forget|\bsgd\b", re.IGNORECASE)
 _JOINT = re.compile(r"joint|offline|multi.?task", re.IGNORECASE)
 
 
@@ -238,7 +238,7 @@ def checklist(data: GroupedSurvey) -> tuple[ChecklistItem, ...]:
     """Check every item of the guidelines."""
     return (
         _basic(data),
-        _baseline(data, "A naive sequential baseline", _NAIVE, "a learner called naive, sequential or finetune"),
+        _baseline(data, "A naive sequential baseline", _NAIVE, "a learner called naive, sequential, finetune or sgd"),
         _joint(data),
         _architecture(data),
         _tasks(data),

@@ -26,7 +26,7 @@ _INCH = 96  # SVG pixels
 
 _STYLE = (
     'text{font-family:"Liberation Sans",Arial,Helvetica,sans-serif;fill:' + INK + "}"
-    f".soft{{fill:{SOFT}}}.strong{{font-weight:bold}}.light{{fill:#ffffff}}.grid{{stroke:{PALE}}}.axis{{stroke:{SOFT}}}"
+    f".soft{{fill:{SOFT}}}.strong{{font-weight:bold}}.light{{fill:#ffffff}}.dark{{fill:#000000}}.grid{{stroke:{PALE}}}.axis{{stroke:{SOFT}}}"
     f".ink{{color:{INK}}}.paper{{fill:#ffffff}}"
 )
 _NAMED_COLOURS = {"good": GOOD, "poor": POOR, "open": NEUTRAL, "ink": INK, "soft": SOFT}

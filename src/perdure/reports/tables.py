@@ -213,7 +213,9 @@ def lifetimes(data: GroupedSurvey) -> Table:
         Column("evaluation", "number", "evaluation experiences"),
         Column("dropped", "number", "rows that do not count"),
     )
-    return Table("Lifetimes", (*columns, *(Column(name, "number") for name in leading)), rows).drop_empty_columns()
+    table = Table("Lifetimes", (*columns, *(Column(name, "number") for name in leading)), rows)
+    empty = [place for place in range(len(columns)) if all(row[place] in ("", None) for row in rows)]
+    return table.drop(*(columns[place].name for place in empty))
 
 
 def _counts(life: ScoredLifetime) -> tuple[int | None, ...]:

@@ -480,4 +480,4 @@ def _good(estimates: Mapping[str, Estimate], declared: Mapping[str, Metric], who
             parts[good].append(f"{name} {number(one.mean, one.width)} ({metric.good.words})")
     said = [f"{word}: {', '.join(parts[good])}" for good, word in ((True, "Good"), (False, "Not good")) if parts[good]]
     if said:
-        yield f"{'. '.join(said)}. So S002 calls them, which decides nothing."
+        yield f"{'. '.join(said)}. So Evaluation Metrics for Continual Learning calls them, which decides nothing."

@@ -211,8 +211,9 @@ class Comparison(Struct, frozen=True):
     @property
     def level_reached(self) -> Difference | None:
         """The difference in final performance, or in average accuracy: the answer to which one ends up better."""
-        words = ((compared_as(name), difference) for name, difference in self.tested.items())
-        return next((difference for words, difference in words if words.better == "better"), None)
+        declared = {name: METRICS.get(name).compared for name in self.tested if name in METRICS}
+        named = (name for name, words in declared.items() if words and words.better == "better")
+        return next((self.tested[name] for name in named), None)
 
     @property
     def answer(self) -> str:

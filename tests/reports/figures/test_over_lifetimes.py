@@ -103,7 +103,7 @@ def test_the_most_frequent_order_of_blocks_is_averaged_and_the_rest_is_counted(m
 
 def test_blocks_of_different_lengths_are_stretched_to_their_mean_length(mixed: GroupedSurvey) -> None:
     mean = group_curves(mixed, FigureView())
-    assert "stretched to their mean length" in mean.note
+    assert "stretched to their mean length" in mean.note()
     lengths = [span.last - span.first for span in mean.spans if span.mode == "learn"]
     assert lengths == pytest.approx([40 + 7 * 2] * 3)  # seeds 1 to 3
     for curves in (mean, *mean.each):
@@ -115,7 +115,7 @@ def test_lifetimes_that_each_have_their_own_order_are_not_averaged(tmp_path: Pat
     data = gather_lifetimes(tmp_path, [ONE_ORDER, OTHER_ORDER, ("b", "a", "c")])
     curves = group_curves(data, FigureView())
     assert curves.id == data.lifetimes[0].id
-    assert curves.note == "One lifetime; left out: 2 lifetimes with another order of blocks."
+    assert curves.note() == "One lifetime; left out: 2 lifetimes with another order of blocks."
     (picture,) = opening_figures(data).figures
     assert "the median lifetime (of 3)" in picture.caption
 
@@ -220,6 +220,9 @@ def test_accuracies_of_a_matrix_are_drawn_as_measured_over_the_tasks_learned(tmp
     assert "scaled" not in texts(figure)
     assert f", {len(data.lifetimes)} lifetimes</title>" in draw("evaluations", data).body
     assert "experiences" not in figure.body + draw("scenario", data).body
+    shown = texts(figure)
+    assert ("intervals" in shown, "faint" in shown) == (tasks < 9, False)
+    assert "faint" in texts(draw("evaluations", data))
 
 
 def test_a_profile_of_matrices_has_the_levels_of_accuracies(tmp_path: Path) -> None:

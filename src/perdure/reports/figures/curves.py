@@ -23,7 +23,8 @@ from perdure.text import plural
 
 MANY_TASKS = 8
 """More tasks share their panel with thinner lines and without intervals."""
-MEAN_NOTE = "Means over lifetimes with 95 % intervals (t, at each point); faint: single lifetimes."
+_INTERVALS, _SINGLES = " with 95 % intervals (t, at each point)", "; faint: single lifetimes"
+MEAN_NOTE = f"Means over lifetimes{_INTERVALS}{_SINGLES}."
 MOST_FAINT = 50
 """Maximum number of single lifetimes that are drawn behind their mean."""
 _MOST_POINTS = 240  # of a learning block of a mean
@@ -96,10 +97,10 @@ class LifetimeCurves(msgspec.Struct, frozen=True, eq=False):
     left_out: str = ""
     """How blocks were stretched, and which lifetimes of the group are left out."""
 
-    @property
-    def note(self) -> str:
-        """Meaning of a mean, and the lifetimes that it leaves out."""
-        return " ".join(filter(None, (MEAN_NOTE if self.each else "", self.left_out)))
+    def note(self, *, intervals: bool = True, singles: bool = True) -> str:
+        """Return the meaning of a mean, as far as it is drawn, and the lifetimes that it leaves out."""
+        mean = f"Means over lifetimes{_INTERVALS if intervals else ''}{_SINGLES if singles else ''}."
+        return " ".join(filter(None, (mean if self.each else "", self.left_out)))
 
 
 class Means(msgspec.Struct, frozen=True, eq=False):
@@ -283,8 +284,8 @@ def value_range(curves: LifetimeCurves) -> list[float]:
     lines = [points.y for curve in curves.learning for points in (curve.measured, curve.smoothed)]
     lines += [end for curve in curves.learning for end in (curve.low, curve.high) if end is not None]
     lines += [curve.smoothed.y for single in curves.each[:MOST_FAINT] for curve in single.learning]
-    if len(curves.tasks) > MANY_TASKS:  # no intervals are drawn
-        means = np.array([evaluation.mean for evaluation in curves.evaluations])
+    if len(curves.tasks) > MANY_TASKS:  # neither intervals nor evaluations before learning are drawn
+        means = np.array([evaluation.mean for evaluation in curves.evaluations if not evaluation.ahead])
         return [*ends_of(lines), *ends_of([means])]
     return [*ends_of(lines), *ends_of([evaluation_range(curves.evaluations)])]
 
@@ -298,7 +299,8 @@ def y_label(life: ScoredLifetime, view: FigureView) -> str:
 def measured_label(life: ScoredLifetime, thinned: ThinnedLifetime) -> str:
     """Return the name of measured values."""
     lower = thinned.lower and thinned.lower.issuperset(life.score.tasks)
-    return thinned.measure + (" (lower is better)" if lower else "")
+    unit = " (%)" if life.score.identity.unit == "percent" else ""
+    return f"{thinned.measure}{unit}{' (lower is better)' if lower else ''}"
 
 
 def span_of(block: ThinnedBlock, view: FigureView) -> Span:

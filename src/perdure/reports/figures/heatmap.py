@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from perdure.curves.arrays import Array
 from perdure.reports.palette import contrast
-from perdure.reports.svg import INK, Canvas, ellipsize, rect, text, text_width
+from perdure.reports.svg import Canvas, ellipsize, rect, text, text_width
 from perdure.text import number
 
 MOST_TASKS = 60
@@ -69,7 +69,7 @@ def heatmap(
             )
             parts.append(rect(x, top + row * deep, wide - 1, deep - 1, fill=fill, words=about))
             if numbered:
-                shade = "light" if contrast(fill, "#ffffff") > contrast(fill, INK) else "dark"
+                shade = "light" if contrast(fill, "#ffffff") > contrast(fill, "#000000") else "dark"
                 shown = ellipsize(words(value) + (f" ({sample})" if with_counts else ""), small, wide)
                 parts.append(text(x + wide / 2, middle, shown, small, f"cell{roomy} {shade}", anchor="middle"))
     bottom = top + len(rows) * deep

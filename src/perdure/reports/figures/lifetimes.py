@@ -81,8 +81,10 @@ def draw_lifetime(curves: LifetimeCurves, looks: Looks, canvas: Canvas) -> Figur
         body, bottom, _ = lifetime_panel(curves, looks, inner, top)
         return body, bottom
 
-    entries, note = task_entries(curves.tasks, looks), curves.note if canvas.legend else ""
-    return compose(canvas, curves.id, label, draw, entries, note, structs.asdict(curves))
+    learning = bool(curves.learning)
+    note = curves.note(intervals=learning or len(curves.tasks) <= MANY_TASKS, singles=learning)
+    entries = task_entries(curves.tasks, looks)
+    return compose(canvas, curves.id, label, draw, entries, note if canvas.legend else "", structs.asdict(curves))
 
 
 def lifetime_panel(curves: LifetimeCurves, looks: Looks, canvas: Canvas, top: float) -> tuple[str, float, Panel]:
@@ -220,7 +222,7 @@ def evaluations(data: GroupedSurvey, view: FigureView, canvas: Canvas) -> Figure
         x=curves.x,
         y=curves.y,
         key=[Entry("while it is learned", "soft", "area", opacity=0.25)],
-        note=curves.note,
+        note=curves.note(),
         data={
             "id": curves.id,
             "x": curves.x,

@@ -238,7 +238,7 @@ def _warnings(data: GroupedSurvey, *, runs: bool = False) -> list[str]:
             )
     if unread := len(data.survey.left_out):
         verb = "is" if unread == 1 else "are"
-        warnings.append(f"{plural(unread, 'planned or given lifetime')} {verb} missing or left out.")
+        warnings.append(f"{plural(unread, 'planned or given log')} {verb} missing or left out.")
     return warnings
 
 
