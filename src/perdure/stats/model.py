@@ -283,14 +283,14 @@ class Group(Tabular, Struct, frozen=True):
         Lifetimes of the group that do not count, with the reason.
     learned
         Task → whether the lifetimes learned it. Empty for fewer than 3 lifetimes, and where gains are not known.
+    stated
+        Task weights and the measures of single metrics, if they were set.
     maintenance_over_learned_tasks
         Performance maintenance without the tasks that were not learned. None if all were, or none is known not to be.
     learned_only
         The group without lifetimes in which a task was never learned. None without the setting `learned`.
     spread
         Headline metric → the parts of its variance between lifetimes. None unless their order of tasks differs.
-    stated
-        Task weights and the measures of single metrics, if they were set.
     """
 
     JSON: ClassVar = (
