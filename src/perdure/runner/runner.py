@@ -24,7 +24,7 @@ from perdure.runner.engines import engine as engine_called
 from perdure.runner.folder import RunFolder
 from perdure.runner.job import describe_failure
 from perdure.runner.plan import PRE_DEPLOYMENT, Job, RunPlan, Shard
-from perdure.runner.protocol import Protocol, parse_protocol, read_protocol
+from perdure.runner.protocol import Protocol
 from perdure.scenario.parameters import draw_parameters
 from perdure.stopping import Stopped
 from perdure.tasks.catalogue import check_params, task_kind
@@ -382,24 +382,6 @@ def prepare_run(
         places,
         accept_changed_learner,
     )
-
-
-def run_learner(
-    protocol: Protocol | Mapping[str, Any] | str | os.PathLike[str],
-    into: str | os.PathLike[str],
-    *,
-    tell: Tell | None = None,
-    paths: Sequence[Path] = (),
-    **how: Any,
-) -> RunResult:
-    """Run the missing lifetimes and experts of one learner, without scoring; `how` are options of `prepare_run`."""
-    if isinstance(protocol, Mapping):
-        protocol = parse_protocol(protocol)
-    elif not isinstance(protocol, Protocol):
-        file = Path(protocol)
-        paths = (file.resolve().parent, *paths)
-        protocol = read_protocol(file)
-    return prepare_run(protocol, into, paths=paths, **how).live(tell)
 
 
 def gone_after_its_end(life: Path) -> str:
