@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from perdure import run
+from perdure.cluster import cores
 from perdure.runner.lifetime import run_lifetime
 from perdure.runner.protocol import parse_protocol
-from perdure.runner.runner import cores
 from perdure.scenario.compose import single
 from perdure.scenario.model import Task
 from perdure.tasks.catalogue import task_kind

@@ -10,12 +10,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure.errors import LogError, PerdureError
-from perdure.files import HEADER_LIMIT, folder_name, read_bytes
+from perdure.files import folder_name
 from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.manifest import ROLES, object_in
@@ -218,10 +217,9 @@ def _is_expert(path: Path, place: Path) -> bool:
             return True
         folder /= name
     try:
-        manifest = msgspec.json.decode(read_bytes(path / "manifest.json", HEADER_LIMIT))
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        role = object_in(path / MANIFEST).get("role")
+    except LogError:
         return False
-    role = manifest.get("role") if isinstance(manifest, dict) else None
     return isinstance(role, str) and ROLES.get(role.lower()) in ("expert", "twin")
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from perdure.cluster import is_installed
+from perdure.cluster import cores, is_installed
 from perdure.errors import PerdureError, ProtocolError
 from perdure.lazy import pl
 from perdure.learners.find import find_maker
@@ -392,8 +392,3 @@ def gone_after_its_end(life: Path) -> str:
 def _jobs(jobs: Sequence[Job]) -> pl.DataFrame:
     rows = [(job.id, job.role, job.scenario) for job in jobs]
     return pl.DataFrame(rows, schema=dict.fromkeys(("id", "role", "scenario"), pl.String()), orient="row")
-
-
-def cores() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
