@@ -21,7 +21,7 @@ from perdure.log.manifest import ROLES, object_in
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import MANIFEST, PARTS, PROTOCOL, as_text
 from perdure.log.read import Options, find, holds_experts, locate, parts
-from perdure.text import join_words, plural
+from perdure.text import join_first, join_words, plural
 
 if TYPE_CHECKING:
     from perdure.runner.plan import RunPlan
@@ -263,7 +263,6 @@ PlannedNames = Mapping[str, Sequence[str]]
 """Part of a run folder → the ids that its protocol plans in it."""
 
 _NOUNS = {"lives": "lifetime", "experts": "expert", "twins": "twin"}
-_MAX_NAMES = 5  # in one message
 
 
 class PlanComparison(Struct, frozen=True):
@@ -353,7 +352,7 @@ def _compare_run(run: Path, shown: str, covered: Collection[str], logs: Sequence
             notes.append(f"{shown}: {_count_text(later, part, planned)} not there: {why}")
         if now:
             fix = "run its protocol again into this folder to complete it"
-            left_out.append((shown, f"{_count_text(now, part, planned)} missing ({_name_text(now)}); {fix}"))
+            left_out.append((shown, f"{_count_text(now, part, planned)} missing ({join_first(now)}); {fix}"))
     known = {run / part: frozenset(planned[part]) for part in PARTS}
     surplus = {log: names - known.get(Path(log).parent, frozenset()) for log, names in present.items()}
     surplus = {log: names for log, names in surplus.items() if names}
@@ -400,15 +399,10 @@ def _surplus_text(run: Path, surplus: Mapping[str, frozenset[str]], planned: Pla
     names = sorted(as_text(path.as_posix()) for path in paths)
     plan = join_words(plural(len(planned[part]), _NOUNS[part]) for part in PARTS if planned[part])
     return (
-        f"{plural(len(names), 'log')} that its {PROTOCOL} does not plan: {_name_text(names)} (planned: {plan}); "
+        f"{plural(len(names), 'log')} that its {PROTOCOL} does not plan: {join_first(names)} (planned: {plan}); "
         "raise the number in the protocol and run it again, or move the rest to another folder"
     )
 
 
 def _count_text(names: Sequence[str], part: str, planned: PlannedNames) -> str:
     return f"{len(names)} of {plural(len(planned[part]), f'planned {_NOUNS[part]}')}"
-
-
-def _name_text(names: Sequence[str]) -> str:
-    more = len(names) - _MAX_NAMES
-    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
