@@ -8,13 +8,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import perdure
 from perdure.cli import main
-from perdure.runner.runner import RunResult
+
+if TYPE_CHECKING:  # conftest sets variables that NumPy reads on import
+    from perdure.runner.runner import RunResult
 
 __all__ = ["run_command", "run_learner", "run_process"]
 
