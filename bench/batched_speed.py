@@ -157,12 +157,12 @@ def _processor() -> float:
 
 def ordinary(options: argparse.Namespace) -> float:
     """Return the seconds per lifetime of the ordinary engine with two workers and the learner that batched:q copies."""
-    from perdure.runner.runner import run_learner
+    from perdure import run
 
     requested = protocol(options.ordinary_lives, "q-learning", {}).with_experts(0)
     with tempfile.TemporaryDirectory() as place:
         start = time.monotonic()
-        result = run_learner(requested, Path(place) / "run", workers=2)
+        result = run(requested, Path(place) / "run", workers=2, score=False)
         each = (time.monotonic() - start) / len(result.lived)
     print(f"the ordinary engine: {each:.2f} s a life, on two cores ({len(result.lived)} lives)")
     return each

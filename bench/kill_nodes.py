@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.faults.ill import records, write_protocol
 from tests.faults.nodes import cluster, run_while_killing
 
-from perdure.runner.runner import run_learner
+import perdure
 
 _IN_ONE_RUN = 5  # with more kills, replacement nodes would die before they start a lifetime
 
@@ -27,7 +27,7 @@ def main(wanted: int) -> None:
     killed = lost = runs = 0
     with tempfile.TemporaryDirectory() as folder, cluster(Path(folder)) as nodes:
         file = write_protocol(Path(folder), "Slow", "pause = 0.01", lifetimes=4, experts=1, learn=12)
-        run_learner(file, Path(folder, "whole"), workers=0)
+        perdure.run(file, Path(folder, "whole"), workers=0, score=False)
         expected, began = records(Path(folder, "whole")), time.monotonic()
         while killed < wanted:
             run = Path(folder, f"run-{runs}")

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perdure import run
 from perdure.log.model import Lifetime
 from perdure.log.read import find, read
-from perdure.runner.runner import run_learner
 
 __all__ = ["LivedGroup", "lived_groups"]
 
@@ -34,7 +34,7 @@ def lived_groups(into: Path, count: int, workers: int) -> list[LivedGroup]:
         protocol = into / f"seed-{number}.toml"
         into.mkdir(parents=True, exist_ok=True)
         protocol.write_text(re.sub(r"^seed = .*$", f"seed = {number}", text, flags=re.MULTILINE), encoding="utf-8")
-        run_learner(protocol, folder, workers=workers)
+        run(protocol, folder, workers=workers, score=False)
         lives = [read(path) for path in sorted(find(folder / "lives"))]
         experts = [read(path) for path in sorted(find(folder / "experts"))]
         groups += [

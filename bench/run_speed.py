@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from perdure import run
+from perdure.cluster import cores
 from perdure.runner.lifetime import run_lifetime
 from perdure.runner.protocol import parse_protocol
-from perdure.runner.runner import cores, run_learner
 from perdure.scenario.compose import single
 from perdure.scenario.model import Task
 from perdure.tasks.catalogue import task_kind
@@ -108,7 +109,7 @@ def workers(lives: int) -> None:
     for count in (1, 2):
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
-            run_learner(protocol, folder, workers=count)
+            run(protocol, folder, workers=count, score=False)
             times[count] = time.perf_counter() - start
     print(
         f"{lives} lives: one worker {times[1]:.1f} s, two {times[2]:.1f} s, × {times[1] / times[2]:.2f} "

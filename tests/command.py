@@ -8,12 +8,22 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import perdure
 from perdure.cli import main
 
-__all__ = ["run_command", "run_process"]
+if TYPE_CHECKING:  # conftest sets variables that NumPy reads on import
+    from perdure.runner.runner import RunResult
+
+__all__ = ["run_command", "run_learner", "run_process"]
+
+
+def run_learner(protocol: Any, into: str | os.PathLike[str], **options: Any) -> RunResult:
+    """Run the missing lifetimes and experts of one learner, without scoring."""
+    return perdure.run(protocol, into, score=False, **options).runs[0]
 
 
 def run_command(

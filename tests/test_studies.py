@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.command import run_learner
 
 from perdure.gather.model import Survey
 from perdure.gather.survey import survey
 from perdure.log.model import Lifetime
 from perdure.log.read import lifetimes
 from perdure.runner.protocol import parse_protocol
-from perdure.runner.runner import run_learner
 from perdure.settings import Settings
 from perdure.stats.groups import groups
 from perdure.stats.pilot import PRIORS

@@ -1,4 +1,4 @@
-"""The connection to a Ray cluster, joined or started here, and the actors that work on its machines."""
+"""Processors, and the connection to a Ray cluster: joined or started here, with actors that work on its machines."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ ONE_THREAD = dict.fromkeys(
 
 _MAX_BYTES = 64 << 20
 _CONNECT_TIMEOUT_S = 10.0
+
+
+def cores() -> int:
+    """Return the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

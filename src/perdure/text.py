@@ -119,6 +119,13 @@ def join_names(names: Sequence[str], most: int = 20) -> str:
     return listed if len(names) <= most else f"{listed}, … ({len(names)} in all)"
 
 
+def join_first(names: Iterable[str], most: int = 5) -> str:
+    """Return `a, b and 3 more`."""
+    every = list(names)
+    listed = ", ".join(every[:most])
+    return listed if len(every) <= most else f"{listed} and {len(every) - most} more"
+
+
 def initials(metric: str) -> str:
     """Return the initials of an id of several words, as in the tables of papers: `PM` for performance_maintenance."""
     parts = metric.split("_")

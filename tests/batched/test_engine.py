@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("jax")
 
 from tests.batched.engine.little import arrays_of, plan
+from tests.command import run_learner
 
 import perdure
 from perdure.batched.__main__ import run_protocol
@@ -18,7 +19,7 @@ from perdure.batched.engine import convert
 from perdure.errors import PerdureError, ProtocolError
 from perdure.log.read import Options, lifetimes
 from perdure.runner.folder import RunFolder
-from perdure.runner.runner import RunResult, run_learner
+from perdure.runner.runner import RunResult
 
 
 @pytest.fixture(scope="module")

@@ -71,9 +71,9 @@ def cluster(home: Path, count: int = NODES) -> Iterator[Nodes]:
 
 DRIVER = """
 import sys
-from perdure.runner.runner import run_learner
+from perdure import run
 print_waiting = lambda event: event.kind == "waiting" and print(event.why, flush=True)
-result = run_learner(sys.argv[1], sys.argv[2], engine="ray", address=sys.argv[3], tell=print_waiting)
+result = run(sys.argv[1], sys.argv[2], engine="ray", address=sys.argv[3], tell=print_waiting, score=False)
 sys.exit(str(result.failed) if result.failed else 0)
 """
 

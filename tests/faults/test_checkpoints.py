@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.command import run_learner
 from tests.faults.ill import Run, records, wait_until, write_protocol
 
 import perdure
 from perdure.errors import PerdureError, ProtocolError
 from perdure.runner.engines import Event
 from perdure.runner.resume import States
-from perdure.runner.runner import RunResult, run_learner
+from perdure.runner.runner import RunResult
 
 Damage = Callable[[Path], object]
 

@@ -12,16 +12,16 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.command import run_learner
 from tests.faults.ill import Run, children_of, records, write_protocol
 
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import RunPlan
 from perdure.runner.protocol import read_protocol
-from perdure.runner.runner import run_learner
 
 DRIVER = (
     "import sys; from perdure.stopping import stop_on_signals; stop_on_signals()\n"
-    "from perdure.runner.runner import run_learner; run_learner(sys.argv[1], sys.argv[2], workers=2)"
+    "from perdure import run; run(sys.argv[1], sys.argv[2], workers=2, score=False)"
 )
 
 

@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.command import run_learner
 from tests.faults.ill import Run, records, wait_until, write_protocol
 from tests.faults.nodes import Nodes, cluster, run_while_killing
 
 from perdure.errors import PerdureError
 from perdure.runner.engines import Event
 from perdure.runner.folder import RunFolder
-from perdure.runner.runner import run_learner
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # warnings of Ray itself

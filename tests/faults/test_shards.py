@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.command import run_learner
 from tests.faults.ill import Run, records, wait_until, write_protocol
 
 from perdure.errors import ProtocolError
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import RunPlan, Shard
 from perdure.runner.protocol import read_protocol
-from perdure.runner.runner import run_learner
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 40])

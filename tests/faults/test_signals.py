@@ -10,9 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.command import run_learner
 from tests.faults.ill import Run, has_ended, records, wait_until, write_protocol
-
-from perdure.runner.runner import run_learner
 
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 SIGNALS = [pytest.param(signal.SIGINT, id="ctrl-c"), pytest.param(signal.SIGTERM, id="sigterm")]

@@ -9,13 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.command import run_learner
 from tests.faults.ill import Run, children_of, has_ended, wait_until, write_protocol
 
 import perdure
 from perdure.errors import ProtocolError
 from perdure.runner.engines import Event
 from perdure.runner.folder import RunFolder
-from perdure.runner.runner import run_learner
 
 
 def read_process_ids(folder: Path) -> list[int]:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.command import run_learner
 from tests.faults.nodes import Nodes, cluster
 
 import perdure
 from perdure.errors import PerdureError
 from perdure.metrics import declare
-from perdure.runner.runner import run_learner
 from perdure.settings import Settings
 
 pytest.importorskip("ray")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.command import run_learner
 
 import perdure
 from perdure.gather.output_files import block_table
@@ -13,7 +14,6 @@ from perdure.learners.classifiers import Network, dormant_units
 from perdure.reports import gather
 from perdure.reports.tables import blocks
 from perdure.runner.protocol import parse_protocol
-from perdure.runner.runner import run_learner
 
 
 def test_a_unit_is_dormant_at_a_fortieth_of_its_layers_mean_activity() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.command import run_learner
 
 import perdure
 from perdure.errors import PerdureError, ProtocolError
@@ -21,7 +22,6 @@ from perdure.runner.engines import Event
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import RunPlan
 from perdure.runner.protocol import read_protocol
-from perdure.runner.runner import run_learner
 
 WriteProtocol = Callable[..., Path]
 AllRecords = Callable[[Path], dict[str, pl.DataFrame]]
@@ -133,8 +133,8 @@ def test_a_lifetime_that_kills_every_worker_fails_alone(tmp_path: Path, write_pr
 def interrupted_run(file: Path, folder: Path, number: int, least: int) -> subprocess.CompletedProcess[str]:
     """Start `perdure run` in a process, send it a signal once some records exist, and wait for its end."""
     code = (
-        "import sys; from perdure.runner.runner import run_learner\n"
-        "try:\n    run_learner(sys.argv[1], sys.argv[2], workers=2)\n"
+        "import sys; from perdure import run\n"
+        "try:\n    run(sys.argv[1], sys.argv[2], workers=2, score=False)\n"
         "except KeyboardInterrupt:\n    print('stopped')"
     )
     process = subprocess.Popen(
@@ -305,9 +305,9 @@ def test_a_full_disk_is_named(tmp_path: Path, write_protocol: WriteProtocol, wor
     code = (
         "import resource, sys\n"
         "from perdure.errors import ProtocolError\n"
-        "from perdure.runner.runner import run_learner\n"
+        "from perdure import run\n"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
-        f"try:\n    print(run_learner(sys.argv[1], sys.argv[2], workers={workers}).failed)\n"
+        f"try:\n    print(run(sys.argv[1], sys.argv[2], workers={workers}, score=False).failed)\n"
         "except ProtocolError as problem:\n    print(problem)"
     )
     file = write_protocol("toys:Still", lifetimes=2)

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from tests.command import run_learner
 
 import perdure
 from perdure.runner.protocol import parse_protocol
-from perdure.runner.runner import run_learner
 
 PROTOCOL = {
     "name": "twins",

@@ -8,11 +8,11 @@ import runpy
 from pathlib import Path
 
 import pytest
+from tests.command import run_learner
 
 import perdure
 from perdure.runner.plan import RunPlan
 from perdure.runner.protocol import parse_protocol, read_protocol
-from perdure.runner.runner import run_learner
 from perdure.scenario.lint import lint
 from perdure.scenario.syllabus import syllabus_text
 from perdure.settings import Settings

@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from perdure.cluster import cores
 from perdure.errors import LearnerError, PerdureError
 
 _CORES = "--xla_force_host_platform_device_count"
@@ -37,8 +38,7 @@ def prepare_devices() -> None:
         return
     flags = os.environ.get("XLA_FLAGS", "")
     if _CORES not in flags:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        os.environ["XLA_FLAGS"] = f"{flags} {_CORES}={cores}".strip()
+        os.environ["XLA_FLAGS"] = f"{flags} {_CORES}={cores()}".strip()
     Thread(target=_start, name="devices").start()
 
 

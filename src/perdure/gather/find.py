@@ -10,19 +10,18 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from perdure.errors import LogError, PerdureError
-from perdure.files import HEADER_LIMIT, folder_name, read_bytes
+from perdure.files import folder_name
 from perdure.lazy import pl
 from perdure.log.formats.bulk import SUFFIX
 from perdure.log.manifest import ROLES, object_in
 from perdure.log.model import Identity, Lifetime
 from perdure.log.places import MANIFEST, PARTS, PROTOCOL, as_text
 from perdure.log.read import Options, find, holds_experts, locate, parts
-from perdure.text import join_words, plural
+from perdure.text import join_first, join_words, plural
 
 if TYPE_CHECKING:
     from perdure.runner.plan import RunPlan
@@ -218,10 +217,9 @@ def _is_expert(path: Path, place: Path) -> bool:
             return True
         folder /= name
     try:
-        manifest = msgspec.json.decode(read_bytes(path / "manifest.json", HEADER_LIMIT))
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        role = object_in(path / MANIFEST).get("role")
+    except LogError:
         return False
-    role = manifest.get("role") if isinstance(manifest, dict) else None
     return isinstance(role, str) and ROLES.get(role.lower()) in ("expert", "twin")
 
 
@@ -266,7 +264,6 @@ PlannedNames = Mapping[str, Sequence[str]]
 """Part of a run folder → the ids that its protocol plans in it."""
 
 _NOUNS = {"lives": "lifetime", "experts": "expert", "twins": "twin"}
-_MAX_NAMES = 5  # in one message
 
 
 class PlanComparison(Struct, frozen=True):
@@ -356,7 +353,7 @@ def _compare_run(run: Path, shown: str, covered: Collection[str], logs: Sequence
             notes.append(f"{shown}: {_count_text(later, part, planned)} not there: {why}")
         if now:
             fix = "run its protocol again into this folder to complete it"
-            left_out.append((shown, f"{_count_text(now, part, planned)} missing ({_name_text(now)}); {fix}"))
+            left_out.append((shown, f"{_count_text(now, part, planned)} missing ({join_first(now)}); {fix}"))
     known = {run / part: frozenset(planned[part]) for part in PARTS}
     surplus = {log: names - known.get(Path(log).parent, frozenset()) for log, names in present.items()}
     surplus = {log: names for log, names in surplus.items() if names}
@@ -410,15 +407,10 @@ def _surplus_text(run: Path, surplus: Mapping[str, frozenset[str]], planned: Pla
     names = sorted(as_text(path.as_posix()) for path in paths)
     plan = join_words(plural(len(planned[part]), _NOUNS[part]) for part in PARTS if planned[part])
     return (
-        f"{plural(len(names), 'log')} that its {PROTOCOL} does not plan: {_name_text(names)} (planned: {plan}); "
+        f"{plural(len(names), 'log')} that its {PROTOCOL} does not plan: {join_first(names)} (planned: {plan}); "
         "raise the number in the protocol and run it again, or move the rest to another folder"
     )
 
 
 def _count_text(names: Sequence[str], part: str, planned: PlannedNames) -> str:
     return f"{len(names)} of {plural(len(planned[part]), f'planned {_NOUNS[part]}')}"
-
-
-def _name_text(names: Sequence[str]) -> str:
-    more = len(names) - _MAX_NAMES
-    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -16,7 +15,6 @@ from perdure.gather.find import FoundLog
 from perdure.gather.model import ScoredLifetime, count_once
 from perdure.log.accuracy_matrix import MatrixPassage
 from perdure.log.model import Identity
-from perdure.metrics.declare import Metric
 from perdure.metrics.matrix import matrix_of
 from perdure.settings import Settings
 from perdure.text import plural
@@ -32,16 +30,6 @@ ScoreAgain = Callable[[Sequence[FoundLog], Settings, Callable[[Curves, int], Any
 def is_joint(identity: Identity) -> bool:
     """Return whether a lifetime is a joint learner's."""
     return (identity.learner or PurePath(identity.holder).name).lower() == JOINT
-
-
-def joint_metrics(metrics: Mapping[str, Metric]) -> tuple[str, ...]:
-    """Return the metrics that are relative to a joint learner."""
-    return tuple(name for name, metric in metrics.items() if metric.joint)
-
-
-def joint_path(joint: Any) -> str | None:
-    """Return the path of the joint learner's lifetimes; None if the setting holds numbers or is not given."""
-    return os.fspath(joint) if isinstance(joint, str | os.PathLike) else None
 
 
 def final_accuracies(curves: Curves, _count: int = 1) -> dict[str, float]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, TypeVar
 
-from perdure.cluster import ONE_THREAD
+from perdure.cluster import ONE_THREAD, cores
 from perdure.log.read import READERS
 from perdure.metrics.declare import METRICS
 from perdure.metrics.presets import PRESETS
@@ -28,8 +28,7 @@ _MAX_CHUNK, _MIN_CHUNKS = 32, 8  # items of one chunk; chunks of each process
 
 def process_count(items: int, jobs: int | None, worth: int) -> int:
     """Return the number of processes: `jobs` if given, otherwise one per core from `worth` items on, or one."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(jobs or cores, items)) if jobs or items >= worth else 1
+    return max(1, min(jobs or cores(), items)) if jobs or items >= worth else 1
 
 
 def parallel_map(

@@ -15,14 +15,7 @@ from msgspec.structs import replace
 from perdure.curves.arrays import Array
 from perdure.errors import NotALogError, PerdureError, UnknownNameError
 from perdure.gather.find import FoundLog, find_lifetimes, unused_experts, with_distinct_ids
-from perdure.gather.joint_learner import (
-    compare_with_joint,
-    final_accuracies,
-    is_joint,
-    joint_accuracies,
-    joint_metrics,
-    joint_path,
-)
+from perdure.gather.joint_learner import compare_with_joint, final_accuracies, is_joint, joint_accuracies
 from perdure.gather.model import ScoredLifetime, Survey, count_once
 from perdure.gather.names import name_lifetimes
 from perdure.gather.pool import parallel_map, process_count
@@ -322,9 +315,9 @@ def score(
 
 def _with_joint(settings: Settings) -> tuple[Settings, tuple[str, ...], tuple[tuple[str, str], ...]]:
     """Replace the path of a joint learner by its accuracies; return the settings, notes and logs left out."""
-    place = joint_path(settings.joint)
-    if place is None:
+    if not isinstance(settings.joint, str | os.PathLike):
         return settings, (), ()
+    place = os.fspath(settings.joint)
     plain = settings.replace(joint=None, preset=STANDARD, metrics=(), margins={})
     result = survey(place, settings=plain, look=final_accuracies, learning=False)
     joint = tuple(lifetime for lifetime in result.lifetimes if is_joint(lifetime.score.identity)) or result.lifetimes
@@ -355,7 +348,8 @@ def _compare_with_joint(
         again = parallel_map(ScoreWorker, job_again, logs, min(count, len(logs)))
         return [_members(log, result) for log, result in zip(logs, again, strict=True)]
 
-    return compare_with_joint(scored, job.settings, joint_metrics(Scorer(job.settings).metrics), score_again)
+    metrics = [name for name, metric in Scorer(job.settings).metrics.items() if metric.joint]
+    return compare_with_joint(scored, job.settings, metrics, score_again)
 
 
 def _members(log: FoundLog, result: ScoreResult) -> list[tuple[FoundLog, ScoredLifetime]]:

@@ -18,6 +18,7 @@ from perdure.metrics.declare import Metric
 from perdure.scenario.model import Scenario
 from perdure.scenario.sites import LIFETIME, Key, Site, key_text
 from perdure.stopping import Stopped
+from perdure.text import join_first
 
 _CURVES = (Curve, ExpertComparison, tuple[Curve, ...])
 """Role types that are prepared curves."""
@@ -360,7 +361,7 @@ def _combine(
                 flags[flag] = flags.get(flag, 0) + 1
     shown = {key: tuple(values) for key, values in by.items()}
     if not valued and not missing:
-        return Measured(None, shown, f"needs an expert for {_list(tuple(without))}")
+        return Measured(None, shown, f"needs an expert for {join_first(without, 6)}")
     # A value as measured means something even if the task never changes.
     reads_curves = any(kind in _CURVES for kind in metric.roles.values())
     constant = curves.uninformative if reads_curves else frozenset[str]()
@@ -369,9 +370,9 @@ def _combine(
     if missing and valued:
         remarks.append(Flag.of_missing(_why(reasons, missing), missing, valued + missing))
     if left_out := sorted({tasks[key] for key, values in by.items() if values} & constant):
-        remarks.append(Flag(f"constant, so not counted: {_list(left_out)}"))
+        remarks.append(Flag(f"constant, so not counted: {join_first(left_out, 6)}"))
     if without:
-        remarks.append(Flag(f"no expert for {_list(tuple(without))}"))
+        remarks.append(Flag(f"no expert for {join_first(without, 6)}"))
     value, why = None, None
     if counted:
         value, more = _combined_value(metric, counted, aggregate, weights)
@@ -433,8 +434,4 @@ def _why(reasons: Mapping[str, Mapping[str, None]], count: int) -> str:
         ((why, keys),) = reasons.items()
         if count > 1 or set(keys) <= {key_text(LIFETIME)}:
             return why
-    return "; ".join(f"{_list(tuple(keys))}: {why}" for why, keys in reasons.items())
-
-
-def _list(names: Sequence[str], most: int = 6) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return "; ".join(f"{join_first(keys, 6)}: {why}" for why, keys in reasons.items())

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from perdure.cluster import is_installed
+from perdure.cluster import cores, is_installed
 from perdure.errors import PerdureError, ProtocolError
 from perdure.lazy import pl
 from perdure.learners.find import find_maker
@@ -24,7 +24,7 @@ from perdure.runner.engines import engine as engine_called
 from perdure.runner.folder import RunFolder
 from perdure.runner.job import describe_failure
 from perdure.runner.plan import PRE_DEPLOYMENT, Job, RunPlan, Shard
-from perdure.runner.protocol import Protocol, parse_protocol, read_protocol
+from perdure.runner.protocol import Protocol
 from perdure.scenario.parameters import draw_parameters
 from perdure.stopping import Stopped
 from perdure.tasks.catalogue import check_params, task_kind
@@ -384,24 +384,6 @@ def prepare_run(
     )
 
 
-def run_learner(
-    protocol: Protocol | Mapping[str, Any] | str | os.PathLike[str],
-    into: str | os.PathLike[str],
-    *,
-    tell: Tell | None = None,
-    paths: Sequence[Path] = (),
-    **how: Any,
-) -> RunResult:
-    """Run the missing lifetimes and experts of one learner, without scoring; `how` are options of `prepare_run`."""
-    if isinstance(protocol, Mapping):
-        protocol = parse_protocol(protocol)
-    elif not isinstance(protocol, Protocol):
-        file = Path(protocol)
-        paths = (file.resolve().parent, *paths)
-        protocol = read_protocol(file)
-    return prepare_run(protocol, into, paths=paths, **how).live(tell)
-
-
 def gone_after_its_end(life: Path) -> str:
     """Return the line about a lifetime that was finished and is not in its folder any more."""
     return f"{life}: was removed or changed after it was finished; make sure that nothing removes it, and run again"
@@ -410,8 +392,3 @@ def gone_after_its_end(life: Path) -> str:
 def _jobs(jobs: Sequence[Job]) -> pl.DataFrame:
     rows = [(job.id, job.role, job.scenario) for job in jobs]
     return pl.DataFrame(rows, schema=dict.fromkeys(("id", "role", "scenario"), pl.String()), orient="row")
-
-
-def cores() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -16,7 +16,7 @@ from perdure.scenario.model import Scenario, Variants, apply_variants
 from perdure.scenario.parameters import is_drawn, parameter_key
 from perdure.scenario.sites import confounded, key_text
 from perdure.scenario.syllabus import Syllabus, parse_syllabus, syllabus_text
-from perdure.text import plural
+from perdure.text import join_first, plural
 
 
 class SiteLike(Protocol):
@@ -263,7 +263,7 @@ def _maintenance_tests(syllabus: Syllabus) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 block,
-                f"after learning {name!r} there is no test of {_join_quoted(missing)}",
+                f"after learning {name!r} there is no test of {join_first(map(repr, missing))}",
                 "subtype A tests after each task all those learned so far",
             )
 
@@ -277,7 +277,7 @@ def _transfer_tests(syllabus: Syllabus) -> Iterator[Finding]:
             yield Finding(
                 "error",
                 block,
-                f"after learning {name!r}, before the next task, there is no test of {_join_quoted(missing)}",
+                f"after learning {name!r}, before the next task, there is no test of {join_first(map(repr, missing))}",
                 "a transfer matrix needs every other task tested after each learned one",
             )
 
@@ -346,10 +346,6 @@ def _stretches(syllabus: Syllabus) -> Iterator[tuple[str, int, set[str]]]:
         current = (name, index)
     if current:
         yield *current, tested
-
-
-def _join_quoted(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 # --- advice for any scenario ---------------------------------------------------------------------
@@ -464,5 +460,4 @@ def _blocks(indices: Sequence[int], noun: str) -> str:
 
 
 def _join(names: Sequence[str]) -> str:
-    text = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return f"{text} {'is' if len(names) == 1 else 'are'}"
+    return f"{join_first(names)} {'is' if len(names) == 1 else 'are'}"

@@ -29,6 +29,7 @@ from perdure.stats.learned import MAINTENANCE_OVER_LEARNED, learned_tasks, over_
 from perdure.stats.model import LEVEL, Group
 from perdure.stats.robust import RESAMPLES
 from perdure.stats.spread import spreads_by_order
+from perdure.text import join_first
 
 # What must not differ inside a group: how it is called, and how it is read off a lifetime.
 _MUST_AGREE: Mapping[str, Callable[[Score], Any]] = {
@@ -273,7 +274,7 @@ def not_pooled(lives: Sequence[Score]) -> tuple[str, ...]:
     alone = sorted(_methods_under_seeds(lives))
     if not alone:
         return ()
-    shown = ", ".join(alone[:3]) + (f" and {len(alone) - 3} more" if len(alone) > 3 else "")
+    shown = join_first(alone, 3)
     pattern = _telling(lives)
     advice = f"say what a group is, as in --group '{pattern}'" if pattern else "say what a group is with --group"
     return (f"the same names recur under {shown}, and no learner is recorded, so nothing is pooled there; {advice}",)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.command import run_learner
 
 from perdure.cluster import code_for
 from perdure.errors import PerdureError, ProtocolError, UnknownNameError
@@ -16,7 +17,7 @@ from perdure.runner.engines import ENGINES, Event, Work, engine
 from perdure.runner.engines.ray import _check_room, _room
 from perdure.runner.folder import RunFolder
 from perdure.runner.protocol import read_protocol
-from perdure.runner.runner import importable, run_learner
+from perdure.runner.runner import importable
 
 WriteProtocol = Callable[..., Path]
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.command import run_learner
 
 from perdure.errors import LogError, PerdureError
 from perdure.runner.engines.shipping import Inbox, Outbox, check_arrived, files_to_continue, write_files
 from perdure.runner.folder import RunFolder
 from perdure.runner.plan import Job, RunPlan
 from perdure.runner.protocol import read_protocol
-from perdure.runner.runner import run_learner
 
 WriteProtocol = Callable[..., Path]
 AllRecords = Callable[[Path], dict[str, pl.DataFrame]]
