@@ -173,9 +173,8 @@ def _suggest_agnostic(sites: Callable[[Scenario], Iterator[Site]]) -> Callable[[
         if not keys:
             return None
         tasks = ", ".join(keys)
-        return (
-            f"needs {sites.__doc__}; only the variants of {tasks} differ: --variants agnostic takes them for one task"
-        )
+        needs = (sites.__doc__ or "").partition("\n")[0]
+        return f"needs {needs}; only the variants of {tasks} differ: --variants agnostic takes them for one task"
 
     return missing
 
