@@ -232,14 +232,14 @@ ELSEWHERE = {
     "--if-undecided": "only score and compare have gates",
     "--evaluate-every": "of `perdure compose`, for metrics of probes",
 }
-NOT_OURS = {"--porcelain", "--branch", "--untracked-files", "--log"}  # of git; --log_samples of lm-evaluation-harness
+NOT_OURS = {"--porcelain", "--branch", "--untracked-files"}  # of git
 
 
 def flags_in_messages() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for stage in ("log", "curves", "metrics", "gather", "stats", "report", "watch", "settings"):
         for file in sorted((SOURCE / stage).rglob("*.py")):
-            for flag in re.findall(r"(?<![-\w])--[a-z][a-z-]+", file.read_text(encoding="utf-8")):
+            for flag in re.findall(r"(?<![-\w])--[a-z][a-z-]+(?![\w-])", file.read_text(encoding="utf-8")):
                 found.setdefault(flag, []).append(f"{stage}/{file.name}")
     return {flag: places for flag, places in found.items() if flag not in NOT_OURS}
 
