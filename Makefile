@@ -64,7 +64,7 @@ AVALANCHE := .venv-avalanche
 $(AVALANCHE)/installed: pyproject.toml constraints.txt avalanche.txt
 	@echo "Setting up $(AVALANCHE) with Avalanche and PyTorch (once, about three minutes) …"
 	@test -x $(AVALANCHE)/bin/python || $(PYTHON) -m venv $(AVALANCHE)
-	@$(AVALANCHE)/bin/python -m pip install --quiet --editable . pytest
+	@$(AVALANCHE)/bin/python -m pip install --quiet --editable . pytest hypothesis
 	@$(AVALANCHE)/bin/python -m pip install --quiet --requirement avalanche.txt \
 	  && $(AVALANCHE)/bin/python -m pip install --quiet --no-deps avalanche-lib==0.6.0 && touch $@ \
 	  || echo "Avalanche cannot be had here; its tests will be skipped."
