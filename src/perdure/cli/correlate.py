@@ -37,7 +37,7 @@ def correlate(
     from perdure import api
     from perdure.stats.groups import why_not_pooled
 
-    pool = survey_logs(logs, experts, settings.replace(metrics=settings.files), quiet)
+    pool = survey_logs(logs, experts, settings.replace(metrics=settings.files), quiet, learning=False)
     result = api.correlate(pool, settings=settings, across=across)
     if json:
         emit_json({**result.as_json(), **settings_facts(pool, settings)}, json)

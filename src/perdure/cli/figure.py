@@ -86,7 +86,8 @@ def figure(
     chosen, canvas, css = figure_kind(kind), canvas_of(size, title), read_style(style)
     if not logs:
         raise PerdureError(f"perdure figure {kind} needs a log", f"give folders of lifetimes, as in: {EXAMPLE}")
-    survey = group_survey(survey_logs(logs, experts, settings, quiet, look=partial(thin_lifetime, columns=1500)))
+    look = partial(thin_lifetime, columns=1500)
+    survey = group_survey(survey_logs(logs, experts, settings, quiet, look=look, learning=False))
     view = view_of(survey, of, FigureView(axis=axis, values=values, metrics=settings.ids))
     picture = chosen.draw(survey, view, canvas)
     target = to or Path(f"{kind}.svg")
