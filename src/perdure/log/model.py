@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from itertools import pairwise
@@ -216,7 +217,7 @@ class Passage(msgspec.Struct, frozen=True, eq=False):
     measures: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Task → its measure, if tasks have different ones; `measure` then names them all."""
     cuts: tuple[int, ...] = ()
-    """The rows at which a learning block goes on after probes."""
+    """The rows at which a learning block goes on after probes, rising."""
 
     @property
     def columns(self) -> Collection[str]:
@@ -239,7 +240,7 @@ class Passage(msgspec.Struct, frozen=True, eq=False):
     def times(self, block: int) -> list[tuple[str | None, str | None]]:
         """Return the timestamps of the first and the last row of a block; of each piece, if it has probes."""
         recorded, (first, end) = self.rows["timestamp"], self.row_starts[block : block + 2].tolist()
-        edges = [first, *(cut for cut in self.cuts if first < cut < end), end]
+        edges = [first, *self.cuts[bisect_right(self.cuts, first) : bisect_left(self.cuts, end)], end]
         return [(recorded[start], recorded[stop - 1]) for start, stop in pairwise(edges)]
 
     @property

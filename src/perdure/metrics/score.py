@@ -85,7 +85,7 @@ def summaries(curves: Curves) -> tuple[BlockSummary, ...]:
 
 
 def _dormant(passage: Passage) -> tuple[float | None, ...]:
-    """Return the mean of the column `dormant_units` in each block, None if it is empty; nothing without the column."""
+    """Return the mean of the column `dormant_units` in each block, None if it is empty; nothing without values."""
     column = passage.column(DORMANT)
     if column is None:
         return ()

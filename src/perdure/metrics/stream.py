@@ -1,4 +1,4 @@
-"""How well does it do on a stream? Performance before learning, row by row, and after each change."""
+"""How well does it do on a stream? Performance of each row before it is learned, and after changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How bad does it become meanwhile? Worst-case performance, and the stability gap."""
+"""How far does it fall between evaluations? Worst-case performance and the stability gap."""
 
 from __future__ import annotations
 

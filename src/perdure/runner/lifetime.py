@@ -540,11 +540,11 @@ class Stateless:
 
     def live(self, life: LiveRun) -> None:
         """Take a new learner through each block of `life`."""
-        first = [0] * len(life.scenario.blocks)  # of the learning block that a block is a piece or a probe of
+        first: dict[int, int] = {}  # block → the first piece of its learning block, which its probes follow
+        head = 0
         for group in life.scenario.joined_pieces():
-            probe = life.scenario.blocks[group[0]].mode == "probe" and group[0]
-            for index in group:
-                first[index] = first[index - 1] if probe else group[0]
+            head = head if life.scenario.blocks[group[0]].mode == "probe" else group[0]
+            first |= dict.fromkeys(group, head)
         for _, blocks in groupby(life, lambda block: first[block.index]):
             learner = self._make()
             _refuse_untold(life, learner)

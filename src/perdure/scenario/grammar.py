@@ -272,7 +272,7 @@ class _Reader:
         order = (number, int(side == "test"))
         if order == (0, 0):
             self._error(
-                steps, f"there is no phase {phase}", 'learning starts with "1.train"; only "0.test" stands before'
+                steps, f"there is no phase {phase}", 'learning starts with "1.train"; only "0.test" comes before it'
             )
         elif side == "probe" and number not in self._trained:
             self._error(steps, f"{phase} outside {number}.train", f'put "{number}.train" before it, and go on after it')

@@ -311,7 +311,7 @@ def _unnamed(stages: Sequence[_ReadStage], learned: Sequence[str | None], path: 
     how = "" if stages[0].stage.number is not None else "in the order of their dates, "
     return LogError(
         f"{join_names(unclear)} {'names' if len(unclear) == 1 else 'name'} no task that was learned",
-        "call it NUMBER-TASK, or move it elsewhere if it is no stage; "
+        "call it NUMBER-TASK, or move it elsewhere if it is not a stage; "
         f"{how}and if each learned the task that rose most: {' && '.join(filter(None, commands))}",
         file=path,
     )

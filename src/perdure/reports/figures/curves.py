@@ -79,7 +79,7 @@ class EvaluatedBlock(msgspec.Struct, frozen=True):
     ahead: bool
     """Whether the task was not learned yet."""
     counted: str = "experience"
-    """What `n` counts."""
+    """Unit that `n` counts."""
 
 
 class LifetimeCurves(msgspec.Struct, frozen=True, eq=False):
